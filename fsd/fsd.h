@@ -90,10 +90,10 @@ enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 struct fsd {
 	struct loop *loop;
 	struct turns turns;
+	struct loop_call idle; /* server/shutdown.c: post it when a run has ended */
 	struct vm *vm;
 	struct depot *depot;
 	struct jobs *jobs;
-	struct list claims;  /* of struct name_claim */
 	struct shelf *shelf; /* owned, or NULL: every job is in jobs */
 	struct nodes *nodes;
 	struct users *users; /* owned */

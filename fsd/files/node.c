@@ -204,6 +204,7 @@ static int link_child(struct node *dir, struct node *n)
 	    code_kind(n->name) != CODE_NO)
 		list_add_tail(&dir->codes, &n->code);
 	dir->child_count++;
+	node_tree_changed(dir);
 	return 0;
 }
 
@@ -216,6 +217,7 @@ static void unlink_child(struct node *n)
 	list_del(&n->sibling);
 	list_del(&n->code);
 	n->parent->child_count--;
+	node_tree_changed(n->parent);
 	n->parent = NULL;
 }
 

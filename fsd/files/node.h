@@ -77,7 +77,9 @@ struct node {
 	uint64_t lookups;      /* the kernel's */
 	unsigned refs;         /* handles and runs */
 	unsigned writers;      /* handles open for writing */
-	uint64_t version;      /* of its content; no other has had it */
+	uint64_t version;      /* of its content; no other has had it. Of a root:
+				  of all that is below, of names, and of
+				  openings for writing */
 	bool cut;              /* the last write to it failed */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1; */
 	bool stored;           /* the holder has it as well, */
@@ -137,6 +139,9 @@ void node_root_unkeep(struct node *root);
 int node_load(struct node *dir);
 /* The same until now_ns() has reached until; 1 if there are more. */
 int node_load_some(struct node *dir, uint64_t until);
+/* The same of all entries; a fiber lets others run in between. A failure shows at
+ * the next node_load(). */
+void node_load_all(struct node *dir);
 /* True if it has entries, without loading all. */
 bool node_has_entries(struct node *dir);
 /* Of the newest child in any directory. */
@@ -175,6 +180,12 @@ void node_close(const struct node *node, int fd); /* see depot_close_file() */
 /* All of an opened file, but no more than limit + 1 bytes; on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
 void node_changed(struct node *node); /* its content */
+/* Something below the root of node's area changed; node_changed() and every making,
+ * removal and rename call this. */
+void node_tree_changed(struct node *node);
+/* A handle that may write was opened, or closed. */
+void node_writer_begin(struct node *node);
+void node_writer_end(struct node *node);
 int node_chmod(const struct node *node, mode_t mode);
 int node_utimens(const struct node *node, const struct timespec times[2]);
 

@@ -72,10 +72,29 @@ int node_read(int fd, uint64_t limit, struct buf *ret)
 	return 0;
 }
 
+void node_tree_changed(struct node *node)
+{
+	while (node->parent)
+		node = node->parent;
+	node->version = ++node->nodes->versions;
+}
+
 void node_changed(struct node *node)
 {
 	node->version = ++node->nodes->versions;
 	node->cut = false;
+	node_tree_changed(node);
+}
+
+void node_writer_begin(struct node *node)
+{
+	node->writers++;
+	node_tree_changed(node);
+}
+
+void node_writer_end(struct node *node)
+{
+	node->writers--;
 }
 
 int node_chmod(const struct node *node, mode_t mode)

@@ -4,6 +4,7 @@
 
 #include "vm/os/loop.h"
 #include "fsd/base/entries.h"
+#include "fsd/base/fiber.h"
 #include "node_int.h"
 
 /* again: some are known, and what was read may have gone meanwhile. */
@@ -72,6 +73,12 @@ void node_load_again(struct node *dir)
 int node_load(struct node *dir)
 {
 	return node_load_some(dir, UINT64_MAX);
+}
+
+void node_load_all(struct node *dir)
+{
+	while (node_load_some(dir, now_ns() + NS_PER_MS) > 0 && fiber_self())
+		fiber_breathe();
 }
 
 bool node_has_entries(struct node *dir)

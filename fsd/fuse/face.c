@@ -13,7 +13,7 @@
 #include "fsd/files/remote.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
-#include "fsd/submit/lifecycle.h"
+#include "fsd/submit/drain.h"
 #include "fsd/users/last_error.h"
 #include "fsd/users/people.h"
 #include "fsd/run/homes.h"
@@ -458,9 +458,9 @@ int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 	if (r < 0)
 		return r;
 	if (cmd.verb == CTL_DRAIN)
-		lifecycle_drain(d);
+		drain_begin(d);
 	else
-		lifecycle_resume(d);
+		drain_end(d);
 	inherit_head(d->inherit)->health_ns = users_health_changed(d->users);
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "face.h"
 #include "face_sandbox.h"
+#include "fsd/jobs/leftover.h"
 #include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
 #include "fsd/run/sandboxes.h"
@@ -119,12 +120,12 @@ static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 /* Return: true if there was a wait. */
 static bool warm_up(struct job *job)
 {
-	if (!job->cold || !fiber_self())
+	if (!job->leftover.cold || !fiber_self())
 		return false;
 	job_hold(job);
-	if (job->cold)
+	if (job->leftover.cold)
 		depot_warm(job->d->depot, job->meta.no);
-	job->cold = false;
+	leftover_seen(job);
 	return true;
 }
 
@@ -187,7 +188,7 @@ struct node *ops_dir_node(const struct target *t)
 	if (t->kind == T_JOB)
 		return t->job->files;
 	if (t->kind == T_ROW && t->row == JOB_ROW_OUTPUT)
-		return t->job->sink ? t->job->sink : job_output(t->job);
+		return t->job->results.sink ? t->job->results.sink : job_output(t->job);
 	return NULL;
 }
 
@@ -477,7 +478,7 @@ static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct target dir;
 
 	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
-	    !(dir.job->copied & 1u << job_row_by_name(name)) ||
+	    !(dir.job->results.copied & 1u << job_row_by_name(name)) ||
 	    !job_takes_copies(dir.job))
 		return false;
 	*ret = (struct target){ .kind = T_SINK, .job = dir.job,

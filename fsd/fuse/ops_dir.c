@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fsd/submit/draft.h"
+#include "fsd/submit/resume.h"
 #include "face.h"
 #include "fsd/mount/notify.h"
 #include "fsd/mount/requests.h"
@@ -150,7 +151,7 @@ static int make_row_dir(fuse_req_t req, struct job *job, unsigned row,
 	if (notify_take_made(job, row, fuse_req_ctx(req)->pid))
 		return 0;
 	if (job_has_row(job, row))
-		return job->sink && row == JOB_ROW_OUTPUT && done_before(job->d)
+		return job->results.sink && row == JOB_ROW_OUTPUT && done_before(job->d)
 			       ? 0
 			       : -EEXIST;
 	if (row != JOB_ROW_OUTPUT || !job_takes_copies(job))
@@ -250,9 +251,8 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
  * that is removed by hand stays away until the next run. */
 static int unlink_row(struct job *job, unsigned row)
 {
-	if (job_rows[row].result && job->has_results) {
-		job->hidden |= 1u << row;
-		job_keep(job);
+	if (job_rows[row].result && job->results.has) {
+		job_row_hide(job, row);
 		notify_removed(job, row);
 	}
 	return 0;
@@ -262,8 +262,12 @@ int ops_unlink_node(struct target *t)
 {
 	struct job *job = t->job;
 	bool input = t->node->area == AREA_FILES, lost;
-	int r = input && job ? run_keep_inputs(job, t->node) : 0;
+	int r = 0;
 
+	if (input && job) {
+		resume_take_up(job);
+		r = run_keep_inputs(job, t->node);
+	}
 	if (r < 0)
 		return r;
 	lost = input && job && node_is_lost(t->node);
@@ -313,13 +317,13 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static int rmdir_output(struct job *job)
 {
-	if (job->sink) {
-		if (node_has_entries(job->sink))
+	if (job->results.sink) {
+		if (node_has_entries(job->results.sink))
 			return -ENOTEMPTY;
 		job_sink_drop(job);
 		return 0;
 	}
-	if (job_output(job) && node_has_entries(job->output))
+	if (job_output(job) && node_has_entries(job->results.output))
 		return -ENOTEMPTY;
 	return unlink_row(job, JOB_ROW_OUTPUT);
 }

@@ -327,7 +327,7 @@ static void ask_closer(void *arg)
 
 	/* It may have been released meanwhile, or flushed by another one. */
 	if (has > 0 && open_files_at(d->open_files, fh, INHERIT_FILE) == h &&
-	    h->kept->closer == closer && job_of(h)->promised)
+	    h->kept->closer == closer && job_of(h)->accept.promised)
 		job_start(job_of(h), commit_settle);
 }
 
@@ -336,9 +336,9 @@ static void on_doubt(struct loop_timer *t)
 	struct handle *h = t->arg;
 	const struct job *job = job_of(h);
 
-	if (job->left && !job->removed) /* what of it is promised is not known */
+	if (job->leftover.left && !job->removed) /* what of it is promised is not known */
 		ops_doubt(h);
-	else if (job->promised)
+	else if (job->accept.promised)
 		fiber_run(ask_closer, h);
 }
 
@@ -370,9 +370,9 @@ static int flush(fuse_req_t req, struct handle *h)
 		return r;
 	r = commit_would_start(job, h->t.node);
 	if (r > 0) {
-		r = commit_promise(job);
+		r = commit_promise(job, 1 + open_files_fh(h->d->open_files,
+						     h->kept));
 		h->kept->closer = r == 0 ? fuse_req_ctx(req)->pid : 0;
-		job->promised_by = 1 + open_files_fh(h->d->open_files, h->kept);
 		if (r == 0)
 			ops_doubt(h);
 	}
@@ -466,8 +466,8 @@ static void settle(struct handle *h, struct node *node)
 			    h->kept->changed && !node->writers ? node : NULL);
 	job = job_of_node(node);
 	if (job &&
-	    (!job->promised_by ||
-	     job->promised_by == 1 + open_files_fh(d->open_files, h->kept)))
+	    (!job->accept.by ||
+	     job->accept.by == 1 + open_files_fh(d->open_files, h->kept)))
 		commit_settle(job);
 }
 
@@ -490,7 +490,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	ops_hold_job_of(h);
 	node = h->t.kind == T_NODE ? h->t.node : NULL;
 	if (node && h->kept->writer) {
-		node->writers--;
+		node_writer_end(node);
 		if (!node->unlinked && node->area == AREA_FILES)
 			settle(h, node);
 	}

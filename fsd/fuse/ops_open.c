@@ -93,7 +93,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 		quota_settle(t->node);
 	}
 	if (write)
-		t->node->writers++;
+		node_writer_begin(t->node);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ int ops_row_text(struct handle *h)
 	buf_clear(&h->text);
 	switch (h->t.row) {
 	case JOB_ROW_RESULT:
-		return buf_add(&h->text, job->late.data, job->late.len);
+		return buf_add(&h->text, job->results.late.data, job->results.late.len);
 	case JOB_ROW_STATE:
 		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
 	case JOB_ROW_ERROR:
@@ -174,7 +174,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 							: VM_ERR));
 	case ROW_FILE:
 		fi->direct_io = 0;
-		if (h->t.row == JOB_ROW_EXIT_CODE || job->late.len)
+		if (h->t.row == JOB_ROW_EXIT_CODE || job->results.late.len)
 			return ops_row_text(h);
 		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
 						 "result.json"));
@@ -356,8 +356,8 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 						   (O_ACCMODE | O_APPEND));
 	if (r == 0 && t->kind == T_NODE && h->fd < 0)
 		r = h->fd;
-	else if (r == 0 && t->kind == T_NODE)
-		t->node->writers += kept->writer;
+	else if (r == 0 && t->kind == T_NODE && kept->writer)
+		node_writer_begin(t->node);
 	if (r == 0 && t->kind == T_ROW && !gone && h->kind != H_CTL &&
 	    h->kind != H_SINK && h->kind != H_FEED)
 		r = open_row_read(h, &unused);
@@ -422,7 +422,7 @@ static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
 				  job_rows[row].name);
-	dir->job->copied |= 1u << row;
+	job_row_copied(dir->job, row);
 	job_keep(dir->job);
 	*t = (struct target){ .kind = T_SINK, .job = dir->job,
 			      .row = ROW_SINK_FILE };
@@ -476,7 +476,8 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	(*ret)->kept->changed = true;
 	(*ret)->kept->writer = wants_write(fi);
 	(*ret)->kept->opener = fuse_req_ctx(req)->pid;
-	t->node->writers += (*ret)->kept->writer;
+	if ((*ret)->kept->writer)
+		node_writer_begin(t->node);
 	return 0;
 }
 
@@ -529,7 +530,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
 		if (h && t.kind == T_NODE && h->kept->writer) /* nobody will close it */
-			t.node->writers--;
+			node_writer_end(t.node);
 		if (h)
 			ops_handle_free(h);
 		ops_fail(req, parent, name, r);

@@ -107,7 +107,7 @@ static int rename_to_row(fuse_req_t req, struct target *from, unsigned row)
 
 	if (from->kind == T_NODE && !from->node->is_dir &&
 	    job_takes_copies(job)) {
-		job->copied |= 1u << row;
+		job_row_copied(job, row);
 		job_keep(job);
 		return ops_unlink_node(from);
 	}

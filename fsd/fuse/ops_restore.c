@@ -19,7 +19,7 @@ static struct node *root_of(struct job *job, const struct inherit_node *kept)
 	case AREA_FILES:
 		return job->files;
 	case AREA_SINK:
-		return job->sink;
+		return job->results.sink;
 	case AREA_OUTPUT:
 		return job->meta.run == kept->run ? job_output(job) : NULL;
 	default:

@@ -50,7 +50,7 @@ void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 	case JOB_ROW_STDOUT:
 	case JOB_ROW_STDERR:
 		/* One that is empty need not be in the store. */
-		if (job->has_results)
+		if (job->results.has)
 			stat_result(job, JOB_ROW_RESULT, st);
 		st->st_size = 0;
 		stat_result(job, row, st);
@@ -59,8 +59,8 @@ void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 				job, row == JOB_ROW_STDOUT ? VM_OUT : VM_ERR);
 		break;
 	case JOB_ROW_RESULT:
-		st->st_size = (off_t)job->late.len;
-		if (!job->late.len)
+		st->st_size = (off_t)job->results.late.len;
+		if (!job->results.late.len)
 			stat_result(job, row, st);
 		break;
 	case JOB_ROW_EXIT_CODE:

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/submit/commit.h"
+#include "fsd/jobs/event.h"
 #include "fsd/store/depot_calls.h"
 #include "face.h"
 #include "ops_refusal.h"
@@ -91,18 +91,8 @@ static int set_times_of(const struct target *t, const struct stat *attr,
 
 int ops_record_hold(fuse_req_t req, struct job *job)
 {
-	struct job_meta meta;
-	int r;
+	int r = job_set_held(job);
 
-	if (job->meta.held)
-		return 0;
-	job->meta.held = true;
-	if (!list_empty(&job->unrecorded))
-		return 0; /* its record is written later, with this */
-	meta = job->meta;
-	commit_on_record(job, &meta);
-	r = depot_meta_write(job->d->depot, &meta);
-	job->meta.held = r == 0;
 	return r < 0 ? ops_refuse(req, r, job->meta.name,
 				  "that it is held cannot be stored: %s",
 				  strerror(-r))
@@ -111,16 +101,11 @@ int ops_record_hold(fuse_req_t req, struct job *job)
 
 static int set_mode(const struct target *t, mode_t mode)
 {
-	struct job_meta meta;
-
 	if (t->kind == T_NODE)
 		return node_chmod(t->node, mode);
 	if (t->kind != T_JOB)
 		return 0;
-	t->job->meta.mode = (mode & 0777) | 0700;
-	meta = t->job->meta;
-	commit_on_record(t->job, &meta);
-	return depot_meta_write(t->job->d->depot, &meta);
+	return job_set_mode(t->job, (mode & 0777) | 0700);
 }
 
 static int change(fuse_req_t req, const struct target *t,

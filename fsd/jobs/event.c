@@ -4,106 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/submit/commit.h"
 #include "events.h"
-#include "fsd/mount/notify.h"
+#include "jobs_int.h"
 #include "fsd/users/people.h"
-#include "fsd/run/run.h"
-#include "fsd/mount/wait.h"
 
 #define RECORD_NS NS_PER_S /* between two attempts */
 
-static void on_late(struct loop_timer *t);
-
-static void arm(struct fsd *d)
+void job_record_arm(struct fsd *d)
 {
-	d->record_timer.fn = on_late;
-	d->record_timer.arg = d;
 	if (!d->record_timer.loop)
 		loop_timer_set(d->loop, &d->record_timer, RECORD_NS);
-}
-
-/* What a job shows that is not on record, by a thread. */
-struct late {
-	struct depot *depot;
-	struct job_meta meta; /* its name is borrowed */
-	char *error;          /* owned; NULL: none, or it is stored */
-	const struct buf *result; /* borrowed: result.json, or empty: */
-	bool unlisted;        /* it has one that is not shown */
-};
-
-/* What a start would make of a record that says that it runs. */
-static int store_late(const struct late *l)
-{
-	depot_output_drop(l->depot, l->meta.no, l->meta.run);
-	return depot_run_publish(l->depot, l->meta.no, l->meta.run,
-				 job_rows[JOB_ROW_RESULT].name, l->result->data,
-				 l->result->len);
-}
-
-static int do_late(void *arg)
-{
-	const struct late *l = arg;
-	int r = l->error ? depot_error_write(l->depot, l->meta.no, l->error)
-			 : 0;
-
-	if (r == 0 && l->result->len)
-		r = store_late(l);
-	if (r == 0 && l->result->len)
-		r = depot_sync_run(l->depot, l->meta.no, l->meta.run);
-	if (r == 0 && l->unlisted)
-		r = depot_run_unpublish(l->depot, l->meta.no, l->meta.run,
-					job_rows[JOB_ROW_RESULT].name);
-	return r < 0 ? r : depot_meta_commit(l->depot, &l->meta);
-}
-
-static int record_late(struct job *job)
-{
-	struct late l = {
-		.depot = job->d->depot, .meta = job->meta,
-		.error = job->error ? strdup(job->error) : NULL,
-		.result = &job->late,
-		.unlisted = job->has_results &&
-			    job->hidden & 1u << JOB_ROW_RESULT,
-	};
-	int r;
-
-	commit_on_record(job, &l.meta);
-	r = job->error && !l.error ? -ENOMEM : depot_do(l.depot, do_late, &l);
-	free(l.error);
-	if (job->late.len)
-		/* also of what was done of it */
-		quota_run_recount(&job->file_owner);
-	if (r == 0)
-		buf_done(&job->late);
-	return r;
-}
-
-static void on_record_late(void *arg)
-{
-	struct fsd *d = arg;
-	struct job *job;
-
-	while ((job = list_first(&d->unrecorded, struct job, unrecorded))) {
-		list_del(&job->unrecorded);
-		if (run_end_again(job)) {
-			if (!list_empty(&d->unrecorded))
-				arm(d);
-			return; /* the others a second later */
-		}
-		job_hold(job);
-		if (!job->removed && record_late(job) < 0) {
-			job_record_later(job);
-			jobs_let_go();
-			return; /* nor will it take the others' */
-		}
-		jobs_let_go();
-	}
-}
-
-static void on_late(struct loop_timer *t)
-{
-	fiber_run(on_record_late, t->arg);
 }
 
 void job_record_later(struct job *job)
@@ -112,7 +22,22 @@ void job_record_later(struct job *job)
 		return;
 	if (list_empty(&job->unrecorded))
 		list_add_tail(&job->d->unrecorded, &job->unrecorded);
-	arm(job->d);
+	job_record_arm(job->d);
+}
+
+/* The start reads the rest from the config. */
+void job_fill_promised(const struct job *job, uint64_t no, struct job_meta *m)
+{
+	m->state = JOB_QUEUED;
+	m->run = job->meta.run + 1;
+	m->attempt = 1;
+	m->queued_no = no;
+}
+
+void job_fill_accepted(const struct job *job, struct job_meta *m)
+{
+	if (job->accept.promised && !job_is_frozen(job) && !job_name_is_draft(m->name))
+		job_fill_promised(job, job->accept.no, m);
 }
 
 static void job_record(struct job *job, bool again)
@@ -121,7 +46,7 @@ static void job_record(struct job *job, bool again)
 	int r;
 
 	if (job->meta.state == JOB_DRAFT)
-		commit_on_record(job, &meta);
+		job_fill_accepted(job, &meta);
 	r = again ? depot_meta_again(job->d->depot, &meta)
 		  : depot_meta_write(job->d->depot, &meta);
 	if (r < 0)
@@ -135,11 +60,10 @@ static void job_record(struct job *job, bool again)
 static void job_enter(struct job *job, bool log)
 {
 	events_state(job);
-	wait_kick(job);
+	job_changed(job);
 	if (log)
 		job_log(job, "%s", state_name(job->meta.state));
-	notify_state(job);
-	retain_entered(job);
+	watch_entered(job);
 }
 
 static void set_state(struct job *job, enum job_state state)
@@ -184,9 +108,11 @@ int job_posted(struct job *job, enum job_event event, uint64_t at_ns)
 	return post(job, event, false, true);
 }
 
-int job_ended(struct job *job, enum job_event event, uint64_t at_ns)
+int job_ended(struct job *job, enum job_event event, const struct job_meta *end)
 {
-	job->meta.changed_ns = at_ns;
+	job->meta.exit_code = end->exit_code;
+	job->meta.ended_ns = end->ended_ns;
+	job->meta.changed_ns = end->changed_ns;
 	return post(job, event, false, false);
 }
 
@@ -199,8 +125,78 @@ void job_take_back(struct job *job, bool reopened)
 	if (has && !job->meta.ended_ns) /* a start was on record, not a promise */
 		job->meta.ended_ns = realtime_ns();
 	set_state(job, has && !reopened ? JOB_DONE : JOB_DRAFT);
-	job->has_results = has;
-	job->output_unseen = has && !job->output;
-	job->hidden = job_kept_hidden(job);
+	job_results_take_back(job, has);
 	job_enter(job, true);
+}
+
+/* --- what else only this file changes of the record -------------------------- */
+
+void job_promise(struct job *job, uint64_t by, uint64_t no)
+{
+	job->accept.promised = true;
+	job->accept.by = by;
+	job->accept.no = no;
+}
+
+void job_unpromise(struct job *job)
+{
+	job->accept.promised = false;
+	job->accept.by = 0;
+}
+
+void job_take_limits(struct job *job, const struct job_config *config)
+{
+	job->meta.retry = (unsigned)config->retry;
+	job->meta.retain_s = (uint32_t)config->retain_s;
+}
+
+void job_take_accepted(struct job *job, const struct job_meta *accepted)
+{
+	job->meta.run = accepted->run;
+	job->meta.attempt = accepted->attempt;
+	job->meta.retry = accepted->retry;
+	job->meta.retain_s = accepted->retain_s;
+	job->meta.queued_no = accepted->queued_no;
+	job->meta.ended_ns = accepted->ended_ns;
+}
+
+void job_next_attempt(struct job *job)
+{
+	job->meta.run++;
+	job->meta.attempt++;
+}
+
+void job_begin_unrecorded(struct job *job)
+{
+	job->meta.run++;
+	job->meta.attempt = 1;
+	job->meta.queued_no = depot_next_no(job->d->depot);
+	job->meta.ended_ns = 0;
+}
+
+static int write_accepted(struct job *job)
+{
+	struct job_meta meta = job->meta;
+
+	job_fill_accepted(job, &meta);
+	return depot_meta_write(job->d->depot, &meta);
+}
+
+int job_set_mode(struct job *job, mode_t mode)
+{
+	job->meta.mode = mode;
+	return write_accepted(job);
+}
+
+int job_set_held(struct job *job)
+{
+	int r = 0;
+
+	if (job->meta.held)
+		return 0;
+	job->meta.held = true;
+	if (list_empty(&job->unrecorded)) /* else it is written later, with this */
+		r = write_accepted(job);
+	job->meta.held = r == 0;
+	return r;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/mount/wait.h"
+#include "job_watch.h"
 
 /* Neighbours of one stream that come within this time are one line. */
 #define MERGE_MS 10
@@ -145,9 +145,9 @@ void events_state(struct job *job)
 
 	if (state != JOB_QUEUED && state != JOB_RUNNING)
 		return;
-	if (state == JOB_QUEUED && job->tries && (!e || e->run != job->meta.run))
+	if (state == JOB_QUEUED && job->leftover.tries && (!e || e->run != job->meta.run))
 		events_load(job); /* it was put back */
-	else if (state == JOB_QUEUED && !job->tries)
+	else if (state == JOB_QUEUED && !job->leftover.tries)
 		events_new(job);
 	add_state(job, state);
 }
@@ -167,7 +167,7 @@ void events_started(struct job *job, uint32_t pid)
 	e->awaits_pid = false;
 	add(job, ORDER_STATE, ORDER_STATE_PID(JOB_RUNNING, pid),
 	    realtime_ns() / NS_PER_MS);
-	wait_kick(job);
+	job_changed(job);
 }
 
 static enum order_kind kind_of(enum vm_stream stream)
@@ -261,5 +261,5 @@ void events_stored(struct job *job, const struct events_batch *b)
 	if (!job->run && !e->order.len && !e->has_last)
 		events_free(take_ptr(job->events));
 	if (wanted)
-		wait_kick(job);
+		job_changed(job);
 }

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/run/run.h"
 
 #define WORK_NS NS_PER_MS /* for one answer */
 
@@ -118,7 +117,7 @@ static ssize_t piece_get(struct sources *s, struct piece *p, uint64_t offset,
 		r = piece_open(s, p);
 		if (r < 0)
 			return r;
-		n = run_pread(s->job, p->fd, p->room, p->size, offset);
+		n = job_pread(s->job, p->fd, p->room, p->size, offset);
 		p->len = 0;
 		if (n < 0)
 			return n;
@@ -374,7 +373,7 @@ static int use_result(struct events_reader *r, struct sources *s)
 		.after_ms = r->time_ms,
 		.exit_code = s->job->meta.exit_code, .error = job_error(s->job),
 	};
-	ssize_t n = fd < 0 ? 0 : run_pread(s->job, fd, room, sizeof(room), 0);
+	ssize_t n = fd < 0 ? 0 : job_pread(s->job, fd, room, sizeof(room), 0);
 	int ret;
 
 	/* Only what is not there was never stored. */

@@ -4,34 +4,26 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/submit/commit.h"
+#include "event.h"
 #include "events.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/store/kept.h"
-#include "fsd/mount/notify.h"
 #include "parsed.h"
 #include "fsd/users/people.h"
-#include "fsd/run/run.h"
-#include "fsd/run/run_adopt.h"
+#include "jobs_int.h"
 #include "shelf.h"
 #include "statistics.h"
-#include "fsd/mount/wait.h"
 
-struct jobs {
-	struct hash by_no, by_name;
-	struct list all, walks; /* of struct job, struct walk */
-	uint64_t seq;           /* given so far */
-};
-
-int jobs_new(struct fsd *d)
+int jobs_new(struct fsd *d, const struct job_watcher *const *watchers)
 {
 	d->jobs = calloc(1, sizeof(*d->jobs));
 	if (!d->jobs)
 		return -ENOMEM;
+	d->jobs->watchers = watchers;
 	list_init(&d->jobs->all);
 	list_init(&d->jobs->walks);
-	list_init(&d->claims);
+	list_init(&d->jobs->claims);
 	return 0;
 }
 
@@ -43,15 +35,14 @@ void jobs_free(struct fsd *d)
 	list_for_each(pos, tmp, &d->jobs->all) {
 		struct job *job = list_entry(pos, struct job, all);
 
-		run_abandon(job);
-		if (job->promised) /* the next daemon goes by the record */
-			sched_give_place(&job->place);
+		watch_leaving(job);
+		if (job->accept.promised) /* the next daemon goes by the record */
+			sched_give_place(&job->submit.place);
 		list_del(&job->unrecorded);
 		job_log_flush(job);
-		wait_flush(job);
 		list_del(&job->all);
-		retain_forget(job);
 		job->removed = true;
+		watch_unloaded(job);
 		job_unref(job);
 	}
 	hash_done(&d->jobs->by_no);
@@ -118,12 +109,10 @@ void job_unref(struct job *job)
 	if (job->d->jobs)
 		hash_del(&job->d->jobs->by_no, &job->by_no);
 	node_root_free(job->files);
-	node_root_free(job->output);
-	node_root_free(job->sink);
-	parsed_unref(job->parsed);
+	job_results_free(job);
+	parsed_unref(job->config.parsed);
 	events_free(job->events);
 	free(job->error);
-	buf_done(&job->late);
 	free(job->meta.name);
 	if (job->meta.kept && !job->meta.kept->live)
 		kept_free(job->d->inherit, job->meta.kept);
@@ -188,63 +177,16 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->file_owner.meta = &job->meta;
 	list_init(&job->file_owner.open);
 	list_init(&job->rows);
-	list_init(&job->notes);
-	list_init(&job->parked);
-	list_init(&job->polls);
-	list_init(&job->walks);
+	list_init(&job->inotify.notes);
+	list_init(&job->readers.parked);
+	list_init(&job->readers.polls);
+	list_init(&job->readers.walks);
 	job->meta.name = strdup(meta->name);
 	if (!job->meta.name) {
 		free(job);
 		return NULL;
 	}
 	return job;
-}
-
-/* --- what is on no record --------------------------------------------------- */
-
-void job_keep(struct job *job)
-{
-	struct inherit_job *k = job->meta.kept;
-
-	if (!k)
-		return;
-	k->hidden = job->hidden;
-	k->hidden_run = job->meta.run;
-	k->copied = (uint16_t)job->copied;
-	k->sink = job->sink != NULL;
-	k->tries = (uint8_t)job->tries;
-}
-
-unsigned job_kept_hidden(const struct job *job)
-{
-	const struct inherit_job *k = job->meta.kept;
-
-	return k && k->hidden_run == job->meta.run ? k->hidden : 0;
-}
-
-static void find_sink(struct job *job)
-{
-	errno = 0;
-	job->sink = node_root_new(&job->file_owner, AREA_SINK, 0, false);
-	if (!job->sink && errno != ENOENT)
-		log_warn("job %s: the output/ that was copied there cannot be "
-			 "looked for: %s", job->meta.name, strerror(errno));
-}
-
-/* As the server before has left it. */
-static void find_kept(struct job *job)
-{
-	struct inherit_job *k = job->meta.kept;
-
-	if (!k)
-		return;
-	job->hidden = job_kept_hidden(job);
-	job->copied = k->copied;
-	job->tries = k->tries;
-	/* A job that was just queued has left one that nobody is to see. */
-	if (k->sink && job_takes_copies(job))
-		find_sink(job);
-	k->sink = job->sink != NULL;
 }
 
 /* Into the table; on failure the job is gone. */
@@ -254,13 +196,12 @@ static int job_enlist(struct job *job, bool loaded)
 	struct job_meta *m = &job->meta;
 
 	job->files = node_root_new(&job->file_owner, AREA_FILES, 0, loaded);
-	job->has_results = m->run && !job_is_frozen(job);
 	job->error_stored = !loaded && m->state != JOB_DRAFT;
-	job->output_unseen = job->has_results;
+	job_results_find(job);
 	if (!loaded)
-		find_kept(job);
+		job_results_adopt(job);
 	if (!job->files ||
-	    quota_job_begin(&job->file_owner, !loaded, job->sink) < 0 ||
+	    quota_job_begin(&job->file_owner, !loaded, job->results.sink) < 0 ||
 	    hash_add(&jobs->by_no, &job->by_no, hash_u64(m->no)) < 0) {
 		quota_job_end(&job->file_owner);
 		job_unref(job);
@@ -273,7 +214,7 @@ static int job_enlist(struct job *job, bool loaded)
 		job_unref(job);
 		return -ENOMEM;
 	}
-	notify_known(job);
+	watch_known(job);
 	/* By the clock: a counter would tell each user of the others' jobs. */
 	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
@@ -304,7 +245,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 		job_unref(job);
 		return r;
 	}
-	job->unstored_known = true;
+	job->unstored.known = true;
 	r = job_enlist(job, true);
 	if (r < 0)
 		return r;
@@ -320,8 +261,8 @@ int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job)
 	*ret_job = job;
 	if (!job)
 		return -ENOMEM;
-	job->cold = true;
-	job->left = meta->state == JOB_QUEUED || meta->state == JOB_REFUSED;
+	job->leftover.cold = true;
+	job->leftover.left = meta->state == JOB_QUEUED || meta->state == JOB_REFUSED;
 	return job_enlist(job, false);
 }
 
@@ -359,23 +300,6 @@ static void job_delist(struct job *job)
 	person_listed(job->d->users, job->owner);
 }
 
-struct node *job_output(struct job *job)
-{
-	if (!job->output_unseen)
-		return job->output;
-	errno = 0;
-	job->output = node_root_new(&job->file_owner, AREA_OUTPUT,
-				    job->meta.run, false);
-	job->output_unseen = !job->output && errno != ENOENT;
-	return job->output;
-}
-
-struct node *job_take_output(struct job *job)
-{
-	job->output_unseen = false;
-	return take_ptr(job->output);
-}
-
 int job_rename(struct job *job, const char *name)
 {
 	struct jobs *jobs = job->d->jobs;
@@ -386,7 +310,7 @@ int job_rename(struct job *job, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	meta.name = copy;
-	commit_on_record(job, &meta);
+	job_fill_accepted(job, &meta);
 	r = depot_meta_write(job->d->depot, &meta);
 	if (r < 0)
 		return r;
@@ -404,13 +328,13 @@ static int remove_stored(struct job *job)
 	int r;
 
 	node_root_keep(job->files);
-	node_root_keep(job->sink);
+	node_root_keep(job->results.sink);
 	job_keep_results(job);
 	r = depot_job_remove(job->d->depot, job->meta.no);
 	if (r == 0)
 		return 0;
 	node_root_unkeep(job->files);
-	node_root_unkeep(job->sink);
+	node_root_unkeep(job->results.sink);
 	job_unkeep_results(job);
 	return r;
 }
@@ -419,7 +343,7 @@ int job_remove(struct job *job)
 {
 	int r;
 
-	run_abandon(job);
+	watch_leaving(job);
 	kept_begin(job->meta.kept);
 	r = remove_stored(job);
 	if (r == 0)
@@ -427,44 +351,20 @@ int job_remove(struct job *job)
 	if (r < 0) {
 		log_warn("job %s: it cannot be removed: %s", job->meta.name,
 			 strerror(-r));
-		run_abandoned(job);
+		watch_stays(job);
 		return r;
 	}
 	if (job_is_frozen(job))
 		statistics_removed(job->d->statistics);
-	sched_give_place(&job->place);
-	retain_forget(job);
+	sched_give_place(&job->submit.place);
 	job_delist(job);
-	notify_drop(job);
 	job_log_drop(job);
-	wait_flush(job);
+	watch_removed(job);
 	node_root_free(take_ptr(job->files));
-	node_root_free(job_take_output(job));
-	node_root_free(take_ptr(job->sink));
+	job_results_free(job);
 	quota_job_end(&job->file_owner);
 	job_unref(job);
 	return 0;
-}
-
-int job_sink_make(struct job *job)
-{
-	int r = depot_sink_make(job->d->depot, job->meta.no);
-
-	if (r < 0)
-		return r;
-	job->sink = node_root_new(&job->file_owner, AREA_SINK, 0, true);
-	job_keep(job);
-	return job->sink ? 0 : -ENOMEM;
-}
-
-void job_sink_drop(struct job *job)
-{
-	if (!job->sink)
-		return;
-	node_root_free(take_ptr(job->sink));
-	job_keep(job);
-	quota_area_end(&job->file_owner, AREA_SINK);
-	depot_sink_drop(job->d->depot, job->meta.no);
 }
 
 /* --- small things ------------------------------------------------------- */
@@ -515,47 +415,4 @@ void job_show_error(struct job *job, const char *sentence)
 void job_touch(struct job *job)
 {
 	job->meta.changed_ns = person_changed(job->d->users, job->owner);
-}
-
-bool job_is_frozen(const struct job *job)
-{
-	return job->meta.state == JOB_QUEUED || job->meta.state == JOB_RUNNING;
-}
-
-bool job_takes_copies(const struct job *job)
-{
-	return job->meta.state == JOB_DRAFT || job->meta.state == JOB_REFUSED;
-}
-
-/* A disk that is full or broken takes no result: the job has failed, `error`
- * says why, and no name is listed that cannot be opened. */
-static bool has_result(const struct job *job)
-{
-	struct stat st;
-
-	return job->meta.exit_code != status_exit_code(STATUS_FAILED, 0) ||
-	       job->late.len ||
-	       (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
-			       "result.json", &st) == 0 &&
-		st.st_size);
-}
-
-bool job_has_row(const struct job *job, enum job_row row)
-{
-	if (job->hidden & (1u << row))
-		return false;
-	if (row == JOB_ROW_RESULT && job->has_results && !has_result(job))
-		return false;
-	if (row == JOB_ROW_OUTPUT && job->sink)
-		return true;
-	if (job->has_results && job_rows[row].result)
-		return true;
-	return job_row_exists(row, job->meta.state);
-}
-
-bool job_had_row(const struct job *job, enum job_row row)
-{
-	return job->meta.state == JOB_QUEUED &&
-	       job_row_exists(row, JOB_RUNNING) &&
-	       (job->meta.attempt > 1 || run_was_put_back(job));
 }

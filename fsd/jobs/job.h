@@ -12,89 +12,49 @@
 #include "fsd/files/node.h"
 #include "fsd/store/depot.h"
 #include "fsd/sched/sched.h"
+#include "job_parts.h"
+#include "job_results.h"
 #include "retain.h"
 
 struct run;
-struct parsed;
 struct person;
-struct commit_later;
 struct events;
 struct fdstore_entry;
+struct job_watcher;
 
 struct job {
 	struct fsd *d;          /* borrowed */
-	struct job_meta meta;   /* as in the store */
+	struct job_meta meta;   /* as in the store; event.c and job.c change it */
 	struct hash_node by_no, by_name;
 	struct list all;        /* in jobs, in the order of making */
 	uint64_t seq;           /* raised along that list, unique */
 	unsigned refs;          /* the table's, handles', parked requests' */
 	struct lane lane;       /* whose turn it is to change it */
 	bool removed;           /* no longer in the tree */
-	bool cold;              /* an earlier daemon has left it, and nobody has
-				   asked for it since */
 	struct person *owner;   /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
-	struct node *output;    /* owned: what the newest run left, or NULL; */
-	bool output_unseen;     /* an earlier daemon's: job_output() looks */
-	struct run *run;        /* owned: the run that is not over, or NULL */
-	struct parsed *parsed;  /* a reference: config.json as it was at */
-	uint64_t parsed_ino, parsed_version; /* this file and version */
-	struct commit_later *later; /* owned by commit.c, or NULL */
-	char *error;            /* owned: text of `error`, NULL: empty; */
-	bool error_stored;      /* but the store has it: job_error() */
-	int failure;            /* negative errno: it is refused since it could not
-				   be read or stored, or had no place, when it
-				   was last looked at; 0: for what it says */
-	bool has_results;       /* of a run that is over: from its end until the
-				   next one is queued, whatever the state */
-	struct list unrecorded; /* while its record is to be written again */
-	bool promised;          /* a close was answered: it is on record that
-				   the job starts; commit_promise(), */
-	uint64_t promised_by;   /* open file of that close, as 1 + fh; 0: unknown */
-	uint64_t promised_no;   /* as the next of the queue after this one */
-	struct sched_place place; /* in the queue, while that is so, or while a
-				   rename or release is under way that may
-				   start it */
-	unsigned late_run;      /* its log says that files of it came too late */
-	unsigned tries;         /* of servers, to have its newest run begin; */
-	uint64_t queued_ns;     /* MONOTONIC, since when they try; 0: unknown */
-	bool unstored_known;    /* unstored.c: of nodes it is known whether the */
-	bool unstored;          /* disk has taken them; of some it has not */
-	uint64_t gone_no;       /* inputs of the submission of this queued_no
-				   were removed, as the store has it; */
-	bool gone_inputs;       /* not its config alone */
-	struct buf late;        /* result.json of the newest run, while the disk
-				   does not take it */
-	unsigned hidden;        /* 1 << row: result files removed by hand */
-	unsigned copied;        /* 1 << row: a copy of one was written here */
-	struct node *sink;      /* owned: the output/ that a copy brought into
-				   this draft, or NULL */
-	struct retain retain;
 	struct file_owner file_owner; /* the job as its files know it */
 	struct list rows;       /* of struct fdstore_row */
-	struct buf log;         /* lines that are not in the store yet, */
-	struct list unlogged;   /* while there are some; job_log.c */
-	bool flushing;          /* a fiber is about to put them there */
-	struct list draft;      /* until it is told what it waits for, which is */
-	uint64_t draft_ns;      /* due then (MONOTONIC): submit/draft.c */
+	char *error;            /* owned: text of `error`, NULL: empty; */
+	bool error_stored;      /* but the store has it: job_error() */
+	struct list unrecorded; /* while its record is to be written again */
 	struct events *events;  /* owned: the newest run's, or NULL */
 	unsigned holders;       /* open files of `hold`: held.c */
-	bool left;              /* a daemon before this one had it queued or
-				   refused, and nobody has looked since */
-	/* notify.c */
-	struct list notify;     /* in one of its queues, with a reference */
-	struct list notes;      /* owned: of struct note, oldest first */
-	uint64_t notify_ns;     /* when the first of them is due, */
-	bool notify_urgent;     /* which is soon: it is in the queue for that */
-	unsigned announced;     /* 1 << row: results that watchers know of */
-	struct inherit_untold *untold; /* owned: while there are notes */
-	/* wait.c */
-	struct list parked;     /* of struct parked */
-	struct list polls;      /* of struct wait_poll */
-	struct list walks;      /* of struct walk, through parked */
-	struct turn kick;       /* goes through both */
-	struct walk kick_at;
-	bool kicked;            /* kick is under way and has a reference */
+	struct retain retain;
+	struct job_results results;
+	struct job_accept accept;
+	struct job_leftover leftover;
+	struct job_config_cache config;
+	struct job_unstored unstored;
+	struct job_log log;
+	/* of rooms above */
+	struct run *run;        /* run/; owned: the run that is not over, or NULL */
+	struct job_gone gone;
+	struct job_submit submit;
+	struct job_inotify inotify;
+	struct job_readers readers;
+	unsigned late_run;      /* fuse/: its log says that files of this run came
+				   too late */
 };
 
 /* The job that the node is linked in; NULL: none. */
@@ -104,7 +64,8 @@ static inline struct job *job_of_node(const struct node *node)
 			   : NULL;
 }
 
-int jobs_new(struct fsd *d);
+/* watchers: borrowed, constant, ends with NULL (job_watch.h). Return: 0 or -ENOMEM. */
+int jobs_new(struct fsd *d, const struct job_watcher *const *watchers);
 void jobs_free(struct fsd *d); /* ends every run; nothing is published */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
@@ -152,20 +113,13 @@ void name_claim(struct fsd *d, struct name_claim *c, const char *name);
 bool name_claim_free(struct fsd *d, struct name_claim *c, const char *name);
 void name_release(struct name_claim *c);
 
-/* What the newest run left, or NULL; the second gives it up. */
-struct node *job_output(struct job *job);
-struct node *job_take_output(struct job *job);
-/* run_keep.c: it is about to go, and what is open of it is to outlive us. The
- * second: it stays after all. */
-void job_keep_results(struct job *job);
-void job_unkeep_results(struct job *job);
-/* Makes and drops the place for a copied output/. */
-int job_sink_make(struct job *job);
-void job_sink_drop(struct job *job);
-/* Its rows have changed: hidden, copied or the sink, which are on no record;
- * the next server is to know. The second: what of meta.run's is hidden. */
-void job_keep(struct job *job);
-unsigned job_kept_hidden(const struct job *job);
+/*
+ * job_read.c: reads any file of the job's runs without blocking. Context: the loop.
+ * Return: bytes, 0 at the end, negative errno; -EAGAIN: a fiber asks the disk, and
+ * calls job_changed() then.
+ */
+ssize_t job_pread(struct job *job, int fd, char *room, size_t size,
+		  uint64_t offset);
 
 /* The text of `error`; "": empty. */
 const char *job_error(struct job *job);
@@ -187,12 +141,5 @@ void job_log_drop(struct job *job); /* nobody will read it */
 bool job_log_ends_with(struct job *job, const char *text);
 /* Something of it changed now. */
 void job_touch(struct job *job);
-
-bool job_is_frozen(const struct job *job); /* queued or running */
-bool job_takes_copies(const struct job *job); /* of results; they have no effect */
-/* True if the row is to be seen now. */
-bool job_has_row(const struct job *job, enum job_row row);
-/* It is between two attempts, and the one before has shown the row. */
-bool job_had_row(const struct job *job, enum job_row row);
 
 #endif

@@ -17,16 +17,16 @@
 
 void job_log_drop(struct job *job)
 {
-	list_del(&job->unlogged);
-	list_del(&job->draft);
-	buf_done(&job->log);
+	list_del(&job->log.unlogged);
+	list_del(&job->submit.draft);
+	buf_done(&job->log.lines);
 }
 
 void job_lines_take(struct job *job, struct job_lines *ret)
 {
-	*ret = (struct job_lines){ .no = job->meta.no, .log = job->log };
-	job->log = (struct buf){ 0 };
-	list_del(&job->unlogged);
+	*ret = (struct job_lines){ .no = job->meta.no, .log = job->log.lines };
+	job->log.lines = (struct buf){ 0 };
+	list_del(&job->log.unlogged);
 	events_take(job, &ret->events);
 }
 
@@ -46,10 +46,10 @@ void job_lines_stored(struct job *job, struct job_lines *l)
 			 job->meta.name, strerror(-l->result));
 	/* Its next line comes with them, when there is room again. */
 	if (l->log.len && l->log.len < GATHER_BYTES && !job->removed) {
-		if (job->log.len)
-			buf_add(&l->log, job->log.data, job->log.len);
-		buf_done(&job->log);
-		job->log = l->log;
+		if (job->log.lines.len)
+			buf_add(&l->log, job->log.lines.data, job->log.lines.len);
+		buf_done(&job->log.lines);
+		job->log.lines = l->log;
 		l->log = (struct buf){ 0 };
 	}
 	events_stored(job, &l->events);
@@ -115,7 +115,7 @@ void job_log_flush(struct job *job)
 
 static void on_begun(struct job *job)
 {
-	job->flushing = false;
+	job->log.flushing = false;
 	if (!job->removed)
 		flush(job);
 }
@@ -123,9 +123,9 @@ static void on_begun(struct job *job)
 /* There is much of it. Who says so does not wait for it. */
 void job_log_begin(struct job *job)
 {
-	if (job->removed || job->flushing)
+	if (job->removed || job->log.flushing)
 		return;
-	job->flushing = true;
+	job->log.flushing = true;
 	job_start(job, on_begun);
 }
 
@@ -170,8 +170,8 @@ static void on_flush(void *arg)
 	uint64_t until = now_ns() + SLICE_NS;
 	struct job *job;
 
-	while ((job = list_first(&d->unlogged, struct job, unlogged))) {
-		list_del(&job->unlogged);
+	while ((job = list_first(&d->unlogged, struct job, log.unlogged))) {
+		list_del(&job->log.unlogged);
 		job_ref(job);
 		flush_now(job);
 		jobs_let_go();
@@ -199,8 +199,8 @@ void job_log_soon(struct job *job)
 
 	if (job->removed)
 		return;
-	if (list_empty(&job->unlogged))
-		list_add_tail(&d->unlogged, &job->unlogged);
+	if (list_empty(&job->log.unlogged))
+		list_add_tail(&d->unlogged, &job->log.unlogged);
 	if (!d->log_timer.loop) {
 		d->log_timer.fn = on_gathered;
 		d->log_timer.arg = d;
@@ -232,7 +232,7 @@ int job_log_line(struct buf *out, const char *fmt, ...)
 
 static void gathered(struct job *job)
 {
-	if (job->log.failed || job->log.len > GATHER_BYTES)
+	if (job->log.lines.failed || job->log.lines.len > GATHER_BYTES)
 		job_log_begin(job);
 	else
 		job_log_soon(job);
@@ -242,7 +242,7 @@ void job_log_lines(struct job *job, const struct buf *lines)
 {
 	if (job->removed || !lines->len)
 		return;
-	if (buf_add(&job->log, lines->data, lines->len) < 0)
+	if (buf_add(&job->log.lines, lines->data, lines->len) < 0)
 		log_warn("job %s: no memory for lines of its log",
 			 job->meta.name);
 	gathered(job);
@@ -256,7 +256,7 @@ void job_log(struct job *job, const char *fmt, ...)
 	if (job->removed)
 		return;
 	va_start(ap, fmt);
-	r = add_line(&job->log, fmt, ap);
+	r = add_line(&job->log.lines, fmt, ap);
 	va_end(ap);
 	if (r < 0)
 		log_warn("job %s: no memory for a line of its log",

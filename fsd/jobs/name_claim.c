@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names that are about to be taken. */
-#include "job.h"
+#include "jobs_int.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct claim_place {
 
 static struct name_claim *find_claim(struct fsd *d, const char *name)
 {
-	list_for_each(pos, tmp, &d->claims) {
+	list_for_each(pos, tmp, &d->jobs->claims) {
 		struct name_claim *c = list_entry(pos, struct name_claim, node);
 
 		if (!strcmp(c->name, name))
@@ -34,7 +34,7 @@ void name_claim(struct fsd *d, struct name_claim *c, const char *name)
 	}
 	*c = (struct name_claim){ .name = name };
 	list_init(&c->waiting);
-	list_add_tail(&d->claims, &c->node);
+	list_add_tail(&d->jobs->claims, &c->node);
 }
 
 bool name_claim_free(struct fsd *d, struct name_claim *c, const char *name)

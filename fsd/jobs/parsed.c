@@ -96,18 +96,18 @@ static struct parsed *parse(int fd, const struct job *job)
 
 static bool is_fresh(const struct job *job, const struct node *node)
 {
-	return job->parsed && job->parsed_ino == node->ino &&
-	       job->parsed_version == node->version;
+	return job->config.parsed && job->config.ino == node->ino &&
+	       job->config.version == node->version;
 }
 
 /* Takes the reference. */
 static void keep(struct job *job, const struct node *node, uint64_t version,
 		 struct parsed *p)
 {
-	parsed_unref(job->parsed);
-	job->parsed = p;
-	job->parsed_ino = node->ino;
-	job->parsed_version = version;
+	parsed_unref(job->config.parsed);
+	job->config.parsed = p;
+	job->config.ino = node->ino;
+	job->config.version = version;
 }
 
 struct parsed *parsed_get(struct job *job, struct node *node)
@@ -119,11 +119,11 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 		keep(job, node, node->version,
 		     parse(fd, job));
 	}
-	if (job->parsed && (job->parsed->unread || job->parsed->misplaced))
-		return take_ptr(job->parsed); /* it is not what node holds */
-	if (job->parsed)
-		job->parsed->refs++;
-	return job->parsed;
+	if (job->config.parsed && (job->config.parsed->unread || job->config.parsed->misplaced))
+		return take_ptr(job->config.parsed); /* it is not what node holds */
+	if (job->config.parsed)
+		job->config.parsed->refs++;
+	return job->config.parsed;
 }
 
 struct parsed *parsed_closed(struct job *job, struct node *node)
@@ -143,6 +143,31 @@ struct parsed *parsed_closed(struct job *job, struct node *node)
 			    "config.json: it is empty, since writing it failed; "
 			    "write it again");
 	return with_sentence(p, &err);
+}
+
+struct node *parsed_node(struct job *job)
+{
+	struct node *node = node_find(job->files, "config.json");
+
+	return node && !node->is_dir ? node : NULL;
+}
+
+struct parsed *parsed_begun(struct job *job)
+{
+	struct node *node;
+	struct parsed *p;
+
+	node_load_all(job->files);
+	node = parsed_node(job);
+	/* Of a job that runs the release may still be to come. */
+	if (node && node->writers && job->meta.state != JOB_RUNNING)
+		return NULL;
+	p = node ? parsed_closed(job, node) : parsed_defaults(job);
+	if (p && p->result < 0 && !p->misplaced) {
+		parsed_unref(p);
+		return NULL;
+	}
+	return p;
 }
 
 bool parsed_is_wrong(const struct parsed *p)

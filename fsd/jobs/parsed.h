@@ -28,6 +28,12 @@ struct parsed *parsed_get(struct job *job, struct node *node);
 /* The same of one that nobody writes to any more: an empty one counts as `{}`,
  * unless a write to it has failed. */
 struct parsed *parsed_closed(struct job *job, struct node *node);
+/* The node of the job's config.json (borrowed), or NULL. */
+struct node *parsed_node(struct job *job);
+/* Of a job whose run has begun: a new reference to its config, or to the defaults if
+ * it has none; the config is valid, its environments may be gone. The fiber waits
+ * until the files are loaded. NULL: there is no valid one, or no memory. */
+struct parsed *parsed_begun(struct job *job);
 /* Of a result < 0: is it what the text says? Else this host could not tell. */
 bool parsed_is_wrong(const struct parsed *p);
 /* True if parsed_get() would be slow now. */

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "job.h"
-#include "fsd/mount/notify.h"
+#include "jobs_int.h"
 #include "fsd/users/people.h"
 
 static const struct retain_limits *limits_of(const struct job *job)
@@ -131,7 +130,7 @@ static bool on_turn(struct turn *t, uint64_t until)
 			continue; /* retain_let_go() */
 		list_del(&job->retain.node);
 		job->retain.state = RETAIN_ASKED;
-		if (!notify_remove(job) && !helper_may_come(job))
+		if (!watch_ask_removal(job) && !helper_may_come(job))
 			remove_here(job);
 		if (now_ns() >= until)
 			return true;
@@ -281,7 +280,7 @@ static struct list *behind_older(struct job *job)
 	return at;
 }
 
-void retain_entered(struct job *job)
+static void on_entered(struct job *job)
 {
 	const struct retain_limits *l = limits_of(job);
 
@@ -309,10 +308,11 @@ void retain_held_end(struct job *job)
 		soon(job->d);
 }
 
-void retain_forget(struct job *job)
-{
-	leave(job);
-}
+const struct job_watcher retain_watcher = {
+	.entered = on_entered,
+	.removed = leave,
+	.unloaded = leave,
+};
 
 /* --- the start ----------------------------------------------------------------- */
 
@@ -337,7 +337,7 @@ static bool on_begin(struct turn *t, uint64_t until)
 		struct job *job = job_by_no(d, no);
 
 		if (job && !job->removed && job->retain.state == RETAIN_KEPT)
-			retain_entered(job);
+			on_entered(job);
 		if (now_ns() >= until)
 			return true;
 	}

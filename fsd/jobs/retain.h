@@ -20,6 +20,7 @@
 struct fsd;
 struct job;
 struct job_meta;
+struct job_watcher;
 struct person;
 
 struct retain_limits {
@@ -48,10 +49,8 @@ struct retain {
 void retain_found(struct fsd *d, const struct job_meta *meta);
 /* All were found: looks at each, the oldest first, a little at a time. */
 void retain_begin(struct fsd *d);
-/* Its state was entered. */
-void retain_entered(struct job *job);
-/* It is on its way out of the table. */
-void retain_forget(struct job *job);
+/* Counts a job's time from its end, and drops a job that leaves the table. */
+extern const struct job_watcher retain_watcher;
 /* Whoever held it has let go of it. */
 void retain_let_go(struct job *job);
 /* The helper's request. Return: 0: it is removed; -EBUSY: not now. */

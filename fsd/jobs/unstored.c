@@ -36,16 +36,16 @@ void unstored_note(struct job *job, const struct buf *paths)
 {
 	char path[STORE_PATH_MAX];
 
-	job->unstored_known = true;
+	job->unstored.known = true;
 	if (paths->failed) { /* no memory to say which */
 		mark_all(job->files);
-		job->unstored = true;
+		job->unstored.some = true;
 	}
 	for (size_t at = 0; at < paths->len;
 	     at += strlen(paths->data + at) + 1) {
 		snprintf(path, sizeof(path), "%s", paths->data + at);
 		mark(job, path);
-		job->unstored = true;
+		job->unstored.some = true;
 	}
 }
 
@@ -113,16 +113,16 @@ int unstored_check(struct job *job, struct err *err)
 	const struct node *node;
 	int r = 0;
 
-	if (!job->unstored_known && job->meta.state != JOB_QUEUED)
+	if (!job->unstored.known && job->meta.state != JOB_QUEUED)
 		r = look(job);
 	if (r < 0)
 		return err_sys(err, r, "whether the disk has taken its inputs "
 			       "cannot be read");
-	if (!job->unstored)
+	if (!job->unstored.some)
 		return 0;
 	node = find_marked(job->files);
 	if (!node) {
-		job->unstored = false;
+		job->unstored.some = false;
 		r = depot_do(job->d->depot, do_drop, job);
 		if (r < 0)
 			log_warn("job %s: a later daemon will ask for inputs "
@@ -181,7 +181,7 @@ static int save(struct job *job)
 	struct listing all = { .paths = &l.paths, .as = "" };
 	int r = list(&all, job->files);
 
-	job->unstored = r < 0 || l.paths.len;
+	job->unstored.some = r < 0 || l.paths.len;
 	if (r == 0)
 		r = depot_do(job->d->depot, l.paths.len ? do_write : do_drop,
 			     l.paths.len ? (void *)&l : job);
@@ -197,7 +197,7 @@ void unstored_fsync(struct node *node, int error)
 	if (error == -EINTR || error == -EBADF || node->area != AREA_FILES ||
 	    node->unlinked || !job || job->removed || job_is_frozen(job))
 		return;
-	if (!job->unstored_known && look(job) < 0)
+	if (!job->unstored.known && look(job) < 0)
 		log_warn("job %s: what else the disk has not taken cannot be "
 			 "read", job->meta.name);
 	node->unstored = true;
@@ -211,7 +211,7 @@ static int rename_in(struct look *l, struct job *to, const struct node *node,
 {
 	char as[STORE_PATH_MAX + NAME_MAX + 1] = "";
 	struct listing list_of = { .paths = &l->paths, .as = "" };
-	int r = to->unstored_known ? 0 : look(to);
+	int r = to->unstored.known ? 0 : look(to);
 
 	if (r == 0)
 		r = list(&list_of, to->files);
@@ -234,22 +234,22 @@ int unstored_rename(const struct node *node, struct job *to,
 {
 	struct look l = { .job = to };
 	struct job *from = job_of_node(node);
-	int r = from->unstored_known ? 0 : look(from);
+	int r = from->unstored.known ? 0 : look(from);
 
-	if (r < 0 || !from->unstored || !find_marked(node))
+	if (r < 0 || !from->unstored.some || !find_marked(node))
 		return r;
 	r = rename_in(&l, to, node, dir, name);
-	to->unstored = true;
+	to->unstored.some = true;
 	buf_done(&l.paths);
 	return r;
 }
 
 void unstored_renamed(struct job *from, struct job *to)
 {
-	if (from->unstored && save(from) < 0)
+	if (from->unstored.some && save(from) < 0)
 		log_warn("job %s: a later daemon may ask for inputs that were "
 			 "written again", from->meta.name);
-	if (to != from && to->unstored && save(to) < 0)
+	if (to != from && to->unstored.some && save(to) < 0)
 		log_warn("job %s: a later daemon may ask for inputs that were "
 			 "written again", to->meta.name);
 }

@@ -8,7 +8,6 @@
 
 #include "fsd/handover/inherit.h"
 #include "keeper.h"
-#include "fsd/submit/lifecycle.h"
 #include "library.h"
 #include "requests.h"
 
@@ -24,6 +23,7 @@
 
 struct mountpoint {
 	struct fsd *d;
+	void (*unmounted)(struct fsd *d);
 	uint64_t last_ns; /* when the last request was answered */
 	struct loop_fd src;
 };
@@ -43,7 +43,7 @@ static void on_gone(struct mountpoint *s, int r)
 	else
 		log_info("%s was unmounted", s->d->options->mountpoint);
 	loop_fd_del(&s->src);
-	lifecycle_stop(s->d, true);
+	s->unmounted(s->d);
 }
 
 /* Request after request, for a turn; less when one of them has set something
@@ -74,14 +74,15 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 		loop_linger(s->d->loop, LINGER_NS);
 }
 
-int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd,
-		     struct err *err)
+int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
+		     void (*unmounted)(struct fsd *d), int fd, struct err *err)
 {
 	struct mountpoint *s = mountpoint_of(d);
 	int r = requests_open(d, ops, fd);
 
 	if (r < 0)
 		return err_sys(err, r, "the FUSE session");
+	s->unmounted = unmounted;
 	s->src = (struct loop_fd){
 		.fd = requests_fd(d), .events = EPOLLIN, .fn = on_requests,
 		.arg = s,

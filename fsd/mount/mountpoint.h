@@ -27,10 +27,11 @@ void mountpoint_free(struct fuse_session *session, dev_t device,
  * negative errno. */
 int mountpoint_remove(dev_t device);
 
-/* Answers from now on what comes through fd (owned), and first what the server
- * before has left unanswered. */
-int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd,
-		     struct err *err);
+/* Answers from now on what comes through fd (owned), and first what the previous
+ * server left unanswered. Calls unmounted(d) once, on the loop, when the mount has
+ * gone. Return: 0 or negative errno with a sentence. */
+int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
+		     void (*unmounted)(struct fsd *d), int fd, struct err *err);
 void mountpoint_close(struct fsd *d);
 /* When the last request was answered, now_ns(). */
 uint64_t mountpoint_asked_ns(struct fsd *d);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "fsd/handover/inherit.h"
-#include "fsd/submit/lifecycle.h"
 #include "mountpoint.h"
 
 /*
@@ -48,7 +47,7 @@ static unsigned results_of(const struct job *job)
 		if (job_rows[told[i]].result && job_has_row(job, told[i]))
 			found |= BIT(told[i]);
 	/* In a draft it is what its user has copied there. */
-	return job->sink ? found & ~BIT(JOB_ROW_OUTPUT) : found;
+	return job->results.sink ? found & ~BIT(JOB_ROW_OUTPUT) : found;
 }
 
 /* --- notes ------------------------------------------------------------------ */
@@ -57,7 +56,7 @@ static unsigned count_notes(const struct job *job)
 {
 	unsigned n = 0;
 
-	list_for_each(pos, tmp, &job->notes)
+	list_for_each(pos, tmp, &job->inotify.notes)
 		n++;
 	return n;
 }
@@ -68,8 +67,8 @@ static struct note *note_of(struct job *job, unsigned gone)
 {
 	struct note *note = NULL;
 
-	if (!list_empty(&job->notes))
-		note = list_entry(job->notes.prev, struct note, node);
+	if (!list_empty(&job->inotify.notes))
+		note = list_entry(job->inotify.notes.prev, struct note, node);
 	if (note && !note->remove &&
 	    !((note->made | note->grew | note->closed) & gone))
 		return note;
@@ -81,7 +80,7 @@ static struct note *note_of(struct job *job, unsigned gone)
 			 job->meta.name);
 		return NULL;
 	}
-	list_add_tail(&job->notes, &note->node);
+	list_add_tail(&job->inotify.notes, &note->node);
 	return note;
 }
 
@@ -90,27 +89,27 @@ static void keep_untold(struct job *job, unsigned known)
 {
 	uint32_t place;
 
-	if (job->untold)
+	if (job->inotify.untold)
 		return;
-	job->untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
-	if (!job->untold)
+	job->inotify.untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
+	if (!job->inotify.untold)
 		return; /* the next server would not tell it */
-	job->untold->known = known;
-	job->untold->job = job->meta.no;
-	inherit_publish(&job->untold->live);
+	job->inotify.untold->known = known;
+	job->inotify.untold->job = job->meta.no;
+	inherit_publish(&job->inotify.untold->live);
 }
 
 static void drop_untold(struct job *job)
 {
-	if (job->untold)
+	if (job->inotify.untold)
 		inherit_del(job->d->inherit, INHERIT_UNTOLD,
-			    take_ptr(job->untold));
+			    take_ptr(job->inotify.untold));
 }
 
 static void drop_notes(struct job *job)
 {
 	drop_untold(job);
-	list_for_each(pos, tmp, &job->notes) {
+	list_for_each(pos, tmp, &job->inotify.notes) {
 		list_del(pos);
 		free(list_entry(pos, struct note, node));
 	}
@@ -118,7 +117,7 @@ static void drop_notes(struct job *job)
 
 static bool has_urgent(const struct job *job)
 {
-	list_for_each(pos, tmp, &job->notes)
+	list_for_each(pos, tmp, &job->inotify.notes)
 		if (list_entry(pos, struct note, node)->urgent)
 			return true;
 	return false;
@@ -134,26 +133,26 @@ static void on_due(struct loop_timer *t)
 /* Into the queue where it belongs. A queued job is held by a reference. */
 static void enqueue(struct notify *n, struct job *job)
 {
-	bool urgent = has_urgent(job), queued = !list_empty(&job->notify);
+	bool urgent = has_urgent(job), queued = !list_empty(&job->inotify.queue);
 	uint64_t after = urgent ? QUIET_NS : COLLECT_NS, now = now_ns();
 
-	if (queued && (!urgent || job->notify_urgent))
+	if (queued && (!urgent || job->inotify.urgent))
 		return;
 	if (!queued)
 		job_ref(job);
-	list_del(&job->notify);
-	list_add_tail(urgent ? &n->ready : &n->later, &job->notify);
-	job->notify_urgent = urgent;
-	job->notify_ns = now + after;
-	if (!n->due.loop || n->due.at_ns > job->notify_ns)
+	list_del(&job->inotify.queue);
+	list_add_tail(urgent ? &n->ready : &n->later, &job->inotify.queue);
+	job->inotify.urgent = urgent;
+	job->inotify.due_ns = now + after;
+	if (!n->due.loop || n->due.at_ns > job->inotify.due_ns)
 		loop_timer_set(n->d->loop, &n->due, after);
 }
 
 static void dequeue(struct job *job)
 {
-	if (list_empty(&job->notify))
+	if (list_empty(&job->inotify.queue))
 		return;
-	list_del(&job->notify);
+	list_del(&job->inotify.queue);
 	job_unref(job);
 }
 
@@ -164,25 +163,25 @@ static uint64_t ready_ns(struct notify *n, const struct job *job)
 
 	/* When it is at it, the newest requests are the helper's. */
 	if (n->at_it)
-		return job->notify_ns;
-	return MAX(job->notify_ns, MIN(quiet, job->notify_ns + PATIENCE_NS));
+		return job->inotify.due_ns;
+	return MAX(job->inotify.due_ns, MIN(quiet, job->inotify.due_ns + PATIENCE_NS));
 }
 
 /* The one that is next and due, or NULL. */
 static struct job *next_job(struct notify *n)
 {
-	struct job *ready = list_first(&n->ready, struct job, notify);
-	struct job *later = list_first(&n->later, struct job, notify);
+	struct job *ready = list_first(&n->ready, struct job, inotify.queue);
+	struct job *later = list_first(&n->later, struct job, inotify.queue);
 	uint64_t now = now_ns(), at = UINT64_MAX;
 
 	if (ready)
 		at = ready_ns(n, ready);
 	if (at <= now)
 		return ready;
-	if (later && later->notify_ns <= now)
+	if (later && later->inotify.due_ns <= now)
 		return later;
 	if (later)
-		at = MIN(at, later->notify_ns);
+		at = MIN(at, later->inotify.due_ns);
 	if (at != UINT64_MAX)
 		loop_timer_set(n->d->loop, &n->due, at - now);
 	return NULL;
@@ -251,7 +250,7 @@ static void note_done(struct notify *n)
 	free(take_ptr(n->note));
 	if (job->removed)
 		drop_notes(job);
-	else if (!list_empty(&job->notes))
+	else if (!list_empty(&job->inotify.notes))
 		enqueue(n, job);
 	else
 		drop_untold(job);
@@ -284,7 +283,7 @@ void notify_lost(struct notify *n)
 		return;
 	}
 	n->note->urgent = true; /* it was late already */
-	list_add(&n->job->notes, &n->note->node);
+	list_add(&n->job->inotify.notes, &n->note->node);
 	n->note = NULL;
 	enqueue(n, n->job);
 	job_unref(take_ptr(n->job));
@@ -312,7 +311,7 @@ void notify_pump(struct notify *n)
 
 	while (!n->note && notify_link_is_up(n) && (job = next_job(n))) {
 		n->job = job_ref(job);
-		n->note = list_first(&job->notes, struct note, node);
+		n->note = list_first(&job->inotify.notes, struct note, node);
 		list_del(&n->note->node);
 		dequeue(job);
 		make_message(n);
@@ -325,24 +324,24 @@ void notify_pump(struct notify *n)
 		return;
 	n->at_it = false;
 	notify_link_rest(n);
-	lifecycle_run_ended(n->d);
+	loop_defer(n->d->loop, &n->d->idle);
 }
 
 /* --- what happens to jobs ----------------------------------------------------- */
 
-void notify_known(struct job *job)
+static void on_known(struct job *job)
 {
-	job->announced = results_of(job);
+	job->inotify.announced = results_of(job);
 }
 
-void notify_state(struct job *job)
+static void on_entered(struct job *job)
 {
-	unsigned now = results_of(job), known = job->announced;
+	unsigned now = results_of(job), known = job->inotify.announced;
 	bool ended = job->meta.state == JOB_DONE;
 	struct notify *n = job->d->notify;
 	struct note *note;
 
-	job->announced = now;
+	job->inotify.announced = now;
 	note = n && !job->removed ? note_of(job, known & ~now) : NULL;
 	if (!note)
 		return;
@@ -356,7 +355,7 @@ void notify_state(struct job *job)
 	enqueue(n, job);
 }
 
-void notify_grew(struct job *job, enum job_row row)
+static void on_grew(struct job *job, enum job_row row)
 {
 	struct notify *n = job->d->notify;
 	struct note *note = n && !job->removed ? note_of(job, 0) : NULL;
@@ -379,14 +378,14 @@ void notify_removed(struct job *job, enum job_row row)
 {
 	struct notify *n = job->d->notify;
 
-	job->announced &= ~BIT(row);
-	list_for_each(pos, tmp, &job->notes)
+	job->inotify.announced &= ~BIT(row);
+	list_for_each(pos, tmp, &job->inotify.notes)
 		forget_row(list_entry(pos, struct note, node), row);
 	if (n && n->note && n->job == job)
 		forget_row(n->note, row);
 }
 
-bool notify_remove(struct job *job)
+static bool on_ask_removal(struct job *job)
 {
 	struct notify *n = job->d->notify;
 	struct note *note;
@@ -397,16 +396,24 @@ bool notify_remove(struct job *job)
 	if (!note)
 		return false;
 	note->remove = note->urgent = true;
-	list_add_tail(&job->notes, &note->node);
+	list_add_tail(&job->inotify.notes, &note->node);
 	enqueue(n, job);
 	return true;
 }
 
-void notify_drop(struct job *job)
+static void on_removed(struct job *job)
 {
 	drop_notes(job);
 	dequeue(job);
 }
+
+const struct job_watcher notify_watcher = {
+	.known = on_known,
+	.entered = on_entered,
+	.grew = on_grew,
+	.removed = on_removed,
+	.ask_removal = on_ask_removal,
+};
 
 /* --- the helper's requests ------------------------------------------------------ */
 
@@ -479,7 +486,7 @@ static void on_give_up(struct loop_timer *t)
 	struct notify *n = t->arg;
 
 	n->gave_up = true;
-	lifecycle_run_ended(n->d);
+	loop_defer(n->d->loop, &n->d->idle);
 }
 
 bool notify_finish(struct fsd *d)
@@ -523,12 +530,12 @@ void notify_take_over(struct fsd *d)
 			inherit_at(d->inherit, INHERIT_UNTOLD, i);
 		struct job *job = u ? job_by_no(d, u->job) : NULL;
 
-		if (u && (!job || job->untold || !d->notify)) {
+		if (u && (!job || job->inotify.untold || !d->notify)) {
 			u->live = 0;
 		} else if (u) {
-			job->untold = u;
-			job->announced = u->known;
-			notify_state(job);
+			job->inotify.untold = u;
+			job->inotify.announced = u->known;
+			on_entered(job);
 		}
 	}
 	inherit_recycle(d->inherit, INHERIT_UNTOLD);
@@ -546,8 +553,8 @@ static void drop_queue(struct list *queue)
 {
 	struct job *job;
 
-	while ((job = list_first(queue, struct job, notify)))
-		notify_drop(job);
+	while ((job = list_first(queue, struct job, inotify.queue)))
+		on_removed(job);
 }
 
 void notify_free(struct fsd *d)

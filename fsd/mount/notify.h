@@ -15,7 +15,7 @@
 #ifndef FSD_NOTIFY_H
 #define FSD_NOTIFY_H
 
-#include "fsd/jobs/job.h"
+#include "fsd/jobs/job_watch.h"
 
 struct notify;
 
@@ -29,23 +29,16 @@ void notify_start(struct fsd *d);
 /* After the unmount: until then the helper may be in a request. */
 void notify_free(struct fsd *d);
 
-/* True if there is something to tell before the end: lifecycle_run_ended() is
- * called when that is done, or has taken too long. */
+/* True if watchers are still to be told before the end: d->idle is posted when that
+ * is done, or has taken too long. */
 bool notify_finish(struct fsd *d);
 
-/* What the job shows now is no news. */
-void notify_known(struct job *job);
-/* Its state was entered: rows may have come and gone with that. */
-void notify_state(struct job *job);
-void notify_grew(struct job *job, enum job_row row);
+/* Makes notes of what a job's changes mean for its rows; asks the helper to remove a
+ * job, which then calls retain_take() and retain_told(). */
+extern const struct job_watcher notify_watcher;
 /* A row was removed by hand, of which the kernel has told: whatever else there
  * was to tell of it came before. */
 void notify_removed(struct job *job, enum job_row row);
-/* It is to go, which the helper does: retain_take() when it asks, retain_told()
- * behind that. False if there is no helper to do so. */
-bool notify_remove(struct job *job);
-/* The job is gone: there is nothing left to tell. */
-void notify_drop(struct job *job);
 
 /* --- for the helper's requests -------------------------------------------- */
 

@@ -43,7 +43,7 @@ struct notify_message {
 
 /* What is to be told of one job at once; each a set of 1 << row. */
 struct note {
-	struct list node; /* in job->notes */
+	struct list node; /* in job->inotify.notes */
 	unsigned gone, made, grew, closed;
 	bool urgent;      /* the job has ended */
 	bool remove;      /* it is to go; its last one */

@@ -15,7 +15,7 @@
 #define WAIT_CHUNK (128u << 10) /* most bytes of one follow reply */
 
 struct parked {
-	struct list node; /* in job->parked */
+	struct list node; /* in job->readers.parked */
 	struct job *job;  /* a reference */
 	fuse_req_t req;   /* answered once */
 	struct wait_read what;
@@ -116,7 +116,7 @@ static enum answer answer_write(struct job *job, fuse_req_t req,
 				   what->unique);
 
 	if (n == -EAGAIN && !what->nonblock) {
-		run_feed_watch(job, wait_kick);
+		run_feed_watch(job, job_changed);
 		return NOT_YET;
 	}
 	if (n < 0)
@@ -131,7 +131,7 @@ static enum answer answer_write(struct job *job, fuse_req_t req,
 static void parked_free(struct parked *p)
 {
 	free(p->data);
-	walks_leave(&p->job->walks, &p->node);
+	walks_leave(&p->job->readers.walks, &p->node);
 	list_del(&p->node);
 	job_unref(p->job);
 	free(p);
@@ -171,7 +171,7 @@ static void park(struct job *job, struct fuse_req *req,
 	p->job = job_ref(job);
 	p->req = req;
 	p->what = *what;
-	list_add_tail(&job->parked, &p->node);
+	list_add_tail(&job->readers.parked, &p->node);
 	fuse_req_interrupt_func(req, on_interrupt, p);
 }
 
@@ -183,7 +183,7 @@ void wait_read(struct job *job, struct fuse_req *req,
 	if (first != ANSWERED)
 		park(job, req, what, NULL);
 	if (first == GO_ON)
-		wait_kick(job);
+		job_changed(job);
 }
 
 void wait_write(struct job *job, struct fuse_req *req, const void *data,
@@ -206,7 +206,7 @@ unsigned wait_poll_events(struct job *job, const struct wait_read *what)
 		unsigned events = run_feed_events(job);
 
 		if (!events)
-			run_feed_watch(job, wait_kick);
+			run_feed_watch(job, job_changed);
 		return events;
 	}
 	n = try_read(job, what, &byte, 1);
@@ -230,7 +230,7 @@ void wait_poll_set(struct job *job, struct wait_poll *p,
 {
 	wait_poll_drop(p);
 	p->ph = ph;
-	list_add_tail(&job->polls, &p->node);
+	list_add_tail(&job->readers.polls, &p->node);
 }
 
 /* Return: true if there are more. */
@@ -238,7 +238,7 @@ static bool tell_polls(struct job *job, uint64_t until)
 {
 	struct wait_poll *p;
 
-	while ((p = list_first(&job->polls, struct wait_poll, node))) {
+	while ((p = list_first(&job->readers.polls, struct wait_poll, node))) {
 		fuse_lowlevel_notify_poll(p->ph);
 		wait_poll_drop(p);
 		if (now_ns() >= until)
@@ -253,16 +253,16 @@ static void put_off(struct parked *p)
 	struct job *job = p->job;
 
 	list_del(&p->node);
-	list_add_tail(&job->parked, &p->node);
-	if (job->kick_at.next == &job->parked)
-		walk_back(&job->kick_at);
+	list_add_tail(&job->readers.parked, &p->node);
+	if (job->readers.kick_at.next == &job->readers.parked)
+		walk_back(&job->readers.kick_at);
 }
 
 static bool answer_parked(struct job *job, uint64_t until)
 {
 	struct list *at;
 
-	while (job->kick_at.head && (at = walk_next(&job->kick_at))) {
+	while (job->readers.kick_at.head && (at = walk_next(&job->readers.kick_at))) {
 		struct parked *p = list_entry(at, struct parked, node);
 		/* Afterwards an answered request is no more. */
 		enum answer now =
@@ -277,37 +277,35 @@ static bool answer_parked(struct job *job, uint64_t until)
 		if (now_ns() >= until)
 			return true;
 	}
-	walk_end(&job->kick_at);
+	walk_end(&job->readers.kick_at);
 	return false;
 }
 
 static bool on_kick(struct turn *t, uint64_t until)
 {
-	struct job *job = container_of(t, struct job, kick);
+	struct job *job = container_of(t, struct job, readers.kick);
 
 	if (answer_parked(job, until) || tell_polls(job, until))
 		return true;
-	job->kicked = false;
+	job->readers.kicked = false;
 	job_unref(job);
 	return false;
 }
 
-void wait_kick(struct job *job)
+static void kick(struct job *job)
 {
-	walk_end(&job->kick_at); /* what was passed may be due now */
-	walk_begin(&job->kick_at, &job->walks, &job->parked);
-	if (job->kicked)
+	walk_end(&job->readers.kick_at); /* what was passed may be due now */
+	walk_begin(&job->readers.kick_at, &job->readers.walks, &job->readers.parked);
+	if (job->readers.kicked)
 		return;
-	job->kicked = true;
+	job->readers.kicked = true;
 	job_ref(job);
-	job->kick.work = on_kick;
-	turn_begin(&job->d->turns, &job->kick);
+	job->readers.kick.work = on_kick;
+	turn_begin(&job->d->turns, &job->readers.kick);
 }
 
-void wait_flush(struct job *job)
-{
-	job_ref(job);
-	job->removed = true; /* nobody is parked again */
-	wait_kick(job);
-	job_unref(job);
-}
+const struct job_watcher wait_watcher = {
+	.changed = kick,
+	.removed = kick,
+	.unloaded = kick,
+};

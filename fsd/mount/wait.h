@@ -4,12 +4,12 @@
  * parked with the job until there is something to say, a write to `stdin.feed` until
  * there is room; no thread ever blocks. Poll
  * handles are told once and forgotten. Every parked request is answered
- * exactly once: by wait_kick(), by an interrupt, or by wait_flush().
+ * exactly once: after a change of the job, by an interrupt, or when the job goes.
  */
 #ifndef FSD_WAIT_H
 #define FSD_WAIT_H
 
-#include "fsd/jobs/job.h"
+#include "fsd/jobs/job_watch.h"
 
 struct fuse_req;
 struct fuse_pollhandle;
@@ -39,7 +39,7 @@ unsigned wait_poll_events(struct job *job, const struct wait_read *what);
 /* Of an open file, which has no more than one: the kernel tells all that poll
  * it by the newest. Embedded, zeroed. */
 struct wait_poll {
-	struct list node;           /* in job->polls */
+	struct list node;           /* in job->readers.polls */
 	struct fuse_pollhandle *ph; /* owned, or NULL */
 };
 
@@ -48,9 +48,7 @@ void wait_poll_set(struct job *job, struct wait_poll *p,
 		   struct fuse_pollhandle *ph);
 void wait_poll_drop(struct wait_poll *p); /* the file is closed */
 
-/* Something of the job changed: answer whom it concerns. */
-void wait_kick(struct job *job);
-/* The job goes away: everybody is answered. */
-void wait_flush(struct job *job);
+/* Answers parked requests and tells polls when their job changes or goes away. */
+extern const struct job_watcher wait_watcher;
 
 #endif

@@ -12,11 +12,11 @@
 #include "fsd/store/depot_calls.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
-#include "fsd/submit/lifecycle.h"
+#include "fsd/jobs/job_watch.h"
+#include "fsd/jobs/leftover.h"
 #include "fsd/jobs/parsed.h"
 #include "fsd/jobs/statistics.h"
 #include "run_int.h"
-#include "fsd/mount/wait.h"
 
 /* Inputs are collected for so long before it is the others' turn. */
 #define COLLECT_NS (NS_PER_MS)
@@ -49,7 +49,7 @@ void run_free(struct run *run)
 	builds_leave(&run->build);
 	sched_leave(&run->slot);
 	run_enter(run, RUN_GONE);
-	lifecycle_run_ended(run->d);
+	loop_defer(run->d->loop, &run->d->idle);
 	run_unprepare(run);
 	run_output_done(run);
 	arena_done(&run->texts);
@@ -97,18 +97,6 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	run->stream[VM_RESULT].limit = WIRE_SHOWN_MAX;
 	run->queued_ns = now_ns();
 	return run;
-}
-
-/* The old results leave the tree; the store has given them up. */
-void run_hide_old(struct job *job)
-{
-	node_root_free(job_take_output(job));
-	quota_area_end(&job->file_owner, AREA_OUTPUT);
-	buf_done(&job->late);
-	job->hidden = 0;
-	job->has_results = false;
-	job_sink_drop(job);
-	job_keep(job);
 }
 
 /* Half a minute is long for who knows not why. */
@@ -183,7 +171,7 @@ bool run_wait_again(struct run *run, int r)
 	run_tape_end(run);
 	run_enter(run, RUN_QUEUED);
 	run_forget_inputs(run);
-	lifecycle_run_ended(run->d);
+	loop_defer(run->d->loop, &run->d->idle);
 	return true;
 }
 
@@ -316,7 +304,7 @@ int run_ask(struct run *run, struct err *err)
 		.priority = c->session ? 0 : c->priority,
 		.memory = MIB(c->memory_mb), .cpus = (unsigned)c->cpus,
 		.session = c->session,
-		.old = run->job->left ? MAX(run->job->meta.queued_no, 1u) : 0,
+		.old = run->job->leftover.left ? MAX(run->job->meta.queued_no, 1u) : 0,
 	};
 	r = sched_enter(run->d->sched, &run->slot);
 	if (r < 0)
@@ -398,7 +386,7 @@ static int accept_run(struct run *run, struct err *err)
 	r = run_record(run, run->phase == RUN_EARLY &&
 					    run->why == RUN_NOT_FAILED
 				    ? JOB_RUNNING : JOB_QUEUED);
-	if (r < 0 && job->promised) { /* it is on record, if with less */
+	if (r < 0 && job->accept.promised) { /* it is on record, if with less */
 		accept_promised(run);
 		r = 0;
 	}
@@ -408,12 +396,12 @@ static int accept_run(struct run *run, struct err *err)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "
 			       "directory %s", depot_dir(run->d->depot));
-	job->queued_ns = 0;
-	run_hide_old(job);
+	leftover_forget_wait(job);
+	job_results_hide(job);
 	if (old_attempts > 1)
 		depot_attempts_drop(job->d->depot, job->meta.no);
 	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
-	job->promised = false;
+	job_unpromise(job);
 	job->run = run;
 	statistics_accepted(job->d->statistics);
 	r = job_posted(job, EV_COMMIT, run->recorded_ns);
@@ -431,10 +419,9 @@ static int take_up(struct run *run)
 	if (!run->reset) /* depot_run_make() minds it, if that matters */
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
-	if (run->job->queued_ns)
-		run->queued_ns = run->job->queued_ns;
-	m->retry = (unsigned)run->spec.config->retry;
-	m->retain_s = (uint32_t)run->spec.config->retain_s;
+	if (run->job->leftover.queued_ns)
+		run->queued_ns = run->job->leftover.queued_ns;
+	job_take_limits(run->job, run->spec.config);
 	run->job->run = run;
 	run_enter(run, run_phase_accepted(run->phase));
 	events_state(run->job);
@@ -510,47 +497,6 @@ int run_open(struct job *job, enum vm_stream stream)
 			      run_stream_names[stream]);
 }
 
-struct fetch {
-	struct job *job; /* a reference */
-	int fd;          /* owned */
-	uint64_t offset;
-	size_t size;
-};
-
-/* Into memory, where who waits for it finds it. */
-static void on_fetch(void *arg)
-{
-	struct fetch f = *(struct fetch *)arg;
-	auto_free char *room = malloc(f.size);
-
-	if (room)
-		call_read(f.job->d->depot, f.fd, room, f.size,
-			  (off_t)f.offset);
-	fd_close(&f.fd);
-	wait_kick(f.job);
-	job_unref(f.job);
-}
-
-ssize_t run_pread(struct job *job, int fd, char *room, size_t size,
-		  uint64_t offset)
-{
-	ssize_t n = call_read_now(fd, room, size, (off_t)offset);
-	struct fetch f = { .job = job, .offset = offset, .size = size };
-
-	if (n != -EAGAIN)
-		return n;
-	f.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (f.fd < 0)
-		return -errno;
-	job_ref(job);
-	if (fiber_start(on_fetch, &f) == 0)
-		return -EAGAIN;
-	fd_close(&f.fd);
-	job_unref(job);
-	n = pread(fd, room, size, (off_t)offset); /* no memory */
-	return n < 0 ? -errno : n;
-}
-
 static size_t bounded(const struct run_stream *s, size_t size, uint64_t offset)
 {
 	return (size_t)MIN((uint64_t)size, s->size - MIN(offset, s->size));
@@ -577,7 +523,7 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	}
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	n = run_pread(job, fd, room, size, offset);
+	n = job_pread(job, fd, room, size, offset);
 	return (int)n;
 }
 

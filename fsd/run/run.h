@@ -8,6 +8,7 @@
 #define FSD_RUN_H
 
 #include "fsd/jobs/job.h"
+#include "fsd/jobs/job_watch.h"
 
 /* What a run needs to know of the job's inputs; made by commit.c. */
 struct run_spec {
@@ -76,10 +77,9 @@ int run_signal(struct job *job, unsigned signal);
 /* As Ctrl-C in a terminal: SIGINT to all of its process group. A step of a session
  * ends, and its interpreter stays. -ESRCH as run_signal(). */
 int run_interrupt_program(struct job *job);
-/* The machine dies, nothing is published: the job is being removed. */
-void run_abandon(struct job *job);
-/* It is not removed after all: it was cancelled. In a fiber that holds it. */
-void run_abandoned(struct job *job);
+/* A job that is removed loses its run: the machine dies, and no result is published.
+ * If the removal fails, the job ends as "cancelled". */
+extern const struct job_watcher run_watcher;
 /* The daemon is about to end. What is queued stays so; what runs ends as
  * "interrupted", or is queued again if it may. */
 void run_interrupt(struct job *job);
@@ -90,6 +90,8 @@ void run_recover(struct job *job);
 /* Whose end could not be recorded, though it has not begun. In a fiber. Return:
  * false if there is none; true: it has ended, or is to be tried again. */
 bool run_end_again(struct job *job);
+/* run_record.c. Before any job: says what the timer of job_record_later() does. */
+void run_record_init(struct fsd *d);
 /* A job that was accepted and cannot be run any more ends as "failed". */
 void run_reject(struct job *job, const char *message);
 /* One of which that is on record by a promise of its close alone. */
@@ -98,16 +100,10 @@ void run_reject_promised(struct job *job, const char *message);
 /*
  * Bytes of a stream of the newest run at offset, from memory or store.
  * Return: count, 0 at the present end (or before any run), negative errno;
- * -EAGAIN as run_pread().
+ * -EAGAIN as job_pread().
  */
 int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	     uint64_t offset);
-/*
- * The same of any file of the job's runs: -EAGAIN if the disk has to be asked,
- * which it is; who is parked with the job is looked at again afterwards.
- */
-ssize_t run_pread(struct job *job, int fd, char *room, size_t size,
-		  uint64_t offset);
 /* Opens it for reading. Return: fd; -ENOENT: it is over and was empty. */
 int run_open(struct job *job, enum vm_stream stream);
 /* Its size now. */

@@ -10,12 +10,13 @@
 #include <signal.h>
 #include <string.h>
 
-#include "fsd/submit/commit.h"
+#include "fsd/jobs/parsed.h"
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
 #include "fsd/jobs/parsed.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
+#include "fsd/jobs/leftover.h"
 #include "run_int.h"
 #include "sandbox_adopt.h"
 
@@ -67,7 +68,7 @@ void run_tape_begin(struct run *run)
 	t->memory = run->slot.memory;
 	t->places = run->slot.cpus;
 	t->stdin_size = run->vm_job.stdin_size;
-	t->unbegun = run->job->tries + 1;
+	t->unbegun = run->job->leftover.tries + 1;
 	sandbox_sign(run, t);
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
@@ -125,8 +126,10 @@ static struct run *new_run(struct job *job, const struct vm_tape *t)
 	struct run_spec spec = { 0 };
 	struct run *run;
 
-	if (commit_config(job, &spec) < 0)
+	spec.parsed = parsed_begun(job);
+	if (!spec.parsed)
 		return NULL;
+	spec.config = &spec.parsed->config;
 	/* A default that its environment has raised. */
 	if (!spec.config->memory_given)
 		spec.parsed->config.memory_mb = t->config[CONFIG_MEMORY];
@@ -329,9 +332,7 @@ bool run_put_back(struct job *job)
 	if (depot_run_reset(job->d->depot, job->meta.no, job->meta.run,
 			    ORDER_FILE) < 0)
 		return false;
-	job->tries = tries;
-	job_keep(job);
-	job->queued_ns = MIN(t->queued_ns, now_ns());
+	leftover_retry(job, tries, MIN(t->queued_ns, now_ns()));
 	job_log(job, "its server was killed before its program had begun");
 	return job_post(job, EV_AGAIN) == 0;
 }
@@ -349,7 +350,7 @@ static int do_reset(void *arg)
 
 	/* What was told of it before it was put back is told again. */
 	return depot_run_reset(run->d->depot, run->job->meta.no, run->number,
-			       run->job->tries ? ORDER_FILE : NULL);
+			       run->job->leftover.tries ? ORDER_FILE : NULL);
 }
 
 int run_reset(struct run *run)
@@ -359,16 +360,9 @@ int run_reset(struct run *run)
 
 void run_forget_tries(struct job *job)
 {
-	if (!job->tries)
+	if (!job->leftover.tries)
 		return;
-	job->tries = 0;
-	job_keep(job);
-}
-
-bool run_was_put_back(const struct job *job)
-{
-	return job->meta.state == JOB_QUEUED &&
-	       depot_run_has(job->d->depot, job->meta.no, job->meta.run);
+	leftover_retry(job, 0, job->leftover.queued_ns);
 }
 
 void run_adopted(struct fsd *d)

@@ -17,8 +17,6 @@ bool run_adopt(struct job *job);
 bool run_put_back(struct job *job);
 /* Was it to be cancelled, of which a caller was told? Before run_adopted(). */
 bool run_was_cancelled(const struct job *job);
-/* Is it queued, and was on record as running, by whichever server? */
-bool run_was_put_back(const struct job *job);
 /* After the last of them: the other machines of dead servers die. */
 void run_adopted(struct fsd *d);
 

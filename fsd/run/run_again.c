@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
+#include "fsd/jobs/leftover.h"
 #include "fsd/jobs/statistics.h"
-#include "fsd/submit/resume.h"
 #include "run_int.h"
 
 /* The program's own end is one, and so is what somebody asked for. */
@@ -75,11 +75,10 @@ static struct run *follower(struct run *run)
 /* meta, and what readers see. */
 static void enter(struct job *job, struct run *next)
 {
-	run_hide_old(job);
+	job_results_hide(job);
 	run_forget_tries(job);
 	job->run = next;
-	job->meta.run++;
-	job->meta.attempt++;
+	job_next_attempt(job);
 	job_post(job, EV_AGAIN);
 }
 
@@ -109,7 +108,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	enter(job, next);
 	depot_run_drop(run->d->depot, job->meta.no, number);
 	if (run->adopted)
-		resume_again(job);
+		leftover_add(job);
 	run_give_up(run);
 	if (next)
 		run_queue(next);

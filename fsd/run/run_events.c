@@ -8,7 +8,6 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
-#include "fsd/submit/lifecycle.h"
 #include "run_int.h"
 
 /* What comes before the kill. An interpreter that takes further steps is to
@@ -432,11 +431,11 @@ static void on_stranded(void *arg)
 		return;
 	}
 	if (t) { /* RUN was sent, to nobody */
-		t->unbegun = run->job->tries + 1;
+		t->unbegun = run->job->leftover.tries + 1;
 		t->spoiled = 0;
 	}
 	strand(run, t);
-	lifecycle_run_ended(run->d);
+	loop_defer(run->d->loop, &run->d->idle);
 }
 
 void run_stop_stranded(struct job *job)

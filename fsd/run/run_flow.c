@@ -12,10 +12,9 @@
 #include <unistd.h>
 
 #include "fsd/jobs/events.h"
+#include "fsd/jobs/job_watch.h"
 #include "fsd/base/fiber.h"
-#include "fsd/mount/notify.h"
 #include "run_int.h"
-#include "fsd/mount/wait.h"
 
 #define FLOW_MOST (256u << 10) /* waiting, of one run */
 #define FLOW_LESS (64u << 10)  /* then its machine is heard again */
@@ -251,11 +250,11 @@ static void tell_written(struct run *run, const struct flow_write *w)
 	}
 	if (!w->wrote[VM_OUT] && !w->wrote[VM_ERR] && !w->wrote[VM_RESULT])
 		return;
-	wait_kick(run->job);
+	job_changed(run->job);
 	for (int s = VM_OUT; s <= VM_ERR; s++)
 		if (w->wrote[s])
-			notify_grew(run->job, s == VM_OUT ? JOB_ROW_STDOUT
-							  : JOB_ROW_STDERR);
+			job_grew(run->job, s == VM_OUT ? JOB_ROW_STDOUT
+						       : JOB_ROW_STDERR);
 }
 
 /* Return: where the next item is, or 0: no more of this run. */

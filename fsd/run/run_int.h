@@ -312,8 +312,6 @@ void run_queue(struct run *run);
 /* run.c: the same for a run that is not accepted. Return: 0, also if it waits; 1:
  * run_collect_later() is to follow; negative errno with a sentence. */
 int run_ask(struct run *run, struct err *err);
-/* run.c: the results of the job's newest run leave the tree. */
-void run_hide_old(struct job *job);
 
 /* run_adopt.c: it is about to be recorded as running. Another server may go on
  * with it, or tell that it has not begun. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "fsd/handover/fdstore.h"
-#include "fsd/submit/resume.h"
 #include "run_int.h"
 
 static bool is_config(const struct job *job, const struct node *node)
@@ -59,7 +58,7 @@ static int do_look(void *arg)
 
 static bool is_noted(const struct job *job)
 {
-	return job->gone_no && job->gone_no == job->meta.queued_no;
+	return job->gone.no && job->gone.no == job->meta.queued_no;
 }
 
 static int note_gone(struct job *job, const struct node *node)
@@ -70,8 +69,8 @@ static int note_gone(struct job *job, const struct node *node)
 
 	if (r < 0)
 		return r;
-	job->gone_inputs = (noted && job->gone_inputs) || !is_config(job, node);
-	job->gone_no = n.queued_no;
+	job->gone.inputs = (noted && job->gone.inputs) || !is_config(job, node);
+	job->gone.no = n.queued_no;
 	return 0;
 }
 
@@ -79,7 +78,6 @@ int run_keep_inputs(struct job *job, const struct node *node)
 {
 	struct run *run;
 
-	resume_take_up(job);
 	/* A swap file is for its editor. */
 	if (!job_is_frozen(job) || (!node->is_dir && file_is_swap(node->name)))
 		return 0;
@@ -98,7 +96,7 @@ int run_keep_inputs(struct job *job, const struct node *node)
 
 bool run_has_inputs(struct job *job, struct err *err)
 {
-	return (is_noted(job) && !job->gone_inputs) ||
+	return (is_noted(job) && !job->gone.inputs) ||
 	       run_check_inputs(job, err) == 0;
 }
 
@@ -108,8 +106,8 @@ int run_check_inputs(struct job *job, struct err *err)
 	int r = is_noted(job) ? 1 : depot_do(n.depot, do_look, &n);
 
 	if (r > 0 && !is_noted(job)) {
-		job->gone_no = n.queued_no;
-		job->gone_inputs = true; /* or the config alone: who knows */
+		job->gone.no = n.queued_no;
+		job->gone.inputs = true; /* or the config alone: who knows */
 	}
 	if (r < 0)
 		return err_sys(err, r, "whether inputs of it were removed "
@@ -117,22 +115,4 @@ int run_check_inputs(struct job *job, struct err *err)
 	return r ? err_set(err, -ENOENT, "inputs of it were removed after it "
 			   "was accepted, and what held them has ended")
 		 : 0;
-}
-
-/* --- results that go --------------------------------------------------------- */
-
-void job_keep_results(struct job *job)
-{
-	const struct fdstore_entry e = {
-		.uid = job->meta.uid, .gid = job->meta.gid,
-		.mode = job->meta.mode, .changed_ns = job->meta.changed_ns,
-	};
-
-	node_root_keep(job->output);
-	fdstore_keep_rows(job->d->fdstore, &job->rows, &e);
-}
-
-void job_unkeep_results(struct job *job)
-{
-	node_root_unkeep(job->output);
 }

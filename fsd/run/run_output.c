@@ -102,18 +102,10 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 
 static int output_root(struct run *run, struct node **ret_root)
 {
-	struct job *job = run->job;
-	int r = 0;
+	int r = job_output_make(run->job, run->number);
 
-	if (!job_output(job)) {
-		r = depot_output_make(run->d->depot, job->meta.no, run->number);
-		if (r == 0)
-			job->output = node_root_new(&job->file_owner,
-						    AREA_OUTPUT, run->number,
-						    true);
-	}
-	*ret_root = job->output;
-	return job->output ? 0 : r < 0 ? r : -EIO;
+	*ret_root = job_output(run->job);
+	return r;
 }
 
 /* Counts what is about to be made. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* That a job is queued, or that it runs, goes on record. */
 #include <errno.h>
+#include <string.h>
 
+#include "fsd/jobs/event.h"
 #include "run_int.h"
 #include "fsd/jobs/unstored.h"
 
@@ -69,7 +71,7 @@ int run_record(struct run *run, enum job_state state)
 	struct step s = {
 		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
 		.again = accepted &&
-			 (job->tries || run->put_back || run->reset),
+			 (job->leftover.tries || run->put_back || run->reset),
 		.accepted = accepted,
 	};
 	int r;
@@ -80,7 +82,7 @@ int run_record(struct run *run, enum job_state state)
 		run_tape_begin(run); /* or a record could be found without */
 	if (!accepted) {
 		s.old = job->meta.run;
-		s.inputs = !job->promised;
+		s.inputs = !job->accept.promised;
 		run_fill_accepted(run, depot_next_no(s.depot), &s.meta);
 	} else if (state == JOB_RUNNING) {
 		events_take_seen(job, &s.seen);
@@ -98,6 +100,102 @@ int run_record(struct run *run, enum job_state state)
 		run->recorded_ns = s.meta.changed_ns;
 	run->stored |= r == 0 && state == JOB_RUNNING;
 	if (r == 0 && !accepted)
-		run_fill_accepted(run, s.meta.queued_no, &job->meta);
+		job_take_accepted(job, &s.meta);
 	return r;
+}
+
+/* --- records that the disk refused ------------------------------------------ */
+
+/*
+ * A job whose record failed stands in d->unrecorded (job_record_later()). A timer
+ * takes them up in a fiber, one after the other, and stops at the first that fails
+ * again. result.json of a run whose end was refused waits in job->results.late.
+ */
+
+/* The data that a job shows and no record has; a worker thread stores it. */
+struct late {
+	struct depot *depot;
+	struct job_meta meta; /* its name is borrowed */
+	char *error;          /* owned; NULL: none, or it is stored */
+	const struct buf *result; /* borrowed: result.json, or empty: */
+	bool unlisted;        /* it has one that is not shown */
+};
+
+/* Publishes result.json; without it a start would show a run that still runs. */
+static int store_late(const struct late *l)
+{
+	depot_output_drop(l->depot, l->meta.no, l->meta.run);
+	return depot_run_publish(l->depot, l->meta.no, l->meta.run,
+				 job_rows[JOB_ROW_RESULT].name, l->result->data,
+				 l->result->len);
+}
+
+static int do_late(void *arg)
+{
+	const struct late *l = arg;
+	int r = l->error ? depot_error_write(l->depot, l->meta.no, l->error)
+			 : 0;
+
+	if (r == 0 && l->result->len)
+		r = store_late(l);
+	if (r == 0 && l->result->len)
+		r = depot_sync_run(l->depot, l->meta.no, l->meta.run);
+	if (r == 0 && l->unlisted)
+		r = depot_run_unpublish(l->depot, l->meta.no, l->meta.run,
+					job_rows[JOB_ROW_RESULT].name);
+	return r < 0 ? r : depot_meta_commit(l->depot, &l->meta);
+}
+
+static int record_late(struct job *job)
+{
+	struct late l = {
+		.depot = job->d->depot, .meta = job->meta,
+		.error = job->error ? strdup(job->error) : NULL,
+		.result = &job->results.late,
+		.unlisted = job->results.has &&
+			    job->results.hidden & 1u << JOB_ROW_RESULT,
+	};
+	int r;
+
+	job_fill_accepted(job, &l.meta);
+	r = job->error && !l.error ? -ENOMEM : depot_do(l.depot, do_late, &l);
+	free(l.error);
+	if (job->results.late.len)
+		quota_run_recount(&job->file_owner); /* also of what was done of it */
+	if (r == 0)
+		job_results_stored(job);
+	return r;
+}
+
+static void on_record_late(void *arg)
+{
+	struct fsd *d = arg;
+	struct job *job;
+
+	while ((job = list_first(&d->unrecorded, struct job, unrecorded))) {
+		list_del(&job->unrecorded);
+		if (run_end_again(job)) {
+			if (!list_empty(&d->unrecorded))
+				job_record_arm(d);
+			return; /* the others a second later */
+		}
+		job_hold(job);
+		if (!job->removed && record_late(job) < 0) {
+			job_record_later(job);
+			jobs_let_go();
+			return; /* nor will it take the others' */
+		}
+		jobs_let_go();
+	}
+}
+
+static void on_late(struct loop_timer *t)
+{
+	fiber_run(on_record_late, t->arg);
+}
+
+void run_record_init(struct fsd *d)
+{
+	d->record_timer.fn = on_late;
+	d->record_timer.arg = d;
 }

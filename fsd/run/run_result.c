@@ -393,8 +393,6 @@ static void end_run(struct job *job, struct run *run)
 
 	if (failed)
 		job_show_error(job, res->message);
-	job->meta.exit_code = res->exit_code;
-	job->meta.ended_ns = end->ended_ns;
 	count_end(run);
 	job->run = NULL;
 	job_lines_stored(job, &run->lines);
@@ -406,18 +404,13 @@ static void end_run(struct job *job, struct run *run)
 		 res->language ? res->language : "no language",
 		 (unsigned long long)(res->wall_ms == RESULT_UNKNOWN ?
 				      0 : res->wall_ms));
-	job->has_results = true;
-	if (end->unrecorded) { /* nobody vouches that its files are whole */
-		node_root_free(job_take_output(job));
-		job->late = end->late;
-		end->late = (struct buf){ 0 };
-	}
-	if (end->unlisted && !job->late.len) {
-		job->hidden |= 1u << JOB_ROW_RESULT;
-		job_keep(job);
-	}
+	job_results_show(job, end->unrecorded ? &end->late : NULL);
+	if (end->unlisted && !job->results.late.len)
+		job_row_hide(job, JOB_ROW_RESULT);
 	failed = failed || res->status == STATUS_CANCELLED;
-	job_ended(job, failed ? EV_FAIL : EV_END, end->meta.changed_ns);
+	end->meta.exit_code = res->exit_code;
+	end->meta.ended_ns = end->ended_ns;
+	job_ended(job, failed ? EV_FAIL : EV_END, &end->meta);
 }
 
 /* Its end came before it was known that its output is not kept. */

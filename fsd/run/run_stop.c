@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "fsd/jobs/event.h"
+#include "fsd/jobs/leftover.h"
 #include "run_adopt.h"
 #include "run_int.h"
 #include "fsd/users/people.h"
@@ -27,8 +28,7 @@ void run_drop_output(struct job *job)
 {
 	/* Nobody knows which of its files came whole. */
 	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
-	job->output_unseen = true;
-	job_output(job);
+	job_output_find(job);
 	quota_run_recount(&job->file_owner);
 	quota_unpublish(&job->file_owner);
 }
@@ -57,7 +57,7 @@ static struct run *run_found(struct job *job)
 	/* What was stored of its order before it was queued again is no more. */
 	if (job->meta.state == JOB_QUEUED && !job->events &&
 	    depot_run_reset(job->d->depot, job->meta.no, run->number,
-			    job->tries ? ORDER_FILE : NULL) == 0)
+			    job->leftover.tries ? ORDER_FILE : NULL) == 0)
 		events_state(job);
 	events_go_on(job, false);
 	return run;
@@ -68,7 +68,7 @@ void run_kill(struct job *job)
 	struct run *run = job->run;
 
 	if (!run && job->meta.state == JOB_QUEUED) { /* not taken up yet */
-		job->left = false;
+		leftover_done(job);
 		run_found(job);
 		run = job->run;
 	}
@@ -144,13 +144,13 @@ void run_give_up(struct run *run)
 	run->job = NULL; /* who is at it frees it */
 }
 
-void run_abandon(struct job *job)
+static void on_leaving(struct job *job)
 {
 	if (job->run)
 		run_give_up(take_ptr(job->run));
 }
 
-void run_abandoned(struct job *job)
+static void on_stays(struct job *job)
 {
 	struct run *run;
 
@@ -165,6 +165,11 @@ void run_abandoned(struct job *job)
 	run_finish(run, STATUS_CANCELLED, NULL);
 }
 
+const struct job_watcher run_watcher = {
+	.leaving = on_leaving,
+	.stays = on_stays,
+};
+
 bool run_is_endless(const struct job *job)
 {
 	return job->run && job->run->counts.endless;
@@ -175,7 +180,7 @@ void run_interrupt(struct job *job)
 	if (!job->run || run_is_ending(job->run))
 		return;
 	if (job->meta.state == JOB_QUEUED)
-		run_abandon(job); /* the next daemon takes it up */
+		on_leaving(job); /* the next daemon takes it up */
 	else
 		run_finish(job->run, STATUS_INTERRUPTED,
 			   "fsd was stopped before the program had ended");
@@ -224,15 +229,10 @@ void run_lose_input(struct job *job)
 
 void run_reject_promised(struct job *job, const char *message)
 {
-	struct job_meta *m = &job->meta;
-
-	job->promised = false;
+	job_unpromise(job);
 	job_keep_results(job);
-	run_hide_old(job);
-	m->run++;
-	m->attempt = 1;
-	m->queued_no = depot_next_no(job->d->depot);
-	m->ended_ns = 0;
-	job_posted(job, EV_COMMIT, m->changed_ns);
+	job_results_hide(job);
+	job_begin_unrecorded(job);
+	job_posted(job, EV_COMMIT, job->meta.changed_ns);
 	run_reject(job, message);
 }

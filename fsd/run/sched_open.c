@@ -82,8 +82,8 @@ int sched_open(struct fsd *d, const struct sched_limits *asked)
 
 bool sched_was_accepted(const struct job *job)
 {
-	return job->meta.state == JOB_QUEUED || job->promised ||
-	       job->place.sched;
+	return job->meta.state == JOB_QUEUED || job->accept.promised ||
+	       job->submit.place.sched;
 }
 
 int sched_check_job(struct job *job, const struct job_config *config,

@@ -22,7 +22,6 @@
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/keeper.h"
-#include "fsd/submit/lifecycle.h"
 #include "fsd/files/node.h"
 #include "fsd/mount/notify.h"
 #include "fsd/fuse/open_files.h"
@@ -35,13 +34,17 @@
 #include "fsd/users/people.h"
 #include "restrain.h"
 #include "serve.h"
+#include "shutdown.h"
+#include "fsd/submit/commit.h"
 #include "fsd/submit/resume.h"
 #include "fsd/mount/mountpoint.h"
+#include "fsd/mount/wait.h"
 #include "fsd/store/depot.h"
 #include "fsd/files/remote.h"
 #include "fsd/run/builds.h"
 #include "fsd/run/homes.h"
 #include "fsd/run/room.h"
+#include "fsd/run/run.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sandbox_adopt.h"
 #include "fsd/run/sandboxes.h"
@@ -63,11 +66,11 @@ static void on_signal(struct loop_fd *src, uint32_t events)
 	(void)events;
 	while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGUSR2)
-			lifecycle_hand_over(d, false);
+			shutdown_hand_over(d, false);
 		else if ((int)info.ssi_signo == HOLDER_NOW)
-			lifecycle_hand_over(d, true);
+			shutdown_hand_over(d, true);
 		else
-			lifecycle_stop(d, info.ssi_signo != SIGUSR1);
+			shutdown_stop(d, info.ssi_signo != SIGUSR1);
 	}
 }
 
@@ -123,13 +126,13 @@ static void on_vm_broken(void *arg)
 	log_warn("machines cannot be started any more: another server takes "
 		 "over");
 	d->broken = true;
-	lifecycle_hand_over(d, false);
+	shutdown_hand_over(d, false);
 }
 
 /* Jobs do not need it, so it can wait until none is running. */
 static void on_keeper_gone(void *arg)
 {
-	lifecycle_hand_over(arg, false);
+	shutdown_hand_over(arg, false);
 }
 
 static void on_vm_progress(void *arg, const char *sentence)
@@ -239,6 +242,11 @@ static int get_mount(struct fsd *d, struct err *err)
 	return err_set(err, -EPIPE, "%s", "");
 }
 
+static void on_unmounted(struct fsd *d)
+{
+	shutdown_stop(d, true);
+}
+
 static int take_over(struct fsd *d, struct err *err)
 {
 	struct inherit_head *head = inherit_head(d->inherit);
@@ -258,7 +266,7 @@ static int take_over(struct fsd *d, struct err *err)
 	fd = get_mount(d, err);
 	if (fd < 0)
 		return fd;
-	r = mountpoint_serve(d, &fsd_ops, fd, err);
+	r = mountpoint_serve(d, &fsd_ops, on_unmounted, fd, err);
 	if (r < 0)
 		return r;
 	notify_start(d);
@@ -267,6 +275,13 @@ static int take_over(struct fsd *d, struct err *err)
 }
 
 /* --- start and end --------------------------------------------------------------- */
+
+/* Readers of a state hear of it before watchers of inotify do, and both before the
+ * job's time begins to count. */
+static const struct job_watcher *const watchers[] = {
+	&run_watcher, &submit_watcher, &wait_watcher, &notify_watcher,
+	&retain_watcher, NULL,
+};
 
 static int start_builds(struct fsd *d, const struct mount_options *o,
 			struct err *err)
@@ -285,6 +300,8 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 {
 	int r = loop_new(&d->loop);
 
+	shutdown_init(d);
+	run_record_init(d);
 	turns_init(&d->turns, d->loop);
 	if (r == 0)
 		r = watch_signals(d, o->die_with_parent, signals);
@@ -316,7 +333,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 		return r;
 	r = quota_new(&o->quota, &d->quota);
 	if (r == 0)
-		r = jobs_new(d);
+		r = jobs_new(d, watchers);
 	if (r == 0)
 		r = statistics_new(&d->statistics);
 	if (r == 0)
@@ -418,6 +435,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
 	fibers_done();
+	loop_call_del(&d->idle);
 	loop_free(d->loop);
 }
 
@@ -436,7 +454,7 @@ static void tell_ready(struct fsd *d)
 __attribute__((noreturn)) static void hand_over(struct fsd *d)
 {
 	list_for_each(pos, tmp, &d->unlogged)
-		job_log_flush(list_entry(pos, struct job, unlogged));
+		job_log_flush(list_entry(pos, struct job, log.unlogged));
 	finish_begun(d);
 	log_info("another server takes over");
 	_exit(HOLDER_NEXT);

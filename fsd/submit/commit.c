@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
+#include "fsd/jobs/leftover.h"
+#include "fsd/jobs/job_watch.h"
 #include "fsd/jobs/parsed.h"
 #include "fsd/jobs/statistics.h"
 #include "resume.h"
 #include "fsd/run/run.h"
 #include "fsd/jobs/unstored.h"
 #include "fsd/users/last_error.h"
-#include "fsd/mount/wait.h"
 
 /* --- the parts ------------------------------------------------------------ */
 
@@ -24,14 +25,21 @@ struct candidates {
 	char names[160];
 };
 
-static void consider(struct candidates *c, struct node *n)
+/* A handle may write to it. closing: one of its handles is about to be closed. */
+static bool is_open(const struct node *n, const struct node *closing)
+{
+	return n->writers > (n == closing);
+}
+
+static void consider(struct candidates *c, struct node *n,
+		     const struct node *closing)
 {
 	enum code_kind kind = n->is_dir ? CODE_NO : code_kind(n->name);
 	size_t used = strlen(c->names);
 
 	if (kind == CODE_NO)
 		return;
-	if (n->writers)
+	if (is_open(n, closing))
 		c->open = true;
 	if (kind == CODE_UNKNOWN) {
 		c->unknown = n;
@@ -75,6 +83,7 @@ static enum verdict no_program(const struct candidates *c,
 /* The file that "main" names. Another program beside it would be a mistake. */
 static enum verdict find_main(struct job *job, const char *name,
 			      const struct candidates *c,
+			      const struct node *closing,
 			      struct node **ret_code, struct err *err)
 {
 	struct node *node = node_find(job->files, name);
@@ -95,19 +104,21 @@ static enum verdict find_main(struct job *job, const char *name,
 	if (!node)
 		return ABSENT;
 	*ret_code = node;
-	return node->writers ? OPEN : READY;
+	return is_open(node, closing) ? OPEN : READY;
 }
 
 enum verdict commit_find_code(struct job *job, const struct job_config *config,
+			      const struct node *closing,
 			      struct node **ret_code, struct err *err)
 {
 	struct candidates c = { 0 };
 
 	*ret_code = NULL;
 	list_for_each(pos, tmp, &job->files->codes)
-		consider(&c, list_entry(pos, struct node, code));
+		consider(&c, list_entry(pos, struct node, code), closing);
 	if (config->main)
-		return find_main(job, config->main, &c, ret_code, err);
+		return find_main(job, config->main, &c, closing, ret_code,
+				 err);
 	if (config->mode == MODE_COMMAND) {
 		if (!c.programs)
 			return READY;
@@ -159,7 +170,7 @@ int commit_find_path(struct job *job, const char *path, struct node **ret)
 
 enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
-				 struct err *err)
+				 const struct node *closing, struct err *err)
 {
 	bool open = false;
 
@@ -174,7 +185,7 @@ enum verdict commit_check_inputs(struct job *job,
 		}
 		if (!node)
 			return ABSENT;
-		open |= node->writers > 0;
+		open |= is_open(node, closing);
 	}
 	if (open)
 		return OPEN;
@@ -206,23 +217,16 @@ struct commit_later {
 	struct job *job;   /* a reference, while loading */
 };
 
-struct node *commit_find_config(struct job *job)
-{
-	struct node *node = node_find(job->files, "config.json");
-
-	return node && !node->is_dir ? node : NULL;
-}
-
 static void look_again(struct job *job)
 {
-	struct commit_later *later = take_ptr(job->later);
+	struct commit_later *later = take_ptr(job->submit.later);
 
 	if (later->evaluate)
 		commit_evaluate(job, later->config_closed);
 	if (later->resume) {
 		commit_resume(job);
-		job->left = false;
-		resume_go_on(job->d);
+		leftover_done(job);
+		leftover_go_on(job->d);
 	}
 	list_for_each(pos, tmp, &later->waits) {
 		struct commit_wait *w = list_entry(pos, struct commit_wait,
@@ -233,7 +237,7 @@ static void look_again(struct job *job)
 			w->done(w);
 	}
 	free(later);
-	wait_kick(job); /* refused as before is news to who waits */
+	job_changed(job); /* refused as before is news to who waits */
 }
 
 static void on_ready(void *arg)
@@ -266,47 +270,47 @@ static struct commit_later *later_new(void)
 
 static void load_later(struct job *job)
 {
-	job->later = later_new();
-	if (!job->later)
+	job->submit.later = later_new();
+	if (!job->submit.later)
 		return;
-	job->later->job = job_ref(job);
-	turn_begin(&job->d->turns, &job->later->load);
+	job->submit.later->job = job_ref(job);
+	turn_begin(&job->d->turns, &job->submit.later->load);
 }
 
 static void parse_later(struct job *job, struct node *node)
 {
-	job->later = later_new();
-	if (job->later && parsed_prefetch(job, node, on_ready, job) < 0)
-		free(take_ptr(job->later));
+	job->submit.later = later_new();
+	if (job->submit.later && parsed_prefetch(job, node, on_ready, job) < 0)
+		free(take_ptr(job->submit.later));
 }
 
 bool commit_put_off(struct job *job)
 {
 	struct node *node;
 
-	if (job->later)
+	if (job->submit.later)
 		return true;
 	if (node_load_some(job->files, now_ns() + NS_PER_MS) > 0)
 		load_later(job);
-	if (job->later)
+	if (job->submit.later)
 		return true;
-	node = commit_find_config(job);
+	node = parsed_node(job);
 	if (node && !node->writers && parsed_is_slow(job, node))
 		parse_later(job, node);
-	return job->later;
+	return job->submit.later;
 }
 
 bool commit_wait(struct job *job, struct commit_wait *w)
 {
-	if (!job->later)
+	if (!job->submit.later)
 		return false;
-	list_add_tail(&job->later->waits, &w->node);
+	list_add_tail(&job->submit.later->waits, &w->node);
 	return true;
 }
 
 bool commit_is_settled(const struct job *job)
 {
-	return !job->later || !job->later->evaluate;
+	return !job->submit.later || !job->submit.later->evaluate;
 }
 
 void commit_prepare(struct job *job)
@@ -317,25 +321,26 @@ void commit_prepare(struct job *job)
 
 /* --- the whole -------------------------------------------------------------- */
 
-/* On READY spec has it. begun: its environment was had when it began. */
-static enum verdict get_config(struct job *job, bool by_ctl, bool begun,
+/* On READY spec has it. */
+static enum verdict get_config(struct job *job, bool by_ctl,
+			       const struct node *closing,
 			       struct run_spec *spec, struct err *err)
 {
-	struct node *node = commit_find_config(job);
+	struct node *node = parsed_node(job);
 	struct parsed *p;
 	enum verdict v;
 
 	if (!node && !by_ctl)
 		return ABSENT;
 	/* Of one that runs the release may still be to come. */
-	if (node && node->writers && job->meta.state != JOB_RUNNING)
+	if (node && is_open(node, closing) && job->meta.state != JOB_RUNNING)
 		return OPEN;
 	p = node ? parsed_closed(job, node) : parsed_defaults(job);
 	if (!p) {
 		err_set(err, -ENOMEM, "config.json: no memory to parse it");
 		return FAILED;
 	}
-	if (p->result < 0 && !(begun && p->misplaced)) {
+	if (p->result < 0) {
 		*err = *p->err;
 		v = parsed_is_wrong(p) ? WRONG : FAILED;
 		parsed_unref(p);
@@ -346,30 +351,80 @@ static enum verdict get_config(struct job *job, bool by_ctl, bool begun,
 	return READY;
 }
 
-int commit_config(struct job *job, struct run_spec *spec)
-{
-	struct err err = { 0 };
+/* --- a verdict that still holds ----------------------------------------------- */
 
-	commit_load(job);
-	return get_config(job, true, true, spec, &err) == READY ? 0 : -EINVAL;
+/* close(2) has found the job READY, but for the release of one file. */
+struct commit_examined {
+	uint64_t version;     /* of the job's files then */
+	struct node *closing; /* a reference: that file */
+	struct run_spec spec;
+};
+
+static void examined_free(struct commit_examined *e)
+{
+	if (!e)
+		return;
+	node_unref(e->closing);
+	run_spec_done(&e->spec);
+	free(e);
 }
 
-enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
+void commit_keep_ready(struct job *job, struct node *closing,
+		       struct run_spec *spec)
+{
+	struct commit_examined *e = NULL;
+
+	/* Whether a session or a sandbox takes it depends on others, too. */
+	if (!spec->config->session && !spec->config->sandbox)
+		e = malloc(sizeof(*e));
+	if (!e) {
+		run_spec_done(spec);
+		return;
+	}
+	*e = (struct commit_examined){ job->files->version, closing, *spec };
+	node_ref(closing);
+	*spec = (struct run_spec){ 0 };
+	examined_free(job->submit.examined);
+	job->submit.examined = e;
+}
+
+/* Return: true if that verdict was kept and holds: *spec has it. */
+static bool take_ready(struct job *job, const struct node *closing,
+		       struct run_spec *spec)
+{
+	struct commit_examined *e = take_ptr(job->submit.examined);
+	bool holds = e && e->version == job->files->version &&
+		     (e->closing == closing || !e->closing->writers);
+
+	if (holds) {
+		*spec = e->spec;
+		e->spec = (struct run_spec){ 0 };
+	}
+	examined_free(e);
+	return holds;
+}
+
+static void forget_ready(struct job *job)
+{
+	examined_free(take_ptr(job->submit.examined));
+}
+
+const struct job_watcher submit_watcher = {
+	.removed = forget_ready,
+	.unloaded = forget_ready,
+};
+
+static enum verdict look(struct job *job, bool by_ctl,
+			 const struct node *closing, struct run_spec *spec,
 			 struct err *err)
 {
-	enum verdict v;
-	int r = node_load(job->files);
+	enum verdict v = get_config(job, by_ctl, closing, spec, err);
 
-	if (r < 0) { /* none of them is missing */
-		err_sys(err, r, "the job's files cannot be read");
-		return FAILED;
-	}
-	v = get_config(job, by_ctl, false, spec, err);
 	if (v != READY)
 		return v;
-	v = commit_find_code(job, spec->config, &spec->code, err);
+	v = commit_find_code(job, spec->config, closing, &spec->code, err);
 	if (v == READY)
-		v = commit_check_inputs(job, spec->config, err);
+		v = commit_check_inputs(job, spec->config, closing, err);
 	if (v == READY)
 		v = commit_check_code(job, spec, err);
 	if (v == READY && spec->config->manual && !by_ctl)
@@ -379,10 +434,25 @@ enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
 	return v;
 }
 
+enum verdict commit_look(struct job *job, bool by_ctl,
+			 const struct node *closing, struct run_spec *spec,
+			 struct err *err)
+{
+	int r = node_load(job->files);
+
+	if (r < 0) { /* none of them is missing */
+		err_sys(err, r, "the job's files cannot be read");
+		return FAILED;
+	}
+	return take_ready(job, closing, spec)
+		       ? READY
+		       : look(job, by_ctl, closing, spec, err);
+}
+
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err)
 {
-	enum verdict v = commit_look(job, by_ctl, spec, err);
+	enum verdict v = commit_look(job, by_ctl, NULL, spec, err);
 
 	if (v == READY && unstored_check(job, err) < 0) {
 		run_spec_done(spec);
@@ -411,13 +481,13 @@ void commit_refuse(struct job *job, enum verdict v, const struct err *err)
 	bool same = job->meta.state == JOB_REFUSED &&
 		    !strncmp(job_error(job), err->text, strlen(err->text));
 
-	job->failure = v == WRONG ? 0 : err->code ? err->code : -EIO;
+	job->submit.failure = v == WRONG ? 0 : err->code ? err->code : -EIO;
 	last_error_set(job->d->users, job->meta.uid, job->meta.name, err->text);
 	if (same)
 		return;
 	job_set_error(job, err->text);
 	job_log(job, "refused: %s", err->text);
-	statistics_refused(job->d->statistics, count_as(job->failure));
+	statistics_refused(job->d->statistics, count_as(job->submit.failure));
 	job_post(job, EV_REFUSE);
 }
 
@@ -430,7 +500,7 @@ static enum verdict start(struct job *job, struct run_spec *spec,
 		run_spec_done(spec);
 		return v;
 	}
-	sched_give_place(&job->place); /* it has one by itself, at once */
+	sched_give_place(&job->submit.place); /* it has one by itself, at once */
 	v = verdict_of(run_start(job, spec, err));
 	if (v == READY)
 		log_debug("job %s: queued", job->meta.name);
@@ -443,15 +513,15 @@ static void evaluate(struct job *job, bool config_closed)
 	struct err err = { 0 };
 	enum verdict v;
 
-	job->failure = 0;
+	job->submit.failure = 0;
 	if (job->removed || job_is_frozen(job))
 		return;
 	/* Promised: the release is of what the new run was waiting for. */
-	if (job->meta.state == JOB_DONE && !config_closed && !job->promised)
+	if (job->meta.state == JOB_DONE && !config_closed && !job->accept.promised)
 		return;
 	if (commit_put_off(job)) {
-		job->later->evaluate = true;
-		job->later->config_closed |= config_closed;
+		job->submit.later->evaluate = true;
+		job->submit.later->config_closed |= config_closed;
 		return;
 	}
 	v = commit_examine(job, false, &spec, &err);
@@ -461,7 +531,7 @@ static void evaluate(struct job *job, bool config_closed)
 	}
 	if (v == READY)
 		v = start(job, &spec, &err);
-	if (v == FAILED && job->promised) {
+	if (v == FAILED && job->accept.promised) {
 		err_wrap(&err, COMMIT_ACCEPTED_BEFORE);
 		run_reject_promised(job, err.text);
 	} else if (verdict_is_no(v)) {
@@ -471,7 +541,7 @@ static void evaluate(struct job *job, bool config_closed)
 		job_post(job, EV_REOPEN);
 	} else if (verdict_is_wait(v) && v != HELD &&
 		   job->meta.state == JOB_DONE &&
-		   (config_closed || !job->promised)) {
+		   (config_closed || !job->accept.promised)) {
 		/* It was asked for, and starts when the rest has come. */
 		job_post(job, EV_REOPEN);
 	}
@@ -489,7 +559,7 @@ bool commit_resume(struct job *job)
 	if (!commit_is_left(job))
 		return false;
 	if (commit_put_off(job)) {
-		job->later->resume = true;
+		job->submit.later->resume = true;
 		return true;
 	}
 	commit_take_up(job);

@@ -9,9 +9,12 @@
 #ifndef FSD_COMMIT_H
 #define FSD_COMMIT_H
 
-#include "fsd/jobs/job.h"
+#include "fsd/jobs/job_watch.h"
 
 struct run_spec;
+
+/* Frees what submit keeps of a job that goes. */
+extern const struct job_watcher submit_watcher;
 
 /* config_closed: config.json itself was completed just now, which is what
  * runs a finished job again. With a large config this happens a little later:
@@ -22,7 +25,7 @@ void commit_evaluate(struct job *job, bool config_closed);
 void commit_refuse_again(struct job *job);
 /* A job that a daemon before this one had accepted and not run: it asks for a
  * machine, or ends as "failed" if it cannot be run any more. True if that has to
- * wait; then resume_go_on() is called behind it. */
+ * wait; then leftover_go_on() is called behind it. */
 bool commit_resume(struct job *job);
 /* The same, where a fiber that holds the job waits for what has to be. */
 void commit_resume_now(struct job *job);
@@ -69,13 +72,8 @@ int commit_judge(struct job *job, struct node *node, struct err *err);
  * start it.
  */
 int commit_would_start(struct job *job, struct node *node);
-/* The job's config as it is now, or the defaults; *spec gets nothing else.
- * Return: 0 or -EINVAL. */
-int commit_config(struct job *job, struct run_spec *spec);
-int commit_promise(struct job *job);
-/* Whoever writes its record meanwhile: meta, a copy of the job's, perhaps with
- * another name, gets what was promised of it. */
-void commit_on_record(const struct job *job, struct job_meta *meta);
+/* by: the open file of that close, as 1 + fh. */
+int commit_promise(struct job *job, uint64_t by);
 /* It has a place in the queue from now on, full or not. The second: that is
  * another's, unless a close was promised that it starts. */
 void commit_keep_place(struct job *job);

@@ -12,7 +12,7 @@
 /* Return: 0, or -ESHUTDOWN with a sentence. */
 static int check_open(const struct job *job, struct err *err)
 {
-	if (!job->d->draining || job->promised)
+	if (!job->d->draining || job->accept.promised)
 		return 0;
 	return err_set(err, -ESHUTDOWN,
 		       job->d->stopping
@@ -69,7 +69,7 @@ int commit_judge(struct job *job, struct node *node, struct err *err)
 	struct parsed *p;
 	int r;
 
-	if (job->removed || job_is_frozen(job) || job->later)
+	if (job->removed || job_is_frozen(job) || job->submit.later)
 		return 0;
 	p = parsed_get(job, node);
 	r = p ? p->result : 0;
@@ -114,7 +114,7 @@ int commit_precheck_submit(struct job *job, const char *to, struct err *err)
 
 	/* commit_examine() may be slow for what is to be looked at later. */
 	if (!job_name_is_draft(job->meta.name) || job_name_is_draft(to) ||
-	    job_is_frozen(job) || job->later || job->meta.state == JOB_DONE)
+	    job_is_frozen(job) || job->submit.later || job->meta.state == JOB_DONE)
 		return 0;
 	r = keep_place(job, err);
 	if (r == 0 || commit_examine(job, false, &spec, &wrong) != READY)
@@ -133,7 +133,7 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 	bool starts;
 	int r;
 
-	if (node->writers || job->later || job_is_frozen(job) ||
+	if (node->writers || job->submit.later || job_is_frozen(job) ||
 	    job_name_is_draft(job->meta.name))
 		return 0;
 	r = keep_place(job, err);
@@ -142,8 +142,9 @@ int commit_precheck_config(struct job *job, struct node *node, struct err *err)
 	p = parsed_closed(job, node);
 	starts = p && p->result == 0 && !p->config.manual &&
 		 !(p->config.sandbox && r == -EAGAIN) &&
-		 commit_find_code(job, &p->config, &code, &wrong) == READY &&
-		 commit_check_inputs(job, &p->config, &wrong) == READY;
+		 commit_find_code(job, &p->config, NULL, &code, &wrong) ==
+			 READY &&
+		 commit_check_inputs(job, &p->config, NULL, &wrong) == READY;
 	parsed_unref(p);
 	return starts ? r : 0;
 }

@@ -36,18 +36,23 @@ static inline bool verdict_is_wait(enum verdict v)
 	return v == ABSENT || v == OPEN || v == HELD;
 }
 
-/* All of its files are known, so that this costs little. The fiber waits. */
-void commit_load(struct job *job);
 /* The whole job. On READY *spec is to be given to run_start(). */
 enum verdict commit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
 /* The same without what the disk has taken of it. Waits for nothing if the job is
- * loaded. */
-enum verdict commit_look(struct job *job, bool by_ctl, struct run_spec *spec,
+ * loaded. closing: a file of it that a close is about to release, or NULL: that
+ * handle does not count as a writer. */
+enum verdict commit_look(struct job *job, bool by_ctl,
+			 const struct node *closing, struct run_spec *spec,
 			 struct err *err);
+/* Keeps a READY verdict (takes spec) for the next commit_look(), which takes it over
+ * if none of the job's files has changed, and closing was released, since. */
+void commit_keep_ready(struct job *job, struct node *closing,
+		       struct run_spec *spec);
 /* True if looking at the job has to wait; without memory it never does. */
 bool commit_put_off(struct job *job);
 enum verdict commit_find_code(struct job *job, const struct job_config *config,
+			      const struct node *closing,
 			      struct node **ret_code, struct err *err);
 /* Return: 0: *ret is NULL if it is not there; negative errno: nobody knows. */
 int commit_find_path(struct job *job, const char *path, struct node **ret);
@@ -57,11 +62,10 @@ enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 int commit_code_too_large(const struct node *code, struct err *err);
 enum verdict commit_check_inputs(struct job *job,
 				 const struct job_config *config,
-				 struct err *err);
+				 const struct node *closing, struct err *err);
 /* May it start now, if it is to? READY, WRONG or FAILED. */
 enum verdict commit_check_room(struct job *job, const struct job_config *config,
 			       struct err *err);
-struct node *commit_find_config(struct job *job);
 /* It is on record as queued, by whoever was before us. */
 bool commit_is_left(const struct job *job);
 void commit_take_up(struct job *job);

@@ -33,7 +33,7 @@ static bool is_config(const struct job *job, const struct node *node)
 
 int commit_answer(const struct job *job)
 {
-	return job->meta.state == JOB_REFUSED ? job->failure : 0;
+	return job->meta.state == JOB_REFUSED ? job->submit.failure : 0;
 }
 
 /* It may be a duplicate that is closed, and what it is opened for is to come:
@@ -53,56 +53,41 @@ int commit_would_start(struct job *job, struct node *node)
 	struct err err = {0};
 	enum verdict v;
 
-	if (job->removed || job_is_frozen(job) || job->later ||
+	if (job->removed || job_is_frozen(job) || job->submit.later ||
 	    job_name_is_draft(job->meta.name) ||
 	    (job->meta.state == JOB_DONE && !is_config(job, node)))
 		return 0;
-	commit_load(job);
+	node_load_all(job->files);
 	if (is_empty_config(job, node))
 		return 0;
-	node->writers--;
-	v = commit_look(job, false, &spec, &err);
-	node->writers++;
+	v = commit_look(job, false, node, &spec, &err);
 	if (v == READY && unstored_check(job, &err) < 0)
 		v = FAILED;
 	if (v == READY)
 		v = commit_check_room(job, spec.config, &err);
+	if (v == READY)
+		commit_keep_ready(job, node, &spec);
 	run_spec_done(&spec);
 	if (v != FAILED)
 		return v == READY;
 	commit_refuse(job, v, &err);
-	return job->failure;
+	return job->submit.failure;
 }
 
-/* The start reads the rest from the config. */
-static void say_promised(const struct job *job, struct job_meta *m)
-{
-	m->state = JOB_QUEUED;
-	m->run = job->meta.run + 1;
-	m->attempt = 1;
-	m->queued_no = job->promised_no;
-}
-
-void commit_on_record(const struct job *job, struct job_meta *m)
-{
-	if (job->promised && !job_is_frozen(job) && !job_name_is_draft(m->name))
-		say_promised(job, m);
-}
-
-int commit_promise(struct job *job)
+int commit_promise(struct job *job, uint64_t by)
 {
 	struct promise p = {.depot = job->d->depot, .meta = job->meta};
 	struct err err = {0};
 	int r;
 
-	job->promised_no = depot_next_no(job->d->depot);
-	say_promised(job, &p.meta);
+	job_fill_promised(job, depot_next_no(job->d->depot), &p.meta);
 	commit_keep_place(job);
 	r = depot_do(job->d->depot, do_promise, &p);
 	if (p.unstored.len || p.unstored.failed)
 		unstored_note(job, &p.unstored);
 	buf_done(&p.unstored);
-	job->promised = r == 0;
+	if (r == 0)
+		job_promise(job, by, p.meta.queued_no);
 	if (r < 0) {
 		err_sys(&err, r,
 			"the job cannot be stored in the state "
@@ -116,35 +101,32 @@ int commit_promise(struct job *job)
 
 void commit_promise_again(struct job *job)
 {
-	const struct node *config = commit_find_config(job);
+	const struct node *config = parsed_node(job);
 
 	/* A finished job is asked for by its config; what else is closed counts
 	 * when that was before. */
 	job_take_back(job, !config || !config->writers);
-	job->promised = true;
-	job->promised_by = 0;
-	job->promised_no = job->meta.queued_no;
+	job_promise(job, 0, job->meta.queued_no);
 	commit_keep_place(job);
 }
 
 void commit_keep_place(struct job *job)
 {
 	if (!job->removed && !job_is_frozen(job))
-		sched_keep_place(job->d->sched, job->meta.uid, &job->place);
+		sched_keep_place(job->d->sched, job->meta.uid, &job->submit.place);
 }
 
 void commit_give_place(struct job *job)
 {
-	if (!job->promised)
-		sched_give_place(&job->place);
+	if (!job->accept.promised)
+		sched_give_place(&job->submit.place);
 }
 
 void commit_settle(struct job *job)
 {
-	if (!job->promised || job->removed || job_is_frozen(job))
+	if (!job->accept.promised || job->removed || job_is_frozen(job))
 		return;
-	job->promised = false;
-	job->promised_by = 0;
+	job_unpromise(job);
 	commit_give_place(job);
 	if (depot_meta_write(job->d->depot, &job->meta) < 0)
 		job_record_later(job);

@@ -4,15 +4,7 @@
 
 #include <errno.h>
 
-#include "fsd/base/fiber.h"
 #include "fsd/run/sched_open.h"
-
-void commit_load(struct job *job)
-{
-	while (node_load_some(job->files, now_ns() + NS_PER_MS) > 0 &&
-	       fiber_self())
-		fiber_breathe();
-}
 
 void commit_refuse_again(struct job *job)
 {
@@ -67,8 +59,8 @@ static void get_ready(struct job *job)
 {
 	struct node *node;
 
-	commit_load(job);
-	node = commit_find_config(job);
+	node_load_all(job->files);
+	node = parsed_node(job);
 	if (node && !node->writers)
 		parsed_prepare(job, node);
 }

@@ -26,7 +26,7 @@ bool draft_is_due(const struct job_meta *meta)
 
 static bool is_silent(const struct job *job)
 {
-	return job->removed || job->later || job->meta.state != JOB_DRAFT ||
+	return job->removed || job->submit.later || job->meta.state != JOB_DRAFT ||
 	       job_name_is_draft(job->meta.name);
 }
 
@@ -38,7 +38,7 @@ static void look(struct job *job)
 
 	if (is_silent(job))
 		return;
-	commit_load(job);
+	node_load_all(job->files);
 	draft_text(job, &text);
 	if (text.len)
 		utf8_make_plain(text.data); /* as the log has it */
@@ -52,14 +52,14 @@ static void on_quiet(struct loop_timer *t)
 	uint64_t until = now_ns() + SLICE_NS, now;
 	struct job *job;
 
-	while ((job = list_first(&d->drafts, struct job, draft))) {
+	while ((job = list_first(&d->drafts, struct job, submit.draft))) {
 		now = now_ns();
-		if (job->draft_ns > now || now >= until) {
-			loop_timer_set(d->loop, t, job->draft_ns -
-						   MIN(now, job->draft_ns));
+		if (job->submit.draft_ns > now || now >= until) {
+			loop_timer_set(d->loop, t, job->submit.draft_ns -
+						   MIN(now, job->submit.draft_ns));
 			return;
 		}
-		list_del(&job->draft);
+		list_del(&job->submit.draft);
 		keep(job, false);
 		if (!is_silent(job))
 			job_start(job, look);
@@ -72,9 +72,9 @@ void draft_changed(struct job *job)
 
 	if (is_silent(job))
 		return;
-	list_del(&job->draft);
-	list_add_tail(&d->drafts, &job->draft);
-	job->draft_ns = now_ns() + QUIET_NS;
+	list_del(&job->submit.draft);
+	list_add_tail(&d->drafts, &job->submit.draft);
+	job->submit.draft_ns = now_ns() + QUIET_NS;
 	keep(job, true);
 	if (d->draft_timer.loop)
 		return;

@@ -296,7 +296,7 @@ static void look_at_inputs(struct waits *w, const struct job_config *c)
 void draft_text(struct job *job, struct buf *out)
 {
 	struct waits w = { .job = job, .out = out };
-	struct node *node = commit_find_config(job);
+	struct node *node = parsed_node(job);
 	struct parsed *p = node && !node->writers ? parsed_closed(job, node)
 						  : NULL;
 	const struct job_config *c = p && p->result == 0 ? &p->config : NULL;

@@ -6,18 +6,12 @@
 #include "commit.h"
 #include "draft.h"
 #include "fsd/jobs/held.h"
+#include "fsd/jobs/leftover.h"
 #include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
 
 /* Before the mount answers: enough for every machine there is. */
 #define FIRST_NS (5 * NS_PER_MS)
-
-static void enlist(struct order *o, const struct job_meta *m)
-{
-	if (order_add(o, m->queued_no, m->no) < 0)
-		log_error("job %s: no memory to take it up; the next start "
-			  "does", m->name);
-}
 
 struct found {
 	struct fsd *d;
@@ -34,13 +28,13 @@ static void on_found(void *arg, const struct job_meta *m)
 	retain_found(f->d, m);
 
 	if (m->state == JOB_RUNNING)
-		enlist(&f->running, m);
+		leftover_enlist(&f->running, m);
 	if (m->state == JOB_QUEUED)
-		enlist(&f->d->left_queued, m);
+		leftover_enlist(&f->d->left_queued, m);
 	if (draft_is_due(m))
-		enlist(&f->drafts, m);
+		leftover_enlist(&f->drafts, m);
 	if (m->state == JOB_REFUSED) /* says why again */
-		enlist(&f->d->left_refused, m);
+		leftover_enlist(&f->d->left_refused, m);
 }
 
 /* What has perhaps begun goes on, has ended, or is to be tried again. */
@@ -55,9 +49,9 @@ static void recover(struct fsd *d, struct order *running)
 			continue;
 		if (!run_put_back(job))
 			run_recover(job);
-		job->left = job->meta.state == JOB_QUEUED;
-		if (job->left)
-			enlist(&d->left_queued, &job->meta);
+		leftover_found(job);
+		if (job->leftover.left)
+			leftover_enlist(&d->left_queued, &job->meta);
 	}
 }
 
@@ -79,7 +73,7 @@ static bool resume_one(struct job *job)
 {
 	if (job->meta.state == JOB_QUEUED && commit_resume(job))
 		return true;
-	job->left = false;
+	leftover_done(job);
 	if (job->meta.state == JOB_REFUSED)
 		commit_refuse_again(job);
 	return false;
@@ -97,7 +91,7 @@ static uint64_t next_of(struct fsd *d)
 
 static void resume_held(struct job *job)
 {
-	if (!job->removed && job->left)
+	if (!job->removed && job->leftover.left)
 		resume_one(job);
 }
 
@@ -112,11 +106,11 @@ static bool on_turn(struct turn *t, uint64_t until)
 
 		/* Where it could wait, or somebody is at the job, it has to
 		 * have the job for itself. */
-		if (job && job->left &&
+		if (job && job->leftover.left &&
 		    (fiber_self() || !lane_is_free(&job->lane)))
 			job_start(job, resume_held);
-		else if (job && job->left && resume_one(job))
-			return false; /* resume_go_on() */
+		else if (job && job->leftover.left && resume_one(job))
+			return false; /* leftover_go_on() */
 		if (now_ns() >= until)
 			return true;
 	}
@@ -149,7 +143,7 @@ static void tidy_up(struct job *job)
 
 	job_hold(job);
 	t.run = job->meta.run;
-	t.sink = job->sink;
+	t.sink = job->results.sink;
 	r = job->removed ? 0 : depot_do(t.depot, do_tidy, &t);
 	if (r < 0)
 		log_warn("job %s: its directory cannot be tidied up: %s",
@@ -196,26 +190,10 @@ static void tidy_begin(struct fsd *d)
 
 /* --- together ------------------------------------------------------------------ */
 
-void resume_go_on(struct fsd *d)
-{
-	turn_stop(&d->resume);
-	d->resume.work = on_turn;
-	turn_begin(&d->turns, &d->resume);
-}
-
-void resume_again(struct job *job)
-{
-	struct fsd *d = job->d;
-
-	job->left = true;
-	enlist(&d->left_queued, &job->meta); /* behind those that are left */
-	resume_go_on(d);
-}
-
 void resume_look(struct job *job)
 {
 	/* Who is at it is about to change what this would say. */
-	if (!job->left || job->meta.state != JOB_REFUSED ||
+	if (!job->leftover.left || job->meta.state != JOB_REFUSED ||
 	    !lane_is_free(&job->lane))
 		return;
 	job_hold(job);
@@ -226,19 +204,20 @@ void resume_take_up(struct job *job)
 {
 	struct fsd *d = job->d;
 
-	if (!job->left || job->meta.state != JOB_QUEUED)
+	if (!job->leftover.left || job->meta.state != JOB_QUEUED)
 		return;
 	while (fiber_self() && !d->stopping &&
 	       order_key(&d->left_queued) < job->meta.queued_no)
 		fiber_breathe();
 	commit_resume_now(job);
-	job->left = false;
+	leftover_done(job);
 }
 
 void resume_jobs(struct fsd *d)
 {
 	struct found f = { .d = d };
 
+	d->resume.work = on_turn;
 	/* Open files have brought some down from it. */
 	list_for_each(pos, tmp, jobs_all(d))
 		on_found(&f, &list_entry(pos, struct job, all)->meta);
@@ -250,7 +229,6 @@ void resume_jobs(struct fsd *d)
 	retain_begin(d);
 	order_sort(&d->left_queued);
 	order_sort(&d->left_refused);
-	d->resume.work = on_turn;
 	if (on_turn(&d->resume, now_ns() + FIRST_NS))
-		resume_go_on(d);
+		leftover_go_on(d);
 }

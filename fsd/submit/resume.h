@@ -18,9 +18,5 @@ void resume_look(struct job *job);
 /* It was queued, and somebody is about to change what it was accepted with: when
  * those before it were taken up, it is, by this fiber, which holds the job. */
 void resume_take_up(struct job *job);
-/* It has been queued again, and nobody has it. */
-void resume_again(struct job *job);
-/* What had to wait, has. */
-void resume_go_on(struct fsd *d);
 
 #endif

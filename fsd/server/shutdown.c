@@ -1,35 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lifecycle.h"
+/*
+ * The end of a server: stop, with or without the running jobs, and the handover to
+ * another server. Both wait for the same event, that no run needs this server any
+ * more. Rooms below post d->idle when a run ends or when all notes were sent;
+ * on_idle() then examines the counts, outside of whatever ended the run.
+ */
+#include "shutdown.h"
 
-#include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/notify.h"
-#include "resume.h"
 #include "fsd/run/run.h"
-
-/* It is the operator's wish, whichever server there is. */
-static void set_draining(struct fsd *d, bool draining)
-{
-	d->draining = draining;
-	inherit_head(d->inherit)->draining = draining;
-}
-
-void lifecycle_drain(struct fsd *d)
-{
-	if (!d->draining)
-		log_info("draining: no new job starts");
-	set_draining(d, true);
-}
-
-/* What was refused meanwhile was accepted by nobody: its call has failed. */
-void lifecycle_resume(struct fsd *d)
-{
-	if (!d->draining || d->stopping)
-		return;
-	log_info("resumed");
-	set_draining(d, false);
-	resume_go_on(d);
-}
 
 /* Running jobs. Those that go on anyway are nothing to wait for if no others
  * can begin, nor are those that need not end. */
@@ -48,7 +28,7 @@ static void interrupt_endless(struct fsd *d)
 	}
 }
 
-void lifecycle_stop(struct fsd *d, bool now)
+void shutdown_stop(struct fsd *d, bool now)
 {
 	unsigned busy = d->busy - d->endless;
 
@@ -74,7 +54,7 @@ void lifecycle_stop(struct fsd *d, bool now)
 		loop_quit(d->loop);
 }
 
-void lifecycle_hand_over(struct fsd *d, bool now)
+void shutdown_hand_over(struct fsd *d, bool now)
 {
 	unsigned busy = waited_for(d);
 
@@ -88,12 +68,20 @@ void lifecycle_hand_over(struct fsd *d, bool now)
 			 "ended", busy, busy == 1 ? " has" : "s have");
 }
 
-void lifecycle_run_ended(struct fsd *d)
+static void on_idle(struct loop_call *c)
 {
+	struct fsd *d = c->arg;
+
 	if (d->handing_over && !d->stopping && !waited_for(d))
 		loop_quit(d->loop);
 	if (d->stopping && d->endless && d->busy == d->endless)
 		interrupt_endless(d);
 	if (d->stopping && !d->busy && !notify_finish(d))
 		loop_quit(d->loop);
+}
+
+void shutdown_init(struct fsd *d)
+{
+	d->idle.fn = on_idle;
+	d->idle.arg = d;
 }

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The results that a job shows: output/, result.json that the disk refused, the rows
+ * that a user removed or copied, and the place for a copied output/. Which row is to
+ * be seen follows from these and from the state. Other rooms change them by the verbs
+ * of job_results.h only. What stands in no file is copied to shared memory (job_keep())
+ * for the next server.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fsd/handover/fdstore.h"
+#include "fsd/handover/inherit.h"
+#include "job.h"
+
+/* --- what is on no record --------------------------------------------------- */
+
+void job_keep(struct job *job)
+{
+	struct inherit_job *k = job->meta.kept;
+
+	if (!k)
+		return;
+	k->hidden = job->results.hidden;
+	k->hidden_run = job->meta.run;
+	k->copied = (uint16_t)job->results.copied;
+	k->sink = job->results.sink != NULL;
+	k->tries = (uint8_t)job->leftover.tries;
+}
+
+unsigned job_kept_hidden(const struct job *job)
+{
+	const struct inherit_job *k = job->meta.kept;
+
+	return k && k->hidden_run == job->meta.run ? k->hidden : 0;
+}
+
+static void find_sink(struct job *job)
+{
+	errno = 0;
+	job->results.sink = node_root_new(&job->file_owner, AREA_SINK, 0, false);
+	if (!job->results.sink && errno != ENOENT)
+		log_warn("job %s: the output/ that was copied there cannot be "
+			 "looked for: %s", job->meta.name, strerror(errno));
+}
+
+/* As the server before has left it. */
+void job_results_adopt(struct job *job)
+{
+	struct inherit_job *k = job->meta.kept;
+
+	if (!k)
+		return;
+	job->results.hidden = job_kept_hidden(job);
+	job->results.copied = k->copied;
+	job->leftover.tries = k->tries;
+	/* A job that was just queued has left one that nobody is to see. */
+	if (k->sink && job_takes_copies(job))
+		find_sink(job);
+	k->sink = job->results.sink != NULL;
+}
+
+/* --- output/ ------------------------------------------------------------------ */
+
+struct node *job_output(struct job *job)
+{
+	if (!job->results.output_unseen)
+		return job->results.output;
+	errno = 0;
+	job->results.output = node_root_new(&job->file_owner, AREA_OUTPUT,
+				    job->meta.run, false);
+	job->results.output_unseen = !job->results.output && errno != ENOENT;
+	return job->results.output;
+}
+
+struct node *job_take_output(struct job *job)
+{
+	job->results.output_unseen = false;
+	return take_ptr(job->results.output);
+}
+
+int job_output_make(struct job *job, unsigned run)
+{
+	int r = 0;
+
+	if (job_output(job))
+		return 0;
+	r = depot_output_make(job->d->depot, job->meta.no, run);
+	if (r == 0)
+		job->results.output = node_root_new(&job->file_owner, AREA_OUTPUT, run,
+					    true);
+	return job->results.output ? 0 : r < 0 ? r : -EIO;
+}
+
+void job_output_find(struct job *job)
+{
+	job->results.output_unseen = true;
+	job_output(job);
+}
+
+void job_keep_results(struct job *job)
+{
+	const struct fdstore_entry e = {
+		.uid = job->meta.uid, .gid = job->meta.gid,
+		.mode = job->meta.mode, .changed_ns = job->meta.changed_ns,
+	};
+
+	node_root_keep(job->results.output);
+	fdstore_keep_rows(job->d->fdstore, &job->rows, &e);
+}
+
+void job_unkeep_results(struct job *job)
+{
+	node_root_unkeep(job->results.output);
+}
+
+/* --- a run's end and the next one --------------------------------------------- */
+
+void job_results_find(struct job *job)
+{
+	job->results.has = job->meta.run && !job_is_frozen(job);
+	job->results.output_unseen = job->results.has;
+}
+
+void job_results_take_back(struct job *job, bool has)
+{
+	job->results.has = has;
+	job->results.output_unseen = has && !job->results.output;
+	job->results.hidden = job_kept_hidden(job);
+}
+
+void job_results_show(struct job *job, struct buf *late)
+{
+	job->results.has = true;
+	if (!late)
+		return;
+	node_root_free(job_take_output(job));
+	job->results.late = *late;
+	*late = (struct buf){ 0 };
+}
+
+void job_results_stored(struct job *job)
+{
+	buf_done(&job->results.late);
+}
+
+void job_results_hide(struct job *job)
+{
+	node_root_free(job_take_output(job));
+	quota_area_end(&job->file_owner, AREA_OUTPUT);
+	buf_done(&job->results.late);
+	job->results.hidden = 0;
+	job->results.has = false;
+	job_sink_drop(job);
+	job_keep(job);
+}
+
+void job_results_free(struct job *job)
+{
+	node_root_free(job_take_output(job));
+	node_root_free(take_ptr(job->results.sink));
+	buf_done(&job->results.late);
+}
+
+/* --- copies and rows ---------------------------------------------------------- */
+
+int job_sink_make(struct job *job)
+{
+	int r = depot_sink_make(job->d->depot, job->meta.no);
+
+	if (r < 0)
+		return r;
+	job->results.sink = node_root_new(&job->file_owner, AREA_SINK, 0, true);
+	job_keep(job);
+	return job->results.sink ? 0 : -ENOMEM;
+}
+
+void job_sink_drop(struct job *job)
+{
+	if (!job->results.sink)
+		return;
+	node_root_free(take_ptr(job->results.sink));
+	job_keep(job);
+	quota_area_end(&job->file_owner, AREA_SINK);
+	depot_sink_drop(job->d->depot, job->meta.no);
+}
+
+void job_row_hide(struct job *job, enum job_row row)
+{
+	job->results.hidden |= 1u << row;
+	job_keep(job);
+}
+
+void job_row_copied(struct job *job, enum job_row row)
+{
+	job->results.copied |= 1u << row;
+}
+
+bool job_is_frozen(const struct job *job)
+{
+	return job->meta.state == JOB_QUEUED || job->meta.state == JOB_RUNNING;
+}
+
+bool job_takes_copies(const struct job *job)
+{
+	return job->meta.state == JOB_DRAFT || job->meta.state == JOB_REFUSED;
+}
+
+/* A disk that is full or broken takes no result: the job has failed, `error`
+ * says why, and no name is listed that cannot be opened. */
+static bool has_result(const struct job *job)
+{
+	struct stat st;
+
+	return job->meta.exit_code != status_exit_code(STATUS_FAILED, 0) ||
+	       job->results.late.len ||
+	       (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+			       "result.json", &st) == 0 &&
+		st.st_size);
+}
+
+bool job_has_row(const struct job *job, enum job_row row)
+{
+	if (job->results.hidden & (1u << row))
+		return false;
+	if (row == JOB_ROW_RESULT && job->results.has && !has_result(job))
+		return false;
+	if (row == JOB_ROW_OUTPUT && job->results.sink)
+		return true;
+	if (job->results.has && job_rows[row].result)
+		return true;
+	return job_row_exists(row, job->meta.state);
+}
+
+bool job_was_put_back(const struct job *job)
+{
+	return job->meta.state == JOB_QUEUED &&
+	       depot_run_has(job->d->depot, job->meta.no, job->meta.run);
+}
+
+bool job_had_row(const struct job *job, enum job_row row)
+{
+	return job->meta.state == JOB_QUEUED &&
+	       job_row_exists(row, JOB_RUNNING) &&
+	       (job->meta.attempt > 1 || job_was_put_back(job));
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drain, as `ctl` of .fsd asks for it. The flag stands in struct fsd for this
+ * server and in shared memory for the next one. A job that is submitted while the
+ * flag is set is refused; a job that was accepted before is run as usual.
+ */
+#include "drain.h"
+
+#include "fsd/handover/inherit.h"
+#include "fsd/jobs/leftover.h"
+
+static void set_draining(struct fsd *d, bool draining)
+{
+	d->draining = draining;
+	inherit_head(d->inherit)->draining = draining;
+}
+
+void drain_begin(struct fsd *d)
+{
+	if (!d->draining)
+		log_info("draining: no new job starts");
+	set_draining(d, true);
+}
+
+void drain_end(struct fsd *d)
+{
+	if (!d->draining || d->stopping)
+		return;
+	log_info("resumed");
+	set_draining(d, false);
+	leftover_go_on(d);
+}

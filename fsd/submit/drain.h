@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drain: the operator stops new jobs from starting, and lets them start once more.
+ * The next server inherits the operator's choice. Context: the loop or a fiber.
+ */
+#ifndef FSD_DRAIN_H
+#define FSD_DRAIN_H
+
+#include "fsd/fsd.h"
+
+void drain_begin(struct fsd *d);
+/* Starts what was accepted meanwhile; no effect while the server stops. */
+void drain_end(struct fsd *d);
+
+#endif

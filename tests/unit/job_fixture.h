@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs in a state directory of their own, without a mount and without machines: what
+ * a server makes before it starts either. For tests of the jobs room and of the rooms
+ * right above it.
+ */
+#ifndef TESTS_UNIT_JOB_FIXTURE_H
+#define TESTS_UNIT_JOB_FIXTURE_H
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fsd/base/fiber.h"
+#include "fsd/files/node.h"
+#include "fsd/handover/fdstore.h"
+#include "fsd/handover/inherit.h"
+#include "fsd/jobs/job.h"
+#include "fsd/jobs/job_watch.h"
+#include "fsd/jobs/statistics.h"
+#include "fsd/store/depot.h"
+#include "fsd/users/people.h"
+#include "vm/os/loop.h"
+
+struct job_fixture {
+	struct fsd d;
+	struct fsd_options options;
+	struct retain_limits retain;
+	char dir[64];
+	int control[2];
+};
+
+static void fixture_must(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("Bail out! %s\n", what);
+	exit(1);
+}
+
+/* watchers: borrowed, ends with NULL. */
+static void fixture_open(struct job_fixture *f,
+			 const struct job_watcher *const *watchers)
+{
+	struct fsd *d = &f->d;
+	struct err err = { 0 };
+
+	snprintf(f->dir, sizeof(f->dir), "/tmp/fsd-jobs.XXXXXX");
+	fixture_must(mkdtemp(f->dir), "no directory");
+	f->options.retain = &f->retain;
+	d->options = &f->options;
+	list_init(&d->unlogged);
+	list_init(&d->drafts);
+	list_init(&d->doomed);
+	list_init(&d->unrecorded);
+	fixture_must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				f->control) == 0 &&
+		     loop_new(&d->loop) == 0, "no loop");
+	fibers_init(d->loop);
+	turns_init(&d->turns, d->loop);
+	fixture_must(inherit_open(inherit_make(),
+				  &d->inherit) == 0, "no shared memory");
+	fixture_must(depot_open(d->loop, f->dir, &d->depot, &err) == 0,
+		     err.text);
+	fixture_must(users_new(100, &d->users) == 0 &&
+		     statistics_new(&d->statistics) == 0 &&
+		     jobs_new(d, watchers) == 0 &&
+		     fdstore_new(d->loop, f->control[0], &d->fdstore) == 0 &&
+		     nodes_new(&(struct nodes_use){
+				       .depot = d->depot, .turns = &d->turns,
+				       .inherit = d->inherit,
+				       .fdstore = d->fdstore,
+				       .users = d->users }, &d->nodes) == 0,
+		     "no memory");
+}
+
+static void fixture_close(struct job_fixture *f)
+{
+	struct fsd *d = &f->d;
+	char command[100];
+
+	jobs_free(d);
+	loop_timer_del(&d->log_timer);
+	loop_timer_del(&d->retain_timer);
+	loop_timer_del(&d->record_timer);
+	turns_finish(&d->turns);
+	nodes_free(d->nodes);
+	fdstore_free(d->fdstore);
+	depot_close(d->depot);
+	users_free(d->users);
+	statistics_free(d->statistics);
+	inherit_close(d->inherit);
+	fibers_done();
+	loop_free(d->loop);
+	close(f->control[0]);
+	close(f->control[1]);
+	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
+	fixture_must(system(command) == 0, "the directory stays");
+}
+
+static struct job *fixture_job(struct job_fixture *f, const char *name)
+{
+	struct job *job = NULL;
+
+	fixture_must(job_make(&f->d, name, 0755, getuid(), getgid(), &job) == 0,
+		     "no job");
+	return job;
+}
+
+#endif
