@@ -43,6 +43,7 @@
 #include "fsd/base/walk.h"
 
 struct fuse_session;
+struct about;
 struct users;
 struct depot;
 struct jobs;
@@ -57,7 +58,6 @@ struct requests;
 struct retain_limits;
 struct open_files;
 struct fdstore;
-struct daemon_log;
 struct room;
 struct sessions;
 struct sandboxes;
@@ -74,18 +74,6 @@ struct fsd_options {
 	const char *environment; /* of jobs that name none; NULL: base */
 	const char *warm; /* names with commas: their templates are made first; or NULL */
 };
-
-enum own_wall { OWN_CAPS, OWN_LANDLOCK, OWN_SECCOMP, OWN_WALLS };
-
-struct own_walls {
-	struct {
-		bool active;
-		char detail[120];
-	} wall[OWN_WALLS];
-};
-
-/* The outcome of the last upgrade that a user has asked for. */
-enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 
 struct fsd {
 	struct loop *loop;
@@ -107,7 +95,7 @@ struct fsd {
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */
 	const struct fsd_options *options;
-	struct own_walls own_walls; /* what was given up (restrain.h) */
+	const struct about *about; /* this server */
 	bool draining;      /* no new jobs start */
 	bool stopping;      /* quit as soon as nobody is busy */
 	bool handing_over;  /* the same, and another server goes on: no run
@@ -117,15 +105,11 @@ struct fsd {
 	unsigned adopted;   /* of these, by a server before this one */
 	unsigned endless;   /* of these, in a sandbox without a timeout */
 	unsigned running;   /* runs that hold or wait for a machine */
-	int control;        /* owned: the holder's socket, */
-	pid_t service;      /* and process */
 	char image_id[16];  /* of the image, its beginning; or "" */
 	char image_abi[ENVIRONMENT_ABI_MAX]; /* or "": nothing is known of it */
 	char *image_packages; /* owned: "name version" lines; or NULL */
 	struct environment_catalog *catalog; /* owned: which has what; or NULL */
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
-	unsigned upgrade;   /* enum holder_upgrade: how we came to serve */
-	struct daemon_log *log; /* owned, or NULL: standard error stays */
 	struct sessions *sessions;   /* owned */
 	struct sandboxes *sandboxes; /* owned */
 	struct remotes *remotes; /* of their machines' files */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "about.h"
 #include "face.h"
 #include "fsd/store/depot.h"
 #include "ops_refusal.h"
@@ -25,11 +26,11 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 		return snprintf(room, 64, "%d", (int)getpid());
 	/* When that has gone somebody else may have its number. */
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.service"))
-		return getppid() == d->service ?
-			       snprintf(room, 64, "%d", (int)d->service) :
+		return getppid() == d->about->service ?
+			       snprintf(room, 64, "%d", (int)d->about->service) :
 			       -ENODATA;
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.upgrade"))
-		return snprintf(room, 64, "%s", upgrade_words[d->upgrade]);
+		return snprintf(room, 64, "%s", upgrade_words[d->about->upgrade]);
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.version"))
 		return snprintf(room, 64, "%s", fsd_version);
 	if (t->kind == T_JOB && !strcmp(name, "user.fsd.state"))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "security.h"
+#include "about.h"
 
 #include <time.h>
 
@@ -54,8 +55,8 @@ static void text_own_walls(const struct fsd *d, struct buf *out)
 	for (unsigned i = 0; i < OWN_WALLS; i++)
 		buf_fmt(out, "%s  %s  the daemon, once it serves: %s\n",
 			own_wall_names[i],
-			d->own_walls.wall[i].active ? "active" : "absent",
-			d->own_walls.wall[i].detail);
+			d->about->walls.wall[i].active ? "active" : "absent",
+			d->about->walls.wall[i].detail);
 }
 
 static void text_qemu(const struct vm_qemu *q, struct buf *out)

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fsd/fuse/about.h"
 #include "options.h"
 #include "vm/os/rights.h"
 
@@ -28,11 +29,11 @@
 #define SANITIZED false
 #endif
 
-static void note(struct fsd *d, enum own_wall wall, int r, const char *detail)
+static void note(struct own_walls *walls, enum own_wall wall, int r,
+		 const char *detail)
 {
-	d->own_walls.wall[wall].active = r == 0;
-	snprintf(d->own_walls.wall[wall].detail,
-		 sizeof(d->own_walls.wall[wall].detail), "%s",
+	walls->wall[wall].active = r == 0;
+	snprintf(walls->wall[wall].detail, sizeof(walls->wall[wall].detail), "%s",
 		 r < 0 ? strerror(-r) : detail);
 }
 
@@ -222,28 +223,28 @@ static int give_up_calls(void)
 /* A user's file may be read-only and still be root's to write. */
 static const unsigned kept[] = { CAP_DAC_OVERRIDE };
 
-int restrain(struct fsd *d, const struct mount_options *options,
+int restrain(const struct mount_options *options, struct own_walls *walls,
 	     struct err *err)
 {
 	int r;
 
 	if (SANITIZED) {
 		for (unsigned i = 0; i < OWN_WALLS; i++)
-			note(d, i, -ENOTSUP, "");
+			note(walls, i, -ENOTSUP, "");
 		return 0;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(err, -errno, "no_new_privs");
 	r = give_up_files(options);
-	note(d, OWN_LANDLOCK, r, "files below the state directory only");
+	note(walls, OWN_LANDLOCK, r, "files below the state directory only");
 	if (r < 0 && r != -ENOSYS && r != -EOPNOTSUPP)
 		return err_sys(err, r, "Landlock for the daemon");
 	r = rights_keep(kept, ARRAY_SIZE(kept));
-	note(d, OWN_CAPS, r, "none but to write what it owns");
+	note(walls, OWN_CAPS, r, "none but to write what it owns");
 	if (r < 0)
 		return err_sys(err, r, "giving up capabilities");
 	r = give_up_calls();
-	note(d, OWN_SECCOMP, r,
+	note(walls, OWN_SECCOMP, r,
 	     "no process, socket, mount or look into others");
 	return r < 0 ? err_sys(err, r, "the daemon's seccomp filter") : 0;
 }

@@ -14,14 +14,14 @@
 #ifndef FSD_RESTRAIN_H
 #define FSD_RESTRAIN_H
 
-#include "fsd/fsd.h"
-
+struct err;
+struct own_walls;
 struct mount_options;
 
-/* Gives the rights up. Call it before there is a thread. It records in d->own_walls which
- * walls stand. Return: 0, or negative errno with a sentence: a wall cannot be built. A
+/* Gives the rights up. Call it before there is a thread. It fills *walls: which walls
+ * stand. Return: 0, or negative errno with a sentence: a wall cannot be built. A
  * kernel without Landlock is no error. */
-int restrain(struct fsd *d, const struct mount_options *options,
+int restrain(const struct mount_options *options, struct own_walls *walls,
 	     struct err *err);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "fsd/base/complain.h"
 #include "fsd/base/daemon_log.h"
+#include "fsd/fuse/about.h"
 #include "fsd/fuse/face.h"
 #include "fsd/handover/fdstore.h"
 #include "holder.h"
@@ -222,20 +223,20 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 
 /* The kernel's descriptor of the mount, which the holder makes for the first
  * server. */
-static int get_mount(struct fsd *d, struct err *err)
+static int get_mount(enum holder_upgrade *upgrade, struct err *err)
 {
 	struct holder_mount what = { 0 };
 	char byte = HOLDER_PREPARED;
 	unsigned count = 0;
 	int fd = -1;
-	ssize_t n = send(d->control, &byte, 1, MSG_NOSIGNAL);
+	ssize_t n = send(HOLDER_FD_CONTROL, &byte, 1, MSG_NOSIGNAL);
 
 	if (n == 1)
-		n = fdpass_receive(d->control, &what, sizeof(what), &fd, 1,
-				   &count, 0);
+		n = fdpass_receive(HOLDER_FD_CONTROL, &what, sizeof(what), &fd,
+				   1, &count, 0);
 	/* The holder may be of another version. */
 	if (n == (ssize_t)sizeof(what) && what.upgrade <= UPGRADE_FAILED)
-		d->upgrade = what.upgrade;
+		*upgrade = what.upgrade;
 	if (n > 0 && count)
 		return fd;
 	/* It has said why it could not. */
@@ -247,7 +248,7 @@ static void on_unmounted(struct fsd *d)
 	shutdown_stop(d, true);
 }
 
-static int take_over(struct fsd *d, struct err *err)
+static int take_over(struct fsd *d, struct about *about, struct err *err)
 {
 	struct inherit_head *head = inherit_head(d->inherit);
 	int fd, r;
@@ -263,7 +264,7 @@ static int take_over(struct fsd *d, struct err *err)
 	ops_restore(d);
 	resume_jobs(d);
 	fdstore_sweep(d->fdstore);
-	fd = get_mount(d, err);
+	fd = get_mount(&about->upgrade, err);
 	if (fd < 0)
 		return fd;
 	r = mountpoint_serve(d, &fsd_ops, on_unmounted, fd, err);
@@ -325,7 +326,7 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 }
 
 static int start(struct fsd *d, const struct mount_options *o,
-		 struct loop_fd *signals, struct err *err)
+		 struct about *about, struct loop_fd *signals, struct err *err)
 {
 	int r = open_state(d, o, signals, err);
 
@@ -347,7 +348,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = open_files_new(d->inherit, &d->open_files);
 	if (r == 0)
-		r = fdstore_new(d->loop, d->control, &d->fdstore);
+		r = fdstore_new(d->loop, HOLDER_FD_CONTROL, &d->fdstore);
 	if (r == 0)
 		r = nodes_new(&(struct nodes_use){
 			.depot = d->depot, .turns = &d->turns,
@@ -368,14 +369,14 @@ static int start(struct fsd *d, const struct mount_options *o,
 	/* An attacker may have taken over the previous server: read its data
 	 * with no more rights than it had. */
 	if (r == 0)
-		r = restrain(d, o, err);
+		r = restrain(o, &about->walls, err);
 	if (r < 0)
 		return r;
 	environments_warm(d);
 	if (!o->die_with_parent) /* a private mount has no watchers */
 		notify_new(d);
 	r = shelf_fill(d, err);
-	return r < 0 ? r : take_over(d, err);
+	return r < 0 ? r : take_over(d, about, err);
 }
 
 /*
@@ -431,7 +432,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	users_free(d->users);
 	open_files_free(d->open_files);
 	inherit_close(d->inherit);
-	fd_close(&d->control);
+	close(HOLDER_FD_CONTROL);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
 	fibers_done();
@@ -439,11 +440,11 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	loop_free(d->loop);
 }
 
-static void tell_ready(struct fsd *d)
+static void tell_ready(void)
 {
 	char byte = HOLDER_READY;
 
-	if (send(d->control, &byte, 1, MSG_NOSIGNAL) != 1)
+	if (send(HOLDER_FD_CONTROL, &byte, 1, MSG_NOSIGNAL) != 1)
 		log_warn("nobody waits for the mount to be ready");
 }
 
@@ -475,8 +476,9 @@ static void tell_walls(const struct fsd *d)
 
 int serve(const struct mount_options *options)
 {
-	struct fsd d = { .options = &options->rooms,
-			 .control = HOLDER_FD_CONTROL, .service = getppid() };
+	struct about about = { .service = getppid() };
+	struct fsd d = { .options = &options->rooms, .about = &about };
+	struct daemon_log *log = NULL; /* NULL: standard error stays */
 	struct loop_fd signals = { .fd = -1 };
 	struct err err = { 0 };
 	int r;
@@ -487,22 +489,22 @@ int serve(const struct mount_options *options)
 	list_init(&d.unrecorded);
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
-		d.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
-	r = start(&d, options, &signals, &err);
+		log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
+	r = start(&d, options, &about, &signals, &err);
 	if (r < 0) {
 		finish(&d, &signals);
-		daemon_log_close(d.log);
+		daemon_log_close(log);
 		return r == -EPIPE && !err.text[0]
 			       ? 1
 			       : complain("mount", 1, "%s", err.text);
 	}
 	/* From here our own lines go there: --daemon says nothing when all is
 	 * well. */
-	if (d.log)
-		daemon_log_begin(d.log);
+	if (log)
+		daemon_log_begin(log);
 	log_info("serving %s, state in %s", options->rooms.mountpoint,
 		 options->state_dir);
-	tell_ready(&d);
+	tell_ready();
 	tell_walls(&d);
 	fibers_init(d.loop);
 	r = loop_run(d.loop);
@@ -510,6 +512,6 @@ int serve(const struct mount_options *options)
 		hand_over(&d);
 	finish(&d, &signals);
 	log_info("ended");
-	daemon_log_close(d.log);
+	daemon_log_close(log);
 	return r < 0 ? 1 : 0;
 }

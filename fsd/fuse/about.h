@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The facts about the process that serves, which the mount shows: in .fsd/security and
+ * in attributes of its root. The server fills them before the first request. They do
+ * not change afterwards.
+ */
+#ifndef FSD_ABOUT_H
+#define FSD_ABOUT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum own_wall { OWN_CAPS, OWN_LANDLOCK, OWN_SECCOMP, OWN_WALLS };
+
+/* The rights that the server has given up (restrain.h). */
+struct own_walls {
+	struct {
+		bool active;
+		char detail[120];
+	} wall[OWN_WALLS];
+};
+
+/* The outcome of the last upgrade that a user has asked for. */
+enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
+
+struct about {
+	pid_t service; /* the supervisor's, our parent's */
+	enum holder_upgrade upgrade; /* it led to this server */
+	struct own_walls walls;
+};
+
+#endif
