@@ -59,6 +59,7 @@ struct retain_limits;
 struct open_files;
 struct fdstore;
 struct room;
+struct environments;
 struct sessions;
 struct sandboxes;
 struct statistics;
@@ -105,10 +106,7 @@ struct fsd {
 	unsigned adopted;   /* of these, by a server before this one */
 	unsigned endless;   /* of these, in a sandbox without a timeout */
 	unsigned running;   /* runs that hold or wait for a machine */
-	char image_id[16];  /* of the image, its beginning; or "" */
-	char image_abi[ENVIRONMENT_ABI_MAX]; /* or "": nothing is known of it */
-	char *image_packages; /* owned: "name version" lines; or NULL */
-	struct environment_catalog *catalog; /* owned: which has what; or NULL */
+	struct environments *environments; /* owned */
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
 	struct sessions *sessions;   /* owned */
 	struct sandboxes *sandboxes; /* owned */
@@ -119,7 +117,6 @@ struct fsd {
 	struct turn retain_turn, retain_begin;
 	struct loop_timer retain_timer;
 	struct turn resume, tidy;
-	struct loop_call warm; /* environments.c: the first templates */
 	struct list unlogged;    /* of struct job, whose log has lines that */
 	struct loop_timer log_timer; /* are written, when this is due */
 	bool logging;            /* by a fiber */

@@ -92,9 +92,14 @@ static int text_id(const struct shown *s, struct buf *out)
 	return buf_fmt(out, "%s\n", s->id);
 }
 
+static const struct image_about *image_of(const struct fsd *d)
+{
+	return environments_image(d->environments);
+}
+
 static int text_abi(const struct shown *s, struct buf *out)
 {
-	return buf_fmt(out, "%s\n", s->base ? s->d->image_abi :
+	return buf_fmt(out, "%s\n", s->base ? image_of(s->d)->abi :
 				    s->e ? s->e->abi : "");
 }
 
@@ -111,7 +116,7 @@ static int on_package(void *arg, const struct environment_package *p)
 /* The image's list has "name version" lines. */
 static int text_image(const struct shown *s, struct buf *out)
 {
-	const char *at = s->d->image_packages ? s->d->image_packages : "";
+	const char *list = image_of(s->d)->packages, *at = list ? list : "";
 
 	for (; *at; at += strcspn(at, "\n"), at += *at == '\n')
 		buf_fmt(out, "debian %.*s\n", (int)strcspn(at, "\n"), at);
@@ -212,7 +217,7 @@ static int text_failed(const struct err *err, struct buf *out)
 
 static int text_state(const struct shown *s, struct buf *out)
 {
-	const char *abi = s->d->image_abi, *list = s->d->image_packages;
+	const char *abi = image_of(s->d)->abi, *list = image_of(s->d)->packages;
 	struct err err = { 0 };
 
 	if (!s->base && !s->e)
@@ -257,7 +262,7 @@ static int find(const struct fsd *d, uint64_t key, struct shown *ret)
 	*ret = (struct shown){ .d = d,
 			       .base = key == key_of(ENVIRONMENT_BASE) };
 	if (ret->base) {
-		snprintf(ret->id, sizeof(ret->id), "%s", d->image_id);
+		snprintf(ret->id, sizeof(ret->id), "%s", image_of(d)->id);
 		return 0;
 	}
 	names_of(d, 0, &names);

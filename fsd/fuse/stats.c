@@ -7,6 +7,7 @@
 
 #include "face.h"
 #include "fsd/base/metric.h"
+#include "fsd/jobs/environments.h"
 #include "fsd/jobs/statistics.h"
 #include "fsd/sched/sched.h"
 #include "fsd/store/depot.h"
@@ -123,7 +124,7 @@ static void stats_build(const struct fsd *d, enum vm_accel accel,
 	metric_begin(out, "fsd_build_info", "gauge", "What serves, always 1");
 	buf_fmt(out, "fsd_build_info{version=\"%s\",qemu=\"%s\",accel=\"%s\","
 		"image=\"%s\"} 1\n", fsd_version, qemu ? qemu->version : "",
-		vm_accel_names[accel], d->image_id);
+		vm_accel_names[accel], environments_image(d->environments)->id);
 }
 
 void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)

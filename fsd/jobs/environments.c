@@ -11,6 +11,61 @@
 /* A job's least memory, in MiB, is a multiple of this. */
 #define STEP_MB 64
 
+struct environments {
+	struct image_about image;
+	struct environment_catalog *catalog; /* owned: which has what; or NULL */
+	struct loop_call warm;               /* makes the first templates */
+};
+
+/* Commands that are told to users name the directory only if it is none of the
+ * usual ones. */
+static struct environment_catalog *
+index_of(const struct environment_places *places,
+	 const struct image_about *image, const char *asked)
+{
+	const char *env = getenv("FSD_ENVIRONMENTS");
+	bool named = asked || (env && *env);
+	const struct environment_catalog_of of = {
+		.places = places,
+		.named = named ? places->dirs[0] : NULL,
+		.abi = image->abi,
+		.packages = image->packages ? image->packages : "",
+	};
+
+	return environment_catalog_new(&of);
+}
+
+int environments_new(const struct environment_places *places,
+		     const struct image_about *image, const char *asked,
+		     struct environments **ret)
+{
+	struct environments *all = calloc(1, sizeof(*all));
+
+	*ret = all;
+	if (!all) {
+		free(image->packages);
+		return -ENOMEM;
+	}
+	all->image = *image;
+	all->catalog = index_of(places, &all->image, asked);
+	return 0;
+}
+
+void environments_free(struct environments *all)
+{
+	if (!all)
+		return;
+	loop_call_del(&all->warm);
+	environment_catalog_free(all->catalog);
+	free(all->image.packages);
+	free(all);
+}
+
+const struct image_about *environments_image(const struct environments *all)
+{
+	return &all->image;
+}
+
 static const char *spec_of(const struct fsd *d, const char *spec)
 {
 	if (spec)
@@ -64,32 +119,16 @@ static bool is_hosts(int r)
 static int open_one(const struct fsd *d, const struct environment_places *places,
 		    const char *spec, struct environment **ret, struct err *err)
 {
+	const struct image_about *image = &d->environments->image;
 	int r = environment_open(places, spec_of(d, spec), ret, err);
 
-	if (r < 0 || !*ret || !d->image_abi[0])
+	if (r < 0 || !*ret || !image->abi[0])
 		return r;
-	r = environment_fits(*ret, d->image_abi,
-			     d->image_packages ? d->image_packages : "", err);
+	r = environment_fits(*ret, image->abi,
+			     image->packages ? image->packages : "", err);
 	if (r < 0)
 		environment_unref(take_ptr(*ret));
 	return r;
-}
-
-/* Commands that are told to users name the directory only if it is none of the
- * usual ones. */
-void environments_index(struct fsd *d, const char *asked)
-{
-	const struct environment_places *places = &d->options->environments;
-	const char *env = getenv("FSD_ENVIRONMENTS");
-	bool named = asked || (env && *env);
-	const struct environment_catalog_of of = {
-		.places = places,
-		.named = named ? places->dirs[0] : NULL,
-		.abi = d->image_abi,
-		.packages = d->image_packages ? d->image_packages : "",
-	};
-
-	d->catalog = environment_catalog_new(&of);
 }
 
 bool environments_has(const struct fsd *d, uid_t uid,
@@ -101,7 +140,8 @@ bool environments_has(const struct fsd *d, uid_t uid,
 		.packages = &config->packages,
 	};
 
-	return environment_catalog_has(d->catalog, e ? e->id : "", &wanted);
+	return environment_catalog_has(d->environments->catalog,
+				       e ? e->id : "", &wanted);
 }
 
 static struct environment_places places_of(const struct fsd *d, uid_t uid)
@@ -134,7 +174,8 @@ static int open_asked(const struct fsd *d, uid_t uid,
 	int r = 0;
 
 	if (config->packages.count) {
-		r = environment_catalog_find(d->catalog, &wanted, found, err);
+		r = environment_catalog_find(d->environments->catalog, &wanted,
+					     found, err);
 		spec = found;
 	}
 	if (r < 0 || !strcmp(spec, ENVIRONMENT_BASE))
@@ -166,7 +207,8 @@ bool environments_lack(const struct fsd *d, uid_t uid,
 	const struct environment_wanted wanted = wanted_of(d, uid, config);
 
 	return d->builds && config->packages.count && !config->sandbox &&
-	       environment_catalog_lacks(d->catalog, &wanted, ret, NULL) == 0;
+	       environment_catalog_lacks(d->environments->catalog, &wanted, ret,
+					 NULL) == 0;
 }
 
 int environments_on_find(void *arg, const char *spec,
@@ -250,6 +292,6 @@ static void on_warm(struct loop_call *call)
 
 void environments_warm(struct fsd *d)
 {
-	d->warm = (struct loop_call){ .fn = on_warm, .arg = d };
-	loop_defer(d->loop, &d->warm);
+	d->environments->warm = (struct loop_call){ .fn = on_warm, .arg = d };
+	loop_defer(d->loop, &d->environments->warm);
 }

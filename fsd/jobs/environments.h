@@ -10,6 +10,30 @@
 
 #include "fsd/fsd.h"
 
+struct environments; /* the image, the index of packages, the first templates */
+
+/* Facts about the image of all machines. It is verified where machines are made of
+ * it. */
+struct image_about {
+	char id[16]; /* its beginning; or "" */
+	char abi[ENVIRONMENT_ABI_MAX]; /* or "": unknown */
+	char *packages; /* owned: lines "name version"; or NULL */
+};
+
+/*
+ * Makes the index of packages as well. Without memory for that there is none, and jobs
+ * with "packages" are refused for that reason. image: its packages are taken, also on
+ * failure. asked: the directory of --environments, or NULL. Return: 0 or -ENOMEM.
+ */
+int environments_new(const struct environment_places *places,
+		     const struct image_about *image, const char *asked,
+		     struct environments **ret);
+void environments_free(struct environments *all); /* NULL is fine */
+/* Borrowed. */
+const struct image_about *environments_image(const struct environments *all);
+/* Has the templates made that the options name, once the loop runs. */
+void environments_warm(struct fsd *d);
+
 /*
  * Opens it for a job of uid, on any thread: of what was built for users there is only
  * what was for this one. *ret is the caller's; NULL: base. Return: 0, or
@@ -35,12 +59,6 @@ bool environments_lack(const struct fsd *d, uid_t uid,
 /* struct vm_watch's environment(). */
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);
-/* Has the templates made that the options name, once the loop runs. */
-void environments_warm(struct fsd *d);
-/* Before the first of them: makes the index of packages. Without memory there is
- * none, and jobs with "packages" are refused for that reason. asked: the directory of
- * --environments, or NULL. */
-void environments_index(struct fsd *d, const char *asked);
 /* Is e (NULL: base) what a config with packages asks for, or has it more? */
 bool environments_has(const struct fsd *d, uid_t uid,
 		      const struct environment *e,

@@ -30,7 +30,6 @@
 #include "open_limit.h"
 #include "options.h"
 #include "fsd/fuse/ops_remote.h"
-#include "vm/environment/catalog.h"
 #include "vm/os/fdpass.h"
 #include "fsd/users/people.h"
 #include "restrain.h"
@@ -160,7 +159,7 @@ static void on_drop(void *arg, uint64_t key)
 #define PACKAGES_MAX (1u << 20) /* bytes of their list */
 
 /* Reads the packages of the image, which environments may need: lines "name version". */
-static void find_packages(struct fsd *d, const char *image)
+static char *find_packages(const char *image)
 {
 	auto_buf struct buf text = { .cap = PACKAGES_MAX };
 	auto_close int fd = -1;
@@ -168,14 +167,14 @@ static void find_packages(struct fsd *d, const char *image)
 
 	snprintf(path, sizeof(path), "%s/packages.list", image);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && node_read(fd, PACKAGES_MAX, &text) == 0)
-		d->image_packages = take_ptr(text.data);
+	if (fd < 0 || node_read(fd, PACKAGES_MAX, &text) < 0)
+		return NULL;
+	return take_ptr(text.data);
 }
 
-/* For people, and for environments: it is verified where machines are made of
- * it. */
-static void find_image(struct fsd *d, const char *image)
+static struct image_about find_image(const char *image)
 {
+	struct image_about about = { .packages = find_packages(image) };
 	char path[PATH_MAX], line[256];
 	FILE *f;
 
@@ -183,14 +182,14 @@ static void find_image(struct fsd *d, const char *image)
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "image %12[0-9a-f]", d->image_id) != 1 &&
+		if (sscanf(line, "image %12[0-9a-f]", about.id) != 1 &&
 		    !strncmp(line, "abi ", 4))
-			snprintf(d->image_abi, sizeof(d->image_abi), "%.*s",
-				 (int)sizeof(d->image_abi) - 1, line + 4);
+			snprintf(about.abi, sizeof(about.abi), "%.*s",
+				 (int)sizeof(about.abi) - 1, line + 4);
 	}
 	if (f)
 		fclose(f);
-	find_packages(d, image);
+	return about;
 }
 
 static int start_machines(struct fsd *d, const struct mount_options *o,
@@ -206,13 +205,16 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 		.environment = environments_on_find,
 		.broken = on_vm_broken, .arg = d,
 	};
+	const struct image_about image = find_image(vo.image_dir);
 	int r;
 
 	vo.backend = &FSD_BACKEND;
 	vo.known = &inherit_head(d->inherit)->known;
 	vo.keep = &keep;
-	find_image(d, vo.image_dir);
-	environments_index(d, o->environments_dir);
+	r = environments_new(&o->rooms.environments, &image,
+			     o->environments_dir, &d->environments);
+	if (r < 0)
+		return err_sys(err, r, "the environments");
 	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
 	if (r == 0 && sched_open(d, &o->sched) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");
@@ -396,7 +398,6 @@ static void finish_begun(struct fsd *d)
 
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
-	loop_call_del(&d->warm);
 	finish_begun(d);
 	ops_listings_free(d); /* they are on their way through the jobs */
 	jobs_free(d);
@@ -426,8 +427,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	quota_free(d->quota);
 	depot_close(d->depot);
 	builds_close(d);
-	environment_catalog_free(take_ptr(d->catalog));
-	free(take_ptr(d->image_packages));
+	environments_free(d->environments);
 	statistics_free(d->statistics);
 	users_free(d->users);
 	open_files_free(d->open_files);
