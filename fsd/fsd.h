@@ -42,7 +42,6 @@
 #include "fsd/base/turns.h"
 #include "fsd/base/walk.h"
 
-struct fuse_session;
 struct about;
 struct users;
 struct depot;
@@ -92,7 +91,6 @@ struct fsd {
 	struct requests *requests;     /* owned: of it */
 	struct open_files *open_files; /* owned: of it */
 	struct fdstore *fdstore;       /* owned: files that have no name */
-	struct fuse_session *session;
 	struct keeper *keeper; /* owned; has rights that this process has not */
 	struct notify *notify; /* NULL before the mount */
 	const struct fsd_options *options;

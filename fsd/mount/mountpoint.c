@@ -64,7 +64,7 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 			on_gone(s, r == -ENODEV ? 0 : r);
 			return;
 		}
-		if (fuse_session_exited(s->d->session)) {
+		if (requests_ended(s->d)) {
 			on_gone(s, 0);
 			return;
 		}

@@ -8,6 +8,7 @@
 
 #include "fsd/fsd.h"
 
+struct fuse_session;
 struct fuse_lowlevel_ops;
 
 /* The directory can be mounted on; the mount of a dead fsd is taken away. */

@@ -94,9 +94,9 @@ static int make_session(struct fsd *d, const struct fuse_lowlevel_ops *given)
 	struct fuse_lowlevel_ops ops = *given;
 
 	ops.init = on_init;
-	d->session = fuse_session_new(&args, &ops, sizeof(ops), d);
+	d->requests->session = fuse_session_new(&args, &ops, sizeof(ops), d);
 	fuse_opt_free_args(&args);
-	return d->session ? 0 : -ENOMEM;
+	return d->requests->session ? 0 : -ENOMEM;
 }
 
 static void give(struct fsd *d, const uint8_t *data, uint32_t len)
@@ -105,7 +105,7 @@ static void give(struct fsd *d, const uint8_t *data, uint32_t len)
 		.size = len, .mem = (void *)(uintptr_t)data,
 	};
 
-	fuse_session_process_buf(d->session, &buf);
+	fuse_session_process_buf(d->requests->session, &buf);
 }
 
 /* What the kernel and the first server have agreed on, unless that one died
@@ -142,7 +142,7 @@ int requests_open(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd)
 	if (r == 0)
 		r = make_session(d, ops);
 	if (r == 0)
-		r = fuse_session_custom_io(d->session, &custom_io, fd);
+		r = fuse_session_custom_io(q->session, &custom_io, fd);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -167,16 +167,21 @@ static void tell_unanswered(const void *data)
 		  header_of(data)->unique, header_of(data)->opcode);
 }
 
+bool requests_ended(const struct fsd *d)
+{
+	return fuse_session_exited(d->requests->session);
+}
+
 void requests_close(struct fsd *d)
 {
 	struct requests *q = take_ptr(d->requests);
 	struct hash_node *h;
 	size_t from = 0;
 
-	if (d->session)
-		fuse_session_destroy(take_ptr(d->session)); /* and its fd */
 	if (!q)
 		return;
+	if (q->session)
+		fuse_session_destroy(q->session); /* and its fd */
 	while ((h = hash_any(&q->by_unique, &from))) {
 		struct pending *p = container_of(h, struct pending, node);
 

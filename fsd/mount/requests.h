@@ -23,6 +23,8 @@ struct requests;
  * on), as an earlier server has begun it. Return: 0 or negative errno. */
 int requests_open(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd);
 void requests_close(struct fsd *d);
+/* libfuse has seen the end of the mount. */
+bool requests_ended(const struct fsd *d);
 int requests_fd(const struct fsd *d);
 
 /* What the server before this one has not answered. */

@@ -30,6 +30,7 @@ struct look {
 };
 
 struct requests {
+	struct fuse_session *session; /* owned; libfuse's */
 	int fd;                 /* the session's */
 	struct hash by_unique;  /* of struct pending */
 	struct list looks;      /* of struct look */
