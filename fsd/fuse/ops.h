@@ -117,7 +117,7 @@ int ops_check_free(fuse_req_t req, const char *name);
 /* ops_dir.c: t is of a node. */
 int ops_unlink_node(struct target *t);
 
-/* ops_load.c: knows the entries of the directory ino afterwards, if it can. */
+/* ops_list.c: knows the entries of the directory ino afterwards, if it can. */
 void ops_load(fuse_req_t req, fuse_ino_t ino);
 
 /* The operations, by file. */
@@ -166,9 +166,7 @@ off_t ops_handle_size(const struct job *job, unsigned row);
 void ops_handles_free(struct fsd *d);
 void ops_listings_free(struct fsd *d);
 
-/* ops_restore.c: the files that were open when the server before was killed. */
+/* ops_restore.c: the files that were open when the previous server was killed. */
 void ops_restore(struct fsd *d);
-/* A stored file by the number that server gave it. -ESTALE: it is no more. */
-int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret);
 
 #endif

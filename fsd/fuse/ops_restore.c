@@ -13,46 +13,6 @@
 #include "ops_remote.h"
 #include "open_files.h"
 
-static struct node *root_of(struct job *job, const struct inherit_node *kept)
-{
-	switch (kept->area) {
-	case AREA_FILES:
-		return job->files;
-	case AREA_SINK:
-		return job->results.sink;
-	case AREA_OUTPUT:
-		return job->meta.run == kept->run ? job_output(job) : NULL;
-	default:
-		return NULL;
-	}
-}
-
-/* Its name is gone, and somebody has it open. */
-static int restore_unlinked(struct fsd *d, uint64_t ino, struct node **ret)
-{
-	struct fdstore_entry e;
-	int fd, r = fdstore_fetch(d->fdstore, FDSTORE_NODE, ino, &e, &fd);
-
-	if (r == 0)
-		r = node_adopt_unlinked(d->nodes, ino, &e, fd, ret);
-	return r;
-}
-
-int ops_restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
-{
-	const struct inherit_node *kept = nodes_inherited(d->nodes, ino);
-	struct job *job = kept ? job_by_no(d, kept->job) : NULL;
-	struct node *root = job ? root_of(job, kept) : NULL;
-	int r = root ? node_adopt(root, ino, ret) : -ENOENT;
-
-	if (r == -ENOENT && kept)
-		r = restore_unlinked(d, ino, ret);
-	if (r != -ENOENT)
-		return r;
-	nodes_gone(d->nodes, ino);
-	return -ESTALE;
-}
-
 /* The disk may have it still: its server was killed before it was in the store. */
 static int find_run(struct fsd *d, const struct inherit_handle *kept,
 		    const struct job *job, unsigned row, int *ret)

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of FUSE operations, and those that only look: lookup, forget, getattr. No
+ * other file of this room calls one of these. A lookup of a name has two exceptions for
+ * tools that copy a whole job into a draft (find_copy()).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fsd/mount/keeper.h"
+#include "ops.h"
+#include "ops_refusal.h"
+#include "ops_remote.h"
+
+#define CALL_UNKNOWN (~0ull) /* what who asks does cannot be told */
+
+/*
+ * open(O_CREAT | O_EXCL): cp -r opens like that in a directory that it has just
+ * made, and the kernel would refuse without asking us further, once we say that
+ * the name exists.
+ */
+static bool is_exclusive_create(const unsigned long long *call)
+{
+	unsigned long long flags = call[call[0] == SYS_open ? 2 : 3];
+
+	return (call[0] == SYS_open || call[0] == SYS_openat) &&
+	       (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+static bool sets_attributes(const unsigned long long *call)
+{
+	static const unsigned long long calls[] = {
+		SYS_utimensat, SYS_utime, SYS_utimes, SYS_futimesat,
+		SYS_chmod, SYS_fchmodat, SYS_chown, SYS_lchown, SYS_fchownat,
+	};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		found |= call[0] == calls[i];
+	return found;
+}
+
+/* A copy of a finished job brings its own state, error, log and ctl. */
+static bool may_be_copied(const struct target *t)
+{
+	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
+	       job_takes_copies(t->job);
+}
+
+/* Who has listed the job before its attempt failed removes what he was shown. */
+static bool may_be_removed(const struct target *t,
+			   const unsigned long long *call)
+{
+	bool removes = call[0] == SYS_unlink || call[0] == SYS_unlinkat ||
+		       call[0] == CALL_UNKNOWN;
+
+	return removes && t->kind == T_ROW && job_had_row(t->job, t->row);
+}
+
+/* A copied result is nowhere to be seen. Return: it is one; *ret is that. */
+static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
+		      struct target *ret)
+{
+	struct target dir;
+
+	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
+	    !(dir.job->results.copied & 1u << job_row_by_name(name)) ||
+	    !job_takes_copies(dir.job))
+		return false;
+	*ret = (struct target){ .kind = T_SINK, .job = dir.job,
+				.row = ROW_SINK_FILE };
+	return true;
+}
+
+/*
+ * As ops_find(), for who copies results: those that there are do not exist for
+ * him while he makes his own, and his own, of which nothing is kept, do while
+ * he gives them times and modes by their names (unzip, Python's copytree). And
+ * for who removes what has just gone by itself.
+ */
+static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
+		struct target *t)
+{
+	unsigned long long call[KEEPER_CALL_WORDS];
+	struct target copy;
+	int r;
+
+	*t = (struct target){ 0 };
+	r = ops_find(req, parent, name, t);
+	call[0] = CALL_UNKNOWN;
+	if (r == 0 ? !may_be_copied(t)
+		   : r != -ENOENT || (!may_be_removed(t, call) &&
+				      !find_copy(req, parent, name, &copy)))
+		return r;
+	/* Where it cannot be told what he does, it is nothing special. */
+	if (keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid, call) < 0)
+		call[0] = CALL_UNKNOWN;
+	r = ops_find(req, parent, name, t); /* that was a wait */
+	if (r == 0 && may_be_copied(t) && is_exclusive_create(call))
+		return -ENOENT; /* what comes next is a create */
+	if (r == -ENOENT && may_be_removed(t, call))
+		return 0;
+	if (r == -ENOENT && sets_attributes(call) &&
+	    find_copy(req, parent, name, t))
+		return 0;
+	return r;
+}
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param e;
+	struct target t;
+	int r;
+
+	if (remote_lookup(req, parent, name))
+		return;
+	ops_load(req, parent);
+	r = find(req, parent, name, &t);
+	if (r == -ESTALE)
+		r = -ENOENT; /* the directory went on the way through it */
+	if (r == 0)
+		r = ops_entry(req, &t, &e);
+	if (r < 0)
+		ops_fail(req, parent, name, r);
+	else
+		fuse_reply_entry(req, &e);
+}
+
+void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+	struct node *node;
+
+	if (remote_forgot(req, ino, nlookup))
+		return;
+	if (INO_CLASS(ino) >= INO_NODE) {
+		node = node_by_ino(ops_fsd(req)->nodes, ino);
+		if (node)
+			node_forget(node, nlookup);
+		else
+			nodes_forget(ops_fsd(req)->nodes, ino, nlookup);
+	}
+	fuse_reply_none(req);
+}
+
+void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct target t;
+	struct stat st;
+	int r;
+
+	(void)fi;
+	if (remote_getattr(req, ino))
+		return;
+	r = ops_target(req, ino, &t);
+	if (r == 0)
+		r = ops_stat(req, &t, &st);
+	/* The kernel asks again for what is stale, and may find what has taken
+	 * its name; nothing takes a directory's. */
+	if (r == -ESTALE && t.kind == T_NODE && t.node->is_dir)
+		r = -ENOENT;
+	if (r < 0)
+		ops_fail(req, ino, NULL, r);
+	else
+		fuse_reply_attr(req, &st, ops_attr_timeout(req, &t));
+}
+
+const struct fuse_lowlevel_ops fsd_ops = {
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.statfs = op_statfs,
+	.getxattr = op_getxattr,
+	.listxattr = op_listxattr,
+	.mkdir = op_mkdir,
+	.mknod = op_mknod,
+	.symlink = op_symlink,
+	.readlink = op_readlink,
+	.link = op_link,
+	.unlink = op_unlink,
+	.rmdir = op_rmdir,
+	.rename = op_rename,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.releasedir = op_releasedir,
+	.access = op_access,
+	.create = op_create,
+	.open = op_open,
+	.read = op_read,
+	.write = op_write,
+	.flush = op_flush,
+	.fsync = op_fsync,
+	.release = op_release,
+	.poll = op_poll,
+};
