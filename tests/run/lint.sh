@@ -98,7 +98,7 @@ check_doors() {
 check_sentences() {
 	verdict 'only fsd/fuse/ and fsd/mount/wait.c reply to the kernel' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' '\<fuse_reply_' |
-			grep -vE '^fsd/([a-z]+/)?(ops[a-z_]*|wait)\.c:')"
+			grep -vE '^fsd/(fuse/op[a-z_]*|mount/wait)\.c:')"
 	verdict 'every error goes to the kernel with its sentence (fsd/fuse/ops_refusal.h)' \
 		"$(grep_in '^fsd/.*\.[ch]$' '\<fuse_reply_err\>' |
 			grep -vE '^fsd/(fuse/ops_refusal|mount/wait)\.c:')"
