@@ -70,9 +70,6 @@ struct fsd_options {
 	bool allow_other;
 	struct config_limits limits; /* of each job */
 	const struct retain_limits *retain;
-	struct environment_places environments;
-	const char *environment; /* of jobs that name none; NULL: base */
-	const char *warm; /* names with commas: their templates are made first; or NULL */
 };
 
 struct fsd {

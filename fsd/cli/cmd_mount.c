@@ -36,9 +36,9 @@ static int check_environment(const struct mount_options *o)
 	struct err err = { 0 };
 	int r = 0;
 
-	if (o->rooms.environment)
-		r = environment_open(&o->rooms.environments,
-				     o->rooms.environment, &e, &err);
+	if (o->environments.name)
+		r = environment_open(&o->environments.places,
+				     o->environments.name, &e, &err);
 	environment_unref(e);
 	return r < 0 ? complain("mount", 2, "--default-environment: %s",
 				err.text) : 0;

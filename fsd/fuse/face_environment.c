@@ -26,7 +26,7 @@ static uint64_t key_of(const char *name)
 
 static void names_of(const struct fsd *d, uid_t uid, struct environment_names *ret)
 {
-	struct environment_places places = d->options->environments;
+	struct environment_places places = *environments_places(d->environments);
 
 	places.is_users = !is_operator(uid);
 	places.uid = uid;
@@ -269,7 +269,7 @@ static int find(const struct fsd *d, uint64_t key, struct shown *ret)
 	n = by_key(&names, key);
 	if (n)
 		memcpy(ret->id, n->id, sizeof(ret->id));
-	if (n && environment_open_id(&d->options->environments, ret->id,
+	if (n && environment_open_id(environments_places(d->environments), ret->id,
 				     &ret->e, &ret->err) == 0)
 		snprintf(ret->e->name, sizeof(ret->e->name), "%s", n->name);
 	environment_names_done(&names);

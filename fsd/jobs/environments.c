@@ -12,6 +12,7 @@
 #define STEP_MB 64
 
 struct environments {
+	const struct environment_options *options; /* borrowed */
 	struct image_about image;
 	struct environment_catalog *catalog; /* owned: which has what; or NULL */
 	struct loop_call warm;               /* makes the first templates */
@@ -20,14 +21,14 @@ struct environments {
 /* Commands that are told to users name the directory only if it is none of the
  * usual ones. */
 static struct environment_catalog *
-index_of(const struct environment_places *places,
-	 const struct image_about *image, const char *asked)
+index_of(const struct environment_options *options,
+	 const struct image_about *image)
 {
 	const char *env = getenv("FSD_ENVIRONMENTS");
-	bool named = asked || (env && *env);
+	bool named = options->asked || (env && *env);
 	const struct environment_catalog_of of = {
-		.places = places,
-		.named = named ? places->dirs[0] : NULL,
+		.places = &options->places,
+		.named = named ? options->places.dirs[0] : NULL,
 		.abi = image->abi,
 		.packages = image->packages ? image->packages : "",
 	};
@@ -35,9 +36,8 @@ index_of(const struct environment_places *places,
 	return environment_catalog_new(&of);
 }
 
-int environments_new(const struct environment_places *places,
-		     const struct image_about *image, const char *asked,
-		     struct environments **ret)
+int environments_new(const struct environment_options *options,
+		     const struct image_about *image, struct environments **ret)
 {
 	struct environments *all = calloc(1, sizeof(*all));
 
@@ -46,8 +46,9 @@ int environments_new(const struct environment_places *places,
 		free(image->packages);
 		return -ENOMEM;
 	}
+	all->options = options;
 	all->image = *image;
-	all->catalog = index_of(places, &all->image, asked);
+	all->catalog = index_of(options, &all->image);
 	return 0;
 }
 
@@ -66,12 +67,18 @@ const struct image_about *environments_image(const struct environments *all)
 	return &all->image;
 }
 
+const struct environment_places *environments_places(const struct environments *all)
+{
+	return &all->options->places;
+}
+
 static const char *spec_of(const struct fsd *d, const char *spec)
 {
+	const char *name = d->environments->options->name;
+
 	if (spec)
 		return spec;
-	return d->options->environment ? d->options->environment :
-					 ENVIRONMENT_BASE;
+	return name ? name : ENVIRONMENT_BASE;
 }
 
 const char *environments_name(const struct environment *e)
@@ -146,7 +153,7 @@ bool environments_has(const struct fsd *d, uid_t uid,
 
 static struct environment_places places_of(const struct fsd *d, uid_t uid)
 {
-	struct environment_places places = d->options->environments;
+	struct environment_places places = *environments_places(d->environments);
 
 	places.is_users = true;
 	places.uid = uid;
@@ -219,7 +226,7 @@ int environments_on_find(void *arg, const char *spec,
 	int r;
 
 	*ret = NULL;
-	r = open_one(d, &d->options->environments, spec, ret, &err);
+	r = open_one(d, environments_places(d->environments), spec, ret, &err);
 	if (r < 0)
 		log_info("no machine is kept idle for an environment that jobs "
 			 "asked for before: %s", err.text);
@@ -279,12 +286,12 @@ static void warm_one(struct fsd *d, const char *spec)
 static void on_warm(struct loop_call *call)
 {
 	struct fsd *d = call->arg;
-	auto_free char *names = d->options->warm ? strdup(d->options->warm) :
-						   NULL;
+	const struct environment_options *o = d->environments->options;
+	auto_free char *names = o->warm ? strdup(o->warm) : NULL;
 	char *save = NULL;
 
-	if (d->options->environment)
-		warm_one(d, d->options->environment);
+	if (o->name)
+		warm_one(d, o->name);
 	for (char *name = names ? strtok_r(names, ",", &save) : NULL; name;
 	     name = strtok_r(NULL, ",", &save))
 		warm_one(d, name);

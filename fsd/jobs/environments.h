@@ -20,17 +20,27 @@ struct image_about {
 	char *packages; /* owned: lines "name version"; or NULL */
 };
 
+/* The operator's options. */
+struct environment_options {
+	struct environment_places places;
+	const char *asked; /* the directory of --environments; NULL: the usual ones */
+	const char *name;  /* of jobs that name none; NULL: base */
+	const char *warm;  /* names with commas: their templates are made first; or NULL */
+};
+
 /*
  * Makes the index of packages as well. Without memory for that there is none, and jobs
- * with "packages" are refused for that reason. image: its packages are taken, also on
- * failure. asked: the directory of --environments, or NULL. Return: 0 or -ENOMEM.
+ * with "packages" are refused for that reason. options: borrowed until
+ * environments_free(). image: its packages are taken, also on failure. Return: 0 or
+ * -ENOMEM.
  */
-int environments_new(const struct environment_places *places,
-		     const struct image_about *image, const char *asked,
-		     struct environments **ret);
+int environments_new(const struct environment_options *options,
+		     const struct image_about *image, struct environments **ret);
 void environments_free(struct environments *all); /* NULL is fine */
 /* Borrowed. */
 const struct image_about *environments_image(const struct environments *all);
+/* Borrowed: the directories, of no user. */
+const struct environment_places *environments_places(const struct environments *all);
 /* Has the templates made that the options name, once the loop runs. */
 void environments_warm(struct fsd *d);
 

@@ -112,8 +112,8 @@ static void add_found(struct builds *bs, const struct environment_name *n)
 	uid_t uid;
 
 	if (!environment_name_owner(n->name, &uid) || !n->id[0] ||
-	    environment_open_id(&bs->d->options->environments, n->id, &e,
-				NULL) < 0)
+	    environment_open_id(environments_places(bs->d->environments), n->id,
+				&e, NULL) < 0)
 		return;
 	o = owner_of(bs, uid);
 	if (o)
@@ -128,7 +128,8 @@ static void count(struct builds *bs)
 	struct environment_names names;
 
 	if (!quota_counts_bytes(q) ||
-	    environment_names(&bs->d->options->environments, &names, NULL) < 0)
+	    environment_names(environments_places(bs->d->environments), &names,
+			      NULL) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++)
 		add_found(bs, &names.name[i]);

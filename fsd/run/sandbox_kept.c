@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fsd/jobs/environments.h"
 #include "vm/environment/environment.h"
 
 /* --- for the next server ----------------------------------------------------------- */
@@ -185,7 +186,7 @@ static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
 /* A name in that record may lead to another one by now. */
 static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 {
-	struct environment_places places = s->d->options->environments;
+	struct environment_places places = *environments_places(s->d->environments);
 	struct err err;
 	int r;
 

@@ -285,12 +285,12 @@ static void find_environments(struct mount_options *o)
 {
 	struct environment_dirs dirs;
 
-	if (environment_dirs_find(o->environments_dir, o->vm.image_dir,
+	if (environment_dirs_find(o->environments.asked, o->vm.image_dir,
 				  &dirs) < 0)
 		return;
 	for (unsigned i = 0; i < ENVIRONMENT_PLACES; i++)
 		o->found[4 + i] = dirs.own[i];
-	o->rooms.environments = dirs.places;
+	o->environments.places = dirs.places;
 }
 
 static void set_defaults(struct mount_options *o)

@@ -10,6 +10,7 @@
 #define FSD_MOUNT_OPTIONS_H
 
 #include "fsd/fsd.h"
+#include "fsd/jobs/environments.h"
 #include "fsd/jobs/retain.h"
 #include "fsd/sched/sched.h"
 
@@ -25,12 +26,12 @@
 	  "one that came with fsd, else the host's)", CLI_FILE, NULL) \
 	X("accel", "auto|kvm|tcg", BY(set_accel), \
 	  "how machines are run (auto)", CLI_WORDS, "auto kvm tcg") \
-	X("environments", "DIR", TEXT(environments_dir), \
+	X("environments", "DIR", TEXT(environments.asked), \
 	  "environments that jobs may ask for\n" \
 	  "(default: environments/ beside the image)", CLI_DIR, NULL) \
-	X("default-environment", "NAME", TEXT(rooms.environment), \
+	X("default-environment", "NAME", TEXT(environments.name), \
 	  "of jobs that ask for none (base)", CLI_ENVIRONMENT, NULL) \
-	X("warm-environments", "NAME,...", TEXT(rooms.warm), \
+	X("warm-environments", "NAME,...", TEXT(environments.warm), \
 	  "make the templates of these before a job\n" \
 	  "asks for one", CLI_TEXT, NULL) \
 	X("build-packages", "no|yes", CHOICE(build_packages), \
@@ -103,7 +104,7 @@ struct mount_options {
 	struct sched_limits sched; /* reserve UINT64_MAX: some */
 	struct quota_limits quota;   /* of each uid */
 	struct retain_limits retain; /* likewise */
-	const char *environments_dir; /* --environments; NULL: the usual ones */
+	struct environment_options environments;
 	bool build_packages; /* --build-packages yes */
 	const char *build_sources; /* --build-sources; NULL: the registries */
 	bool daemonize;

@@ -48,7 +48,7 @@ static void make_readable(const char *path)
 
 static int give_up_files(const struct mount_options *o)
 {
-	const char *const *more = o->rooms.environments.dirs;
+	const char *const *more = o->environments.places.dirs;
 	struct rights_path paths[3 + VM_SHARED_MAX + ENVIRONMENT_PLACES] = {
 		{ o->state_dir, true },
 		{ o->vm.cache_dir, true },

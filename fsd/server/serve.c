@@ -211,8 +211,7 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 	vo.backend = &FSD_BACKEND;
 	vo.known = &inherit_head(d->inherit)->known;
 	vo.keep = &keep;
-	r = environments_new(&o->rooms.environments, &image,
-			     o->environments_dir, &d->environments);
+	r = environments_new(&o->environments, &image, &d->environments);
 	if (r < 0)
 		return err_sys(err, r, "the environments");
 	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
@@ -291,7 +290,7 @@ static int start_builds(struct fsd *d, const struct mount_options *o,
 {
 	const struct builds_options options = {
 		.image_dir = o->vm.image_dir,
-		.environments_dir = o->environments_dir,
+		.environments_dir = o->environments.asked,
 		.sources = o->build_sources,
 	};
 
