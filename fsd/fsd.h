@@ -46,7 +46,6 @@ struct about;
 struct users;
 struct depot;
 struct jobs;
-struct shelf;
 struct nodes;
 struct keeper;
 struct notify;
@@ -79,7 +78,6 @@ struct fsd {
 	struct vm *vm;
 	struct depot *depot;
 	struct jobs *jobs;
-	struct shelf *shelf; /* owned, or NULL: every job is in jobs */
 	struct nodes *nodes;
 	struct users *users; /* owned */
 	struct quota *quota; /* NULL: there are none */
@@ -106,19 +104,9 @@ struct fsd {
 	struct sessions *sessions;   /* owned */
 	struct sandboxes *sandboxes; /* owned */
 	struct remotes *remotes; /* of their machines' files */
-	struct order left_queued, left_refused; /* resume.c */
-	struct order left_done;  /* retain.c */
-	struct list doomed;      /* of struct job: likewise */
-	struct turn retain_turn, retain_begin;
-	struct loop_timer retain_timer;
-	struct turn resume, tidy;
-	struct list unlogged;    /* of struct job, whose log has lines that */
-	struct loop_timer log_timer; /* are written, when this is due */
-	bool logging;            /* by a fiber */
+	struct turn tidy;
 	struct list drafts;      /* of struct job, which changed lately: draft.c */
 	struct loop_timer draft_timer;
-	struct list unrecorded;  /* of struct job: event.c */
-	struct loop_timer record_timer;
 	struct room *room;       /* owned */
 	struct statistics *statistics; /* owned */
 };

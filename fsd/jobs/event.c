@@ -12,8 +12,31 @@
 
 void job_record_arm(struct fsd *d)
 {
-	if (!d->record_timer.loop)
-		loop_timer_set(d->loop, &d->record_timer, RECORD_NS);
+	struct late_records *r = &d->jobs->late_records;
+
+	if (!list_empty(&r->jobs) && !r->timer.loop)
+		loop_timer_set(d->loop, &r->timer, RECORD_NS);
+}
+
+void job_record_init(struct fsd *d, void (*late)(struct loop_timer *t))
+{
+	d->jobs->late_records.timer.fn = late;
+	d->jobs->late_records.timer.arg = d;
+}
+
+struct job *job_record_take(struct fsd *d)
+{
+	struct job *job = list_first(&d->jobs->late_records.jobs, struct job,
+				     unrecorded);
+
+	if (job)
+		list_del(&job->unrecorded);
+	return job;
+}
+
+void late_records_end(struct late_records *r)
+{
+	loop_timer_del(&r->timer);
 }
 
 void job_record_later(struct job *job)
@@ -21,7 +44,7 @@ void job_record_later(struct job *job)
 	if (job->removed)
 		return;
 	if (list_empty(&job->unrecorded))
-		list_add_tail(&job->d->unrecorded, &job->unrecorded);
+		list_add_tail(&job->d->jobs->late_records.jobs, &job->unrecorded);
 	job_record_arm(job->d);
 }
 

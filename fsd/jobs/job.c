@@ -20,16 +20,20 @@ int jobs_new(struct fsd *d, const struct job_watcher *const *watchers)
 	d->jobs = calloc(1, sizeof(*d->jobs));
 	if (!d->jobs)
 		return -ENOMEM;
+	d->jobs->d = d;
 	d->jobs->watchers = watchers;
 	list_init(&d->jobs->all);
 	list_init(&d->jobs->walks);
 	list_init(&d->jobs->claims);
+	list_init(&d->jobs->retention.doomed);
+	list_init(&d->jobs->log_writer.unlogged);
+	list_init(&d->jobs->late_records.jobs);
 	return 0;
 }
 
-void jobs_free(struct fsd *d)
+void jobs_end(struct fsd *d)
 {
-	if (!d->jobs)
+	if (jobs_ended(d))
 		return;
 	shelf_free(d);
 	list_for_each(pos, tmp, &d->jobs->all) {
@@ -47,8 +51,21 @@ void jobs_free(struct fsd *d)
 	}
 	hash_done(&d->jobs->by_no);
 	hash_done(&d->jobs->by_name);
-	free(d->jobs);
-	d->jobs = NULL;
+	d->jobs->ended = true;
+	retention_end(&d->jobs->retention);
+	log_writer_end(&d->jobs->log_writer);
+	late_records_end(&d->jobs->late_records);
+	leftovers_end(&d->jobs->leftovers);
+}
+
+bool jobs_ended(const struct fsd *d)
+{
+	return !d->jobs || d->jobs->ended;
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	free(jobs);
 }
 
 struct job *job_by_no(struct fsd *d, uint64_t no)
@@ -106,7 +123,7 @@ void job_unref(struct job *job)
 		retain_let_go(job);
 		return;
 	}
-	if (job->d->jobs)
+	if (!jobs_ended(job->d))
 		hash_del(&job->d->jobs->by_no, &job->by_no);
 	node_root_free(job->files);
 	job_results_free(job);

@@ -66,7 +66,9 @@ static inline struct job *job_of_node(const struct node *node)
 
 /* watchers: borrowed, constant, ends with NULL (job_watch.h). Return: 0 or -ENOMEM. */
 int jobs_new(struct fsd *d, const struct job_watcher *const *watchers);
-void jobs_free(struct fsd *d); /* ends every run; nothing is published */
+void jobs_end(struct fsd *d); /* ends every run; nothing is published */
+bool jobs_ended(const struct fsd *d); /* also before jobs_new() */
+void jobs_free(struct jobs *jobs);    /* when no job has a reference; NULL is fine */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
 /* For each job in order that is not on the shelf (shelf.h): pos is the list

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "job_log.h"
+#include "jobs_int.h"
 
 #define GATHER_NS (20 * NS_PER_MS)
 #define GATHER_BYTES 65536
@@ -166,11 +167,11 @@ bool job_log_ends_with(struct job *job, const char *text)
 
 static void on_flush(void *arg)
 {
-	struct fsd *d = arg;
+	struct log_writer *w = arg;
 	uint64_t until = now_ns() + SLICE_NS;
 	struct job *job;
 
-	while ((job = list_first(&d->unlogged, struct job, log.unlogged))) {
+	while ((job = list_first(&w->unlogged, struct job, log.unlogged))) {
 		list_del(&job->log.unlogged);
 		job_ref(job);
 		flush_now(job);
@@ -180,32 +181,44 @@ static void on_flush(void *arg)
 			until = now_ns() + SLICE_NS;
 		}
 	}
-	d->logging = false;
+	w->writing = false;
 }
 
 static void on_gathered(struct loop_timer *timer)
 {
-	struct fsd *d = timer->arg;
+	struct log_writer *w = timer->arg;
 
-	if (d->logging)
+	if (w->writing)
 		return;
-	d->logging = true;
-	fiber_run(on_flush, d);
+	w->writing = true;
+	fiber_run(on_flush, w);
 }
 
 void job_log_soon(struct job *job)
 {
-	struct fsd *d = job->d;
+	struct log_writer *w;
 
 	if (job->removed)
 		return;
+	w = &job->d->jobs->log_writer;
 	if (list_empty(&job->log.unlogged))
-		list_add_tail(&d->unlogged, &job->log.unlogged);
-	if (!d->log_timer.loop) {
-		d->log_timer.fn = on_gathered;
-		d->log_timer.arg = d;
-		loop_timer_set(d->loop, &d->log_timer, GATHER_NS);
+		list_add_tail(&w->unlogged, &job->log.unlogged);
+	if (!w->timer.loop) {
+		w->timer.fn = on_gathered;
+		w->timer.arg = w;
+		loop_timer_set(job->d->loop, &w->timer, GATHER_NS);
 	}
+}
+
+void job_logs_flush(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->jobs->log_writer.unlogged)
+		job_log_flush(list_entry(pos, struct job, log.unlogged));
+}
+
+void log_writer_end(struct log_writer *w)
+{
+	loop_timer_del(&w->timer);
 }
 
 static int __attribute__((format(printf, 2, 0)))

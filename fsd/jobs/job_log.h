@@ -12,6 +12,8 @@
 /* One line of now, as in a log. Return: 0 or negative errno, as all of buf. */
 int job_log_line(struct buf *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Stores the gathered lines of all jobs. */
+void job_logs_flush(struct fsd *d);
 /* Lines behind those that are gathered. */
 void job_log_lines(struct job *job, const struct buf *lines);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls the watchers of jobs in the order of the server's list. job_watch.h says
- * what each callback means. Once the table is gone (jobs_free()), there is no list
- * any more, and a late change of a job that a handle still refers to calls none.
+ * what each callback means. After jobs_end() there is no list any more, and a late
+ * change of a job that a handle still refers to calls none.
  */
 #include "jobs_int.h"
 
@@ -10,7 +10,7 @@ static const struct job_watcher *const *watchers_of(const struct job *job)
 {
 	static const struct job_watcher *const none[] = { NULL };
 
-	return job->d->jobs ? job->d->jobs->watchers : none;
+	return jobs_ended(job->d) ? none : job->d->jobs->watchers;
 }
 
 #define CALL_ALL(job, name, ...)                                           \

@@ -5,13 +5,55 @@
 
 #include "job_watch.h"
 
+/* retain.c */
+struct retention {
+	struct order left;       /* jobs that a previous server left done */
+	struct list doomed;      /* of struct job */
+	struct turn remove;      /* goes through doomed */
+	struct turn begin;       /* goes through left */
+	struct loop_timer timer; /* begins remove */
+};
+
+/* job_log.c */
+struct log_writer {
+	struct list unlogged;    /* of struct job: its log has lines that are */
+	struct loop_timer timer; /* written when this is due, */
+	bool writing;            /* by a fiber */
+};
+
+/* event.c; run/run_record.c sets the function of the timer */
+struct late_records {
+	struct list jobs;        /* of struct job */
+	struct loop_timer timer;
+};
+
+/* leftover.c */
+struct leftovers {
+	struct order queued, refused;
+	struct turn turn;        /* takes them up */
+	bool (*take_up)(struct fsd *d, uint64_t until);
+};
+
 struct jobs {
+	struct fsd *d;          /* borrowed */
+	bool ended;             /* jobs_end() was called */
 	const struct job_watcher *const *watchers; /* borrowed; ends with NULL */
 	struct hash by_no, by_name;
 	struct list all, walks; /* of struct job, struct walk */
 	uint64_t seq;           /* given so far */
 	struct list claims;     /* of struct name_claim */
+	struct shelf *shelf;    /* owned, or NULL: every job is in all */
+	struct retention retention;
+	struct log_writer log_writer;
+	struct late_records late_records;
+	struct leftovers leftovers;
 };
+
+/* Each from jobs_end(): its timer does not come any more. */
+void retention_end(struct retention *r);
+void log_writer_end(struct log_writer *w);
+void late_records_end(struct late_records *r);
+void leftovers_end(struct leftovers *l);
 
 /* job_watch.c: calls the callback of that name of every watcher. */
 void watch_known(struct job *job);

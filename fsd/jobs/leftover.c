@@ -5,6 +5,8 @@
  */
 #include "leftover.h"
 
+#include "jobs_int.h"
+
 void leftover_enlist(struct order *list, const struct job_meta *m)
 {
 	if (order_add(list, m->queued_no, m->no) < 0)
@@ -12,10 +14,64 @@ void leftover_enlist(struct order *list, const struct job_meta *m)
 			  "does", m->name);
 }
 
+void leftover_list(struct fsd *d, const struct job_meta *m)
+{
+	struct leftovers *l = &d->jobs->leftovers;
+
+	if (m->state == JOB_QUEUED)
+		leftover_enlist(&l->queued, m);
+	if (m->state == JOB_REFUSED)
+		leftover_enlist(&l->refused, m);
+}
+
+uint64_t leftover_next(struct fsd *d)
+{
+	struct leftovers *l = &d->jobs->leftovers;
+	uint64_t no = order_next(&l->queued);
+
+	return no ? no : order_next(&l->refused);
+}
+
+bool leftover_is_before(struct fsd *d, const struct job_meta *m)
+{
+	return order_key(&d->jobs->leftovers.queued) < m->queued_no;
+}
+
+static bool on_turn(struct turn *t, uint64_t until)
+{
+	struct jobs *jobs = container_of(t, struct jobs, leftovers.turn);
+
+	return jobs->leftovers.take_up(jobs->d, until);
+}
+
+void leftover_init(struct fsd *d, bool (*take_up)(struct fsd *d, uint64_t until))
+{
+	d->jobs->leftovers.take_up = take_up;
+	d->jobs->leftovers.turn.work = on_turn;
+}
+
+void leftover_begin(struct fsd *d, uint64_t until)
+{
+	struct leftovers *l = &d->jobs->leftovers;
+
+	order_sort(&l->queued);
+	order_sort(&l->refused);
+	if (l->take_up(d, until))
+		leftover_go_on(d);
+}
+
 void leftover_go_on(struct fsd *d)
 {
-	turn_stop(&d->resume);
-	turn_begin(&d->turns, &d->resume);
+	struct turn *turn = &d->jobs->leftovers.turn;
+
+	turn_stop(turn);
+	turn_begin(&d->turns, turn);
+}
+
+void leftovers_end(struct leftovers *l)
+{
+	order_done(&l->queued);
+	order_done(&l->refused);
 }
 
 void leftover_found(struct job *job)
@@ -49,6 +105,6 @@ void leftover_forget_wait(struct job *job)
 void leftover_add(struct job *job)
 {
 	job->leftover.left = true;
-	leftover_enlist(&job->d->left_queued, &job->meta);
+	leftover_enlist(&job->d->jobs->leftovers.queued, &job->meta);
 	leftover_go_on(job->d);
 }

@@ -2,7 +2,7 @@
 /*
  * The lists of jobs that no run of this server has taken up yet: queued or refused
  * by a previous server, or queued once more after such a run failed. The lists are
- * data of this room; submit/resume.c sets d->resume.work, which takes the jobs up.
+ * data of this room; submit/resume.c gives the function that takes the jobs up.
  * Context: the loop or a fiber.
  */
 #ifndef FSD_LEFTOVER_H
@@ -10,11 +10,21 @@
 
 #include "job.h"
 
-/* Adds a job to d->left_queued or d->left_refused. Without memory the job waits for
- * the next start, and the log says so. */
+/* Adds a job to a list. Without memory the job waits for the next start, and the log
+ * says so. The second: to the list of its state, queued or refused, if it has one. */
 void leftover_enlist(struct order *list, const struct job_meta *m);
+void leftover_list(struct fsd *d, const struct job_meta *m);
+/* Before the first job: take_up() takes listed jobs up until `until` (now_ns()).
+ * It returns true if there are more. */
+void leftover_init(struct fsd *d, bool (*take_up)(struct fsd *d, uint64_t until));
+/* All that were found are listed: take_up() is called now, until then. */
+void leftover_begin(struct fsd *d, uint64_t until);
 /* Begins the time slices that take the listed jobs up. */
 void leftover_go_on(struct fsd *d);
+/* The number of the next job, the queued ones first; 0: none is listed. */
+uint64_t leftover_next(struct fsd *d);
+/* A listed job was queued before this one. */
+bool leftover_is_before(struct fsd *d, const struct job_meta *m);
 /* Of a job that a previous server left: it is to be taken up if it is queued or
  * refused. The second: it was taken up. */
 void leftover_found(struct job *job);

@@ -121,9 +121,9 @@ static bool helper_may_come(struct job *job)
 /* Return: true if there are more that may go now. */
 static bool on_turn(struct turn *t, uint64_t until)
 {
-	struct fsd *d = container_of(t, struct fsd, retain_turn);
+	struct retention *r = container_of(t, struct retention, remove);
 
-	list_for_each(pos, tmp, &d->doomed) {
+	list_for_each(pos, tmp, &r->doomed) {
 		struct job *job = list_entry(pos, struct job, retain.node);
 
 		if (is_used(job, 1))
@@ -142,18 +142,21 @@ static bool on_turn(struct turn *t, uint64_t until)
 static void on_soon(struct loop_timer *t)
 {
 	struct fsd *d = t->arg;
+	struct turn *remove = &d->jobs->retention.remove;
 
-	turn_stop(&d->retain_turn);
-	d->retain_turn.work = on_turn;
-	turn_begin(&d->turns, &d->retain_turn);
+	turn_stop(remove);
+	remove->work = on_turn;
+	turn_begin(&d->turns, remove);
 }
 
 static void soon(struct fsd *d)
 {
-	d->retain_timer.fn = on_soon;
-	d->retain_timer.arg = d;
-	if (!d->retain_timer.loop)
-		loop_timer_set(d->loop, &d->retain_timer, 0);
+	struct loop_timer *t = &d->jobs->retention.timer;
+
+	t->fn = on_soon;
+	t->arg = d;
+	if (!t->loop)
+		loop_timer_set(d->loop, t, 0);
 }
 
 void retain_let_go(struct job *job)
@@ -171,7 +174,7 @@ void retain_told(struct job *job)
 		return;
 	}
 	job->retain.state = RETAIN_DOOMED;
-	list_add_tail(&job->d->doomed, &job->retain.node);
+	list_add_tail(&job->d->jobs->retention.doomed, &job->retain.node);
 }
 
 /* --- whose turn it is --------------------------------------------------------- */
@@ -207,7 +210,7 @@ static void doom(struct job *job, const char *why)
 	if (job->owner)
 		job->owner->doomed_bytes += job->retain.bytes;
 	job->retain.why = why;
-	list_add_tail(&job->d->doomed, &job->retain.node);
+	list_add_tail(&job->d->jobs->retention.doomed, &job->retain.node);
 	soon(job->d);
 }
 
@@ -323,17 +326,17 @@ void retain_found(struct fsd *d, const struct job_meta *m)
 	if (m->state != JOB_DONE ||
 	    !(l->count || l->bytes || l->seconds || m->retain_s))
 		return;
-	if (order_add(&d->left_done, m->ended_ns, m->no) < 0)
+	if (order_add(&d->jobs->retention.left, m->ended_ns, m->no) < 0)
 		log_warn("job %s: no memory to look whether its time is over; "
 			 "the next start does", m->name);
 }
 
 static bool on_begin(struct turn *t, uint64_t until)
 {
-	struct fsd *d = container_of(t, struct fsd, retain_begin);
+	struct fsd *d = container_of(t, struct jobs, retention.begin)->d;
 	uint64_t no;
 
-	while (d->jobs && (no = order_next(&d->left_done))) {
+	while (!jobs_ended(d) && (no = order_next(&d->jobs->retention.left))) {
 		struct job *job = job_by_no(d, no);
 
 		if (job && !job->removed && job->retain.state == RETAIN_KEPT)
@@ -346,7 +349,13 @@ static bool on_begin(struct turn *t, uint64_t until)
 
 void retain_begin(struct fsd *d)
 {
-	order_sort(&d->left_done);
-	d->retain_begin.work = on_begin;
-	turn_later(&d->turns, &d->retain_begin);
+	order_sort(&d->jobs->retention.left);
+	d->jobs->retention.begin.work = on_begin;
+	turn_later(&d->turns, &d->jobs->retention.begin);
+}
+
+void retention_end(struct retention *r)
+{
+	loop_timer_del(&r->timer);
+	order_done(&r->left);
 }

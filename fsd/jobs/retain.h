@@ -29,14 +29,14 @@ struct retain_limits {
 
 enum retain_state {
 	RETAIN_KEPT,
-	RETAIN_DOOMED, /* in fsd->doomed */
+	RETAIN_DOOMED, /* in retention->doomed */
 	RETAIN_ASKED,  /* the helper is to remove it */
 };
 
 /* Of a job; embedded, zeroed. */
 struct retain {
 	struct list node;        /* in person->finished, by its end, or */
-	enum retain_state state; /* in fsd->doomed */
+	enum retain_state state; /* in retention->doomed */
 	const char *why;         /* then; a constant */
 	uint64_t bytes;          /* that go with it */
 	struct loop_timer timer; /* until its time is over */

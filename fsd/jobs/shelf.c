@@ -9,6 +9,7 @@
 #include "fsd/store/kept.h"
 #include "fsd/users/people.h"
 #include "fsd/base/place_index.h"
+#include "jobs_int.h"
 
 #define HELP_NS (2 * NS_PER_MS)
 
@@ -189,7 +190,7 @@ static int shelf_new(struct fsd *d, struct shelf **ret)
 
 void shelf_free(struct fsd *d)
 {
-	struct shelf *s = take_ptr(d->shelf);
+	struct shelf *s = take_ptr(d->jobs->shelf);
 
 	if (!s)
 		return;
@@ -227,18 +228,18 @@ static void look_ahead(const struct shelf *s, uint32_t from, uint32_t to)
 /* Return: -EINVAL: no server would have written that. */
 static int put_all(struct fsd *d)
 {
-	int r = shelf_new(d, &d->shelf);
+	int r = shelf_new(d, &d->jobs->shelf);
 
-	for (uint32_t i = 0; r == 0 && i < d->shelf->count; i++) {
+	for (uint32_t i = 0; r == 0 && i < d->jobs->shelf->count; i++) {
 		if (i % PLACE_AHEAD == 0)
-			look_ahead(d->shelf, i,
-				   MIN(i + PLACE_AHEAD, d->shelf->count));
-		r = put_place(d->shelf, i);
+			look_ahead(d->jobs->shelf, i,
+				   MIN(i + PLACE_AHEAD, d->jobs->shelf->count));
+		r = put_place(d->jobs->shelf, i);
 	}
 	if (r == 0)
 		inherit_recycle(d->inherit, INHERIT_JOBS);
 	else if (r == -EINVAL)
-		put_back(d->shelf);
+		put_back(d->jobs->shelf);
 	if (r < 0)
 		shelf_free(d);
 	return r;
@@ -330,22 +331,24 @@ static struct job *take_down(struct shelf *s, struct inherit_job *k)
 
 struct job *shelf_by_no(struct fsd *d, uint64_t no)
 {
-	struct inherit_job *k = d->shelf ? find_no(d->shelf, no) : NULL;
+	struct shelf *s = d->jobs->shelf;
+	struct inherit_job *k = s ? find_no(s, no) : NULL;
 
-	return k ? take_down(d->shelf, k) : NULL;
+	return k ? take_down(s, k) : NULL;
 }
 
 struct job *shelf_by_name(struct fsd *d, const char *name)
 {
-	struct inherit_job *k = d->shelf ? find_name(d->shelf, name) : NULL;
+	struct shelf *s = d->jobs->shelf;
+	struct inherit_job *k = s ? find_name(s, name) : NULL;
 
-	return k ? take_down(d->shelf, k) : NULL;
+	return k ? take_down(s, k) : NULL;
 }
 
 void shelf_each(struct fsd *d,
 		void (*fn)(void *arg, const struct job_meta *meta), void *arg)
 {
-	struct shelf *s = d->shelf;
+	struct shelf *s = d->jobs->shelf;
 	struct inherit_job *k;
 	struct job_meta m;
 
@@ -374,7 +377,7 @@ static void take_some(struct shelf *s, uint64_t until)
 
 bool shelf_is_empty(const struct fsd *d)
 {
-	return !d->shelf || d->shelf->at == d->shelf->count;
+	return !d->jobs->shelf || d->jobs->shelf->at == d->jobs->shelf->count;
 }
 
 static bool on_turn(struct turn *t, uint64_t until)
@@ -388,7 +391,7 @@ static bool on_turn(struct turn *t, uint64_t until)
 
 void shelf_empty(struct fsd *d)
 {
-	struct shelf *s = d->shelf;
+	struct shelf *s = d->jobs->shelf;
 
 	if (!s)
 		return;
@@ -404,7 +407,7 @@ void shelf_help(struct fsd *d)
 {
 	if (shelf_is_empty(d))
 		return;
-	take_some(d->shelf, now_ns() + HELP_NS);
+	take_some(d->jobs->shelf, now_ns() + HELP_NS);
 	if (fiber_self())
 		fiber_breathe();
 }

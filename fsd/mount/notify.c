@@ -257,7 +257,7 @@ static void note_done(struct notify *n)
 	remove = remove && !job->removed;
 	job_unref(job);
 	/* It is still there: the table has a reference. */
-	if (remove && d->jobs)
+	if (remove && !jobs_ended(d))
 		retain_told(job);
 }
 

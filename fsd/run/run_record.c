@@ -107,7 +107,7 @@ int run_record(struct run *run, enum job_state state)
 /* --- records that the disk refused ------------------------------------------ */
 
 /*
- * A job whose record failed stands in d->unrecorded (job_record_later()). A timer
+ * A job whose record failed is listed by job_record_later(). A timer
  * takes them up in a fiber, one after the other, and stops at the first that fails
  * again. result.json of a run whose end was refused waits in job->results.late.
  */
@@ -172,11 +172,9 @@ static void on_record_late(void *arg)
 	struct fsd *d = arg;
 	struct job *job;
 
-	while ((job = list_first(&d->unrecorded, struct job, unrecorded))) {
-		list_del(&job->unrecorded);
+	while ((job = job_record_take(d))) {
 		if (run_end_again(job)) {
-			if (!list_empty(&d->unrecorded))
-				job_record_arm(d);
+			job_record_arm(d);
 			return; /* the others a second later */
 		}
 		job_hold(job);
@@ -196,6 +194,5 @@ static void on_late(struct loop_timer *t)
 
 void run_record_init(struct fsd *d)
 {
-	d->record_timer.fn = on_late;
-	d->record_timer.arg = d;
+	job_record_init(d, on_late);
 }

@@ -50,6 +50,7 @@
 #include "fsd/run/sandboxes.h"
 #include "fsd/run/sessions.h"
 #include "fsd/jobs/environments.h"
+#include "fsd/jobs/job_log.h"
 #include "fsd/jobs/shelf.h"
 #include "fsd/jobs/statistics.h"
 
@@ -303,7 +304,6 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 	int r = loop_new(&d->loop);
 
 	shutdown_init(d);
-	run_record_init(d);
 	turns_init(&d->turns, d->loop);
 	if (r == 0)
 		r = watch_signals(d, o->die_with_parent, signals);
@@ -336,6 +336,8 @@ static int start(struct fsd *d, const struct mount_options *o,
 	r = quota_new(&o->quota, &d->quota);
 	if (r == 0)
 		r = jobs_new(d, watchers);
+	if (r == 0)
+		run_record_init(d);
 	if (r == 0)
 		r = statistics_new(&d->statistics);
 	if (r == 0)
@@ -399,13 +401,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	finish_begun(d);
 	ops_listings_free(d); /* they are on their way through the jobs */
-	jobs_free(d);
-	loop_timer_del(&d->log_timer);
-	loop_timer_del(&d->retain_timer);
-	order_done(&d->left_queued);
-	order_done(&d->left_refused);
-	order_done(&d->left_done);
-	loop_timer_del(&d->record_timer);
+	jobs_end(d);
 	sandboxes_end(d);
 	sessions_end(d);
 	turns_finish(&d->turns);
@@ -427,6 +423,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_close(d->depot);
 	builds_close(d);
 	environments_free(d->environments);
+	jobs_free(d->jobs);
 	statistics_free(d->statistics);
 	users_free(d->users);
 	open_files_free(d->open_files);
@@ -453,8 +450,7 @@ static void tell_ready(void)
  */
 __attribute__((noreturn)) static void hand_over(struct fsd *d)
 {
-	list_for_each(pos, tmp, &d->unlogged)
-		job_log_flush(list_entry(pos, struct job, log.unlogged));
+	job_logs_flush(d);
 	finish_begun(d);
 	log_info("another server takes over");
 	_exit(HOLDER_NEXT);
@@ -482,10 +478,7 @@ int serve(const struct mount_options *options)
 	struct err err = { 0 };
 	int r;
 
-	list_init(&d.unlogged);
 	list_init(&d.drafts);
-	list_init(&d.doomed);
-	list_init(&d.unrecorded);
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);

@@ -29,12 +29,9 @@ static void on_found(void *arg, const struct job_meta *m)
 
 	if (m->state == JOB_RUNNING)
 		leftover_enlist(&f->running, m);
-	if (m->state == JOB_QUEUED)
-		leftover_enlist(&f->d->left_queued, m);
 	if (draft_is_due(m))
 		leftover_enlist(&f->drafts, m);
-	if (m->state == JOB_REFUSED) /* says why again */
-		leftover_enlist(&f->d->left_refused, m);
+	leftover_list(f->d, m); /* a refused one says why again */
 }
 
 /* What has perhaps begun goes on, has ended, or is to be tried again. */
@@ -51,7 +48,7 @@ static void recover(struct fsd *d, struct order *running)
 			run_recover(job);
 		leftover_found(job);
 		if (job->leftover.left)
-			leftover_enlist(&d->left_queued, &job->meta);
+			leftover_list(d, &job->meta);
 	}
 }
 
@@ -81,27 +78,19 @@ static bool resume_one(struct job *job)
 
 static void tidy_begin(struct fsd *d);
 
-/* 0: all were taken up. */
-static uint64_t next_of(struct fsd *d)
-{
-	uint64_t no = order_next(&d->left_queued);
-
-	return no ? no : order_next(&d->left_refused);
-}
-
 static void resume_held(struct job *job)
 {
 	if (!job->removed && job->leftover.left)
 		resume_one(job);
 }
 
-static bool on_turn(struct turn *t, uint64_t until)
+/* For leftover_init(). */
+static bool take_up(struct fsd *d, uint64_t until)
 {
-	struct fsd *d = container_of(t, struct fsd, resume);
 	uint64_t no;
 
 	/* Drained or not: it was accepted. */
-	while (!d->stopping && (no = next_of(d))) {
+	while (!d->stopping && (no = leftover_next(d))) {
 		struct job *job = job_by_no(d, no);
 
 		/* Where it could wait, or somebody is at the job, it has to
@@ -160,10 +149,10 @@ static void tidy_all(void *arg)
 	if (!fiber_self())
 		return; /* no memory: the next start does */
 	jobs_walk(&walk, d);
-	while (d->jobs && !d->stopping && !d->handing_over &&
+	while (!jobs_ended(d) && !d->stopping && !d->handing_over &&
 	       (pos = walk_next(&walk)))
 		tidy_up(list_entry(pos, struct job, all));
-	if (d->jobs)
+	if (!jobs_ended(d))
 		walk_end(&walk);
 }
 
@@ -172,7 +161,7 @@ static bool on_tidy(struct turn *t, uint64_t until)
 	struct fsd *d = container_of(t, struct fsd, tidy);
 
 	(void)until;
-	if (!d->jobs || d->stopping)
+	if (jobs_ended(d) || d->stopping)
 		return false;
 	if (!shelf_is_empty(d))
 		return true; /* it has its turns */
@@ -206,8 +195,7 @@ void resume_take_up(struct job *job)
 
 	if (!job->leftover.left || job->meta.state != JOB_QUEUED)
 		return;
-	while (fiber_self() && !d->stopping &&
-	       order_key(&d->left_queued) < job->meta.queued_no)
+	while (fiber_self() && !d->stopping && leftover_is_before(d, &job->meta))
 		fiber_breathe();
 	commit_resume_now(job);
 	leftover_done(job);
@@ -217,7 +205,7 @@ void resume_jobs(struct fsd *d)
 {
 	struct found f = { .d = d };
 
-	d->resume.work = on_turn;
+	leftover_init(d, take_up);
 	/* Open files have brought some down from it. */
 	list_for_each(pos, tmp, jobs_all(d))
 		on_found(&f, &list_entry(pos, struct job, all)->meta);
@@ -227,8 +215,5 @@ void resume_jobs(struct fsd *d)
 	recover_drafts(d, &f.drafts);
 	run_adopted(d);
 	retain_begin(d);
-	order_sort(&d->left_queued);
-	order_sort(&d->left_refused);
-	if (on_turn(&d->resume, now_ns() + FIRST_NS))
-		leftover_go_on(d);
+	leftover_begin(d, now_ns() + FIRST_NS);
 }

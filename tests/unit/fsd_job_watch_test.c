@@ -118,7 +118,7 @@ static void test_end(void)
 	fixture_open(&f, watchers);
 	job = job_ref(fixture_job(&f, "one"));
 	called();
-	jobs_free(&f.d);
+	jobs_end(&f.d);
 	is_str(called(), "a:leaving b:leaving c:leaving d:leaving "
 	       "a:unloaded b:unloaded c:unloaded d:unloaded",
 	       "a server that ends unloads its jobs, and removes none");

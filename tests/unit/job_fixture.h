@@ -49,10 +49,7 @@ static void fixture_open(struct job_fixture *f,
 	fixture_must(mkdtemp(f->dir), "no directory");
 	f->options.retain = &f->retain;
 	d->options = &f->options;
-	list_init(&d->unlogged);
 	list_init(&d->drafts);
-	list_init(&d->doomed);
-	list_init(&d->unrecorded);
 	fixture_must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				f->control) == 0 &&
 		     loop_new(&d->loop) == 0, "no loop");
@@ -79,14 +76,12 @@ static void fixture_close(struct job_fixture *f)
 	struct fsd *d = &f->d;
 	char command[100];
 
-	jobs_free(d);
-	loop_timer_del(&d->log_timer);
-	loop_timer_del(&d->retain_timer);
-	loop_timer_del(&d->record_timer);
+	jobs_end(d);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
 	fdstore_free(d->fdstore);
 	depot_close(d->depot);
+	jobs_free(d->jobs);
 	users_free(d->users);
 	statistics_free(d->statistics);
 	inherit_close(d->inherit);
