@@ -61,6 +61,7 @@ struct environments;
 struct sessions;
 struct sandboxes;
 struct statistics;
+struct submit;
 
 /* The options of the mount that rooms below the server read. They do not change while a
  * server runs. server/options.h has all options. */
@@ -104,9 +105,7 @@ struct fsd {
 	struct sessions *sessions;   /* owned */
 	struct sandboxes *sandboxes; /* owned */
 	struct remotes *remotes; /* of their machines' files */
-	struct turn tidy;
-	struct list drafts;      /* of struct job, which changed lately: draft.c */
-	struct loop_timer draft_timer;
+	struct submit *submit;   /* owned */
 	struct room *room;       /* owned */
 	struct statistics *statistics; /* owned */
 };

@@ -37,6 +37,7 @@
 #include "shutdown.h"
 #include "fsd/submit/commit.h"
 #include "fsd/submit/resume.h"
+#include "fsd/submit/submit.h"
 #include "fsd/mount/mountpoint.h"
 #include "fsd/mount/wait.h"
 #include "fsd/store/depot.h"
@@ -339,6 +340,8 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		run_record_init(d);
 	if (r == 0)
+		r = submit_new(d, &d->submit);
+	if (r == 0)
 		r = statistics_new(&d->statistics);
 	if (r == 0)
 		r = room_new(&d->room);
@@ -423,6 +426,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_close(d->depot);
 	builds_close(d);
 	environments_free(d->environments);
+	submit_free(d->submit);
 	jobs_free(d->jobs);
 	statistics_free(d->statistics);
 	users_free(d->users);
@@ -478,7 +482,6 @@ int serve(const struct mount_options *options)
 	struct err err = { 0 };
 	int r;
 
-	list_init(&d.drafts);
 	prctl(PR_SET_NAME, "fsd-server");
 	if (options->daemonize || options->die_with_parent)
 		log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);

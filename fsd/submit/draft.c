@@ -4,6 +4,7 @@
  * they are due, and one timer is for the first of them.
  */
 #include "draft_int.h"
+#include "submit_int.h"
 
 #include "fsd/handover/inherit.h"
 
@@ -48,14 +49,14 @@ static void look(struct job *job)
 
 static void on_quiet(struct loop_timer *t)
 {
-	struct fsd *d = t->arg;
+	struct submit *s = t->arg;
 	uint64_t until = now_ns() + SLICE_NS, now;
 	struct job *job;
 
-	while ((job = list_first(&d->drafts, struct job, submit.draft))) {
+	while ((job = list_first(&s->drafts, struct job, submit.draft))) {
 		now = now_ns();
 		if (job->submit.draft_ns > now || now >= until) {
-			loop_timer_set(d->loop, t, job->submit.draft_ns -
+			loop_timer_set(s->d->loop, t, job->submit.draft_ns -
 						   MIN(now, job->submit.draft_ns));
 			return;
 		}
@@ -68,17 +69,17 @@ static void on_quiet(struct loop_timer *t)
 
 void draft_changed(struct job *job)
 {
-	struct fsd *d = job->d;
+	struct submit *s = job->d->submit;
 
 	if (is_silent(job))
 		return;
 	list_del(&job->submit.draft);
-	list_add_tail(&d->drafts, &job->submit.draft);
+	list_add_tail(&s->drafts, &job->submit.draft);
 	job->submit.draft_ns = now_ns() + QUIET_NS;
 	keep(job, true);
-	if (d->draft_timer.loop)
+	if (s->quiet.loop)
 		return;
-	d->draft_timer.fn = on_quiet;
-	d->draft_timer.arg = d;
-	loop_timer_set(d->loop, &d->draft_timer, QUIET_NS);
+	s->quiet.fn = on_quiet;
+	s->quiet.arg = s;
+	loop_timer_set(s->d->loop, &s->quiet, QUIET_NS);
 }

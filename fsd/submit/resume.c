@@ -9,6 +9,7 @@
 #include "fsd/jobs/leftover.h"
 #include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
+#include "submit_int.h"
 
 /* Before the mount answers: enough for every machine there is. */
 #define FIRST_NS (5 * NS_PER_MS)
@@ -158,7 +159,7 @@ static void tidy_all(void *arg)
 
 static bool on_tidy(struct turn *t, uint64_t until)
 {
-	struct fsd *d = container_of(t, struct fsd, tidy);
+	struct fsd *d = container_of(t, struct submit, tidy)->d;
 
 	(void)until;
 	if (jobs_ended(d) || d->stopping)
@@ -171,10 +172,12 @@ static bool on_tidy(struct turn *t, uint64_t until)
 
 static void tidy_begin(struct fsd *d)
 {
-	if (d->tidy.work)
+	struct turn *tidy = &d->submit->tidy;
+
+	if (tidy->work)
 		return;
-	d->tidy.work = on_tidy;
-	turn_later(&d->turns, &d->tidy);
+	tidy->work = on_tidy;
+	turn_later(&d->turns, tidy);
 }
 
 /* --- together ------------------------------------------------------------------ */

@@ -49,7 +49,6 @@ static void fixture_open(struct job_fixture *f,
 	fixture_must(mkdtemp(f->dir), "no directory");
 	f->options.retain = &f->retain;
 	d->options = &f->options;
-	list_init(&d->drafts);
 	fixture_must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				f->control) == 0 &&
 		     loop_new(&d->loop) == 0, "no loop");

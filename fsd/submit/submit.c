@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes and frees the state of this room. draft.c and resume.c own its members: the
+ * drafts that changed lately, and the turn that tidies up after a start. On the loop's
+ * thread.
+ */
+#include "submit_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int submit_new(struct fsd *d, struct submit **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->d = d;
+	list_init(&(*ret)->drafts);
+	return 0;
+}
+
+void submit_free(struct submit *s)
+{
+	if (!s)
+		return;
+	loop_timer_del(&s->quiet);
+	free(s);
+}
