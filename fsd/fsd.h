@@ -56,7 +56,7 @@ struct requests;
 struct retain_limits;
 struct open_files;
 struct fdstore;
-struct room;
+struct runs;
 struct environments;
 struct sessions;
 struct sandboxes;
@@ -96,17 +96,13 @@ struct fsd {
 	bool handing_over;  /* the same, and another server goes on: no run
 			       begins */
 	bool broken;        /* no machine can be started any more */
-	unsigned busy;      /* runs that have been given a machine; */
-	unsigned adopted;   /* of these, by a server before this one */
-	unsigned endless;   /* of these, in a sandbox without a timeout */
-	unsigned running;   /* runs that hold or wait for a machine */
+	struct runs *runs;     /* owned */
 	struct environments *environments; /* owned */
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
 	struct sessions *sessions;   /* owned */
 	struct sandboxes *sandboxes; /* owned */
 	struct remotes *remotes; /* of their machines' files */
 	struct submit *submit;   /* owned */
-	struct room *room;       /* owned */
 	struct statistics *statistics; /* owned */
 };
 

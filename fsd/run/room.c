@@ -2,21 +2,14 @@
 #include "room.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "fsd/store/depot.h"
 #include "fsd/base/fiber.h"
+#include "runs_int.h"
 #include "fsd/sched/sched.h"
 
 #define LOOK_NS (NS_PER_S / 2)   /* nobody tells when others make room */
 #define FRESH_NS (5 * NS_PER_MS) /* a look at the disk holds so long */
-
-struct room {
-	struct loop_timer timer; /* until there is room again */
-	uint64_t looked_ns;      /* now_ns() of the last look, */
-	bool full;               /* which found no room, */
-	bool gone;               /* or no directory */
-};
 
 static int do_find(void *arg)
 {
@@ -26,7 +19,7 @@ static int do_find(void *arg)
 static void on_find(void *arg)
 {
 	struct fsd *d = arg;
-	struct room *room = d->room;
+	struct room *room = &d->runs->room;
 
 	if (depot_do(d->depot, do_find, d->depot) < 0) {
 		loop_timer_set(d->loop, &room->timer, LOOK_NS);
@@ -50,7 +43,7 @@ static void on_timer(struct loop_timer *t)
 
 static void look(struct fsd *d)
 {
-	struct room *room = d->room;
+	struct room *room = &d->runs->room;
 	uint64_t now = now_ns();
 
 	if (now - room->looked_ns >= FRESH_NS) {
@@ -71,7 +64,7 @@ static void look(struct fsd *d)
 
 const char *room_problem(struct fsd *d)
 {
-	const struct room *room = d->room;
+	const struct room *room = &d->runs->room;
 
 	if (!room->full && !room->gone)
 		look(d);
@@ -82,18 +75,4 @@ void room_noticed(struct fsd *d)
 {
 	if (depot_is_full(d->depot))
 		room_problem(d);
-}
-
-int room_new(struct room **ret)
-{
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
-}
-
-void room_free(struct room *room)
-{
-	if (!room)
-		return;
-	loop_timer_del(&room->timer);
-	free(room);
 }

@@ -9,10 +9,6 @@
 
 #include "fsd/fsd.h"
 
-struct room; /* what was found last */
-
-int room_new(struct room **ret); /* Return: 0 or -ENOMEM. */
-void room_free(struct room *room); /* NULL is fine */
 /* NULL, or what is wrong, a sentence. It is looked after until there is room;
  * sched_look() follows. */
 const char *room_problem(struct fsd *d);

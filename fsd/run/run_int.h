@@ -8,6 +8,7 @@
 #include "fsd/jobs/job_log.h"
 #include "run.h"
 #include "run_phase.h"
+#include "runs.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
 #include "sessions.h"

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The phases of a run and the steps of its end: constant tables, and the setters that
- * move a run from one to the next. The counts of struct fsd follow the phase. The run
+ * move a run from one to the next. The counts of all runs follow the phase. The run
  * keeps what it adds to them, so that its config may go before the run does.
  */
 #include "run_phase.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "run_int.h"
+#include "runs_int.h"
 
 #define TO(phase) (1u << (phase))
 /* Every run may be freed at any time: its job is removed, or handed over. */
@@ -111,16 +115,16 @@ void run_enter(struct run *run, enum run_phase phase)
 {
 	const struct run_counts before = run->counts,
 				after = counts_of(run, phase);
-	struct fsd *d = run->d;
+	struct run_counts *all = &run->d->runs->counts;
 
 	if (!run_phase_may(run->phase, phase))
 		log_error("run %u of job %s cannot be %s when it is %s",
 			  run->number, run->job ? run->job->meta.name : "?",
 			  facts[phase].name, facts[run->phase].name);
-	d->running += after.running - before.running;
-	d->busy += after.busy - before.busy;
-	d->endless += after.endless - before.endless;
-	d->adopted += after.adopted - before.adopted;
+	all->running += after.running - before.running;
+	all->busy += after.busy - before.busy;
+	all->endless += after.endless - before.endless;
+	all->adopted += after.adopted - before.adopted;
 	run->counts = after;
 	run->phase = phase;
 }
@@ -133,4 +137,25 @@ void run_end_enter(struct run *run, enum run_end_step step)
 			  run->job ? run->job->meta.name : "?", run->ending.step,
 			  step);
 	run->ending.step = step;
+}
+
+/* --- all runs ---------------------------------------------------------------- */
+
+int runs_new(struct runs **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+void runs_free(struct runs *runs)
+{
+	if (!runs)
+		return;
+	loop_timer_del(&runs->room.timer);
+	free(runs);
+}
+
+const struct run_counts *runs_counts(const struct runs *runs)
+{
+	return &runs->counts;
 }

@@ -2,7 +2,7 @@
 /*
  * How far a run has come, and how far its end has come. Each is one value with one
  * setter: run_enter() and run_end_enter(). A table says which value may follow which.
- * Another one says what a phase means, also for the counts of struct fsd. A run may end
+ * Another one says what a phase means, also for the counts of all runs. A run may end
  * in any phase, so the step of the end is a value of its own: the result still says
  * how far the run came.
  */
@@ -14,7 +14,7 @@
 struct run;
 
 /*
- *                       accepted   has a machine   counted in fsd->
+ *                       accepted   has a machine   counted as
  * RUN_NEW
  * RUN_EARLY                        x               busy
  * RUN_EARLY_STRANDED
@@ -48,8 +48,8 @@ enum run_phase {
 struct run_facts {
 	const char *name;
 	bool accepted; /* on record, and the job's */
-	bool granted;  /* it has a machine, or the promise of another one: in fsd->busy */
-	bool counted;  /* in fsd->running */
+	bool granted;  /* it has a machine, or the promise of another one: busy */
+	bool counted;  /* running */
 	bool sent;     /* RUN was sent to its machine */
 };
 
@@ -60,7 +60,7 @@ bool run_phase_may(enum run_phase from, enum run_phase to);
 /* The phase of a run that the job has taken. from: one that is not accepted. */
 enum run_phase run_phase_accepted(enum run_phase from);
 /*
- * The only writer of run->phase and of fsd->running, busy, endless and adopted. A
+ * The only writer of run->phase and of the counts of all runs. A
  * step that the table does not have is an error in the log, and is done. On the loop
  * or in a fiber; never waits.
  */
@@ -83,10 +83,5 @@ struct run_ending {
 bool run_end_may(enum run_end_step from, enum run_end_step to);
 /* As run_enter(), of run->ending.step. For run_result.c. */
 void run_end_enter(struct run *run, enum run_end_step step);
-
-/* The share of one run in the counts of struct fsd. */
-struct run_counts {
-	unsigned running, busy, endless, adopted;
-};
 
 #endif

@@ -44,7 +44,7 @@
 #include "fsd/files/remote.h"
 #include "fsd/run/builds.h"
 #include "fsd/run/homes.h"
-#include "fsd/run/room.h"
+#include "fsd/run/runs.h"
 #include "fsd/run/run.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sandbox_adopt.h"
@@ -344,7 +344,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = statistics_new(&d->statistics);
 	if (r == 0)
-		r = room_new(&d->room);
+		r = runs_new(&d->runs);
 	if (r == 0)
 		r = sessions_new(&d->sessions);
 	if (r == 0)
@@ -410,7 +410,6 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	turns_finish(&d->turns);
 	vm_free(d->vm);
 	sched_free(d->sched);
-	room_free(d->room);
 	mountpoint_close(d);
 	notify_free(d);
 	keeper_close(d->keeper);
@@ -426,6 +425,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	depot_close(d->depot);
 	builds_close(d);
 	environments_free(d->environments);
+	runs_free(d->runs);
 	submit_free(d->submit);
 	jobs_free(d->jobs);
 	statistics_free(d->statistics);

@@ -10,12 +10,15 @@
 #include "fsd/jobs/job.h"
 #include "fsd/mount/notify.h"
 #include "fsd/run/run.h"
+#include "fsd/run/runs.h"
 
 /* Running jobs. Those that go on anyway are nothing to wait for if no others
  * can begin, nor are those that need not end. */
 static unsigned waited_for(const struct fsd *d)
 {
-	return d->busy - d->endless - (d->broken ? d->adopted : 0);
+	const struct run_counts *c = runs_counts(d->runs);
+
+	return c->busy - c->endless - (d->broken ? c->adopted : 0);
 }
 
 static void interrupt_endless(struct fsd *d)
@@ -30,7 +33,8 @@ static void interrupt_endless(struct fsd *d)
 
 void shutdown_stop(struct fsd *d, bool now)
 {
-	unsigned busy = d->busy - d->endless;
+	const struct run_counts *c = runs_counts(d->runs);
+	unsigned busy = c->busy - c->endless;
 
 	d->draining = d->stopping = true;
 	if (d->broken) /* no other server comes to begin them */
@@ -40,10 +44,10 @@ void shutdown_stop(struct fsd *d, bool now)
 		log_info("stopping when %u running job%s ended; queued ones "
 			 "(%u) are run by the next fsd mount", busy,
 			 busy == 1 ? " has" : "s have",
-			 d->running - MIN(d->busy, d->running));
+			 c->running - MIN(c->busy, c->running));
 		return;
 	}
-	if (!now && d->endless) {
+	if (!now && c->endless) {
 		interrupt_endless(d);
 		return;
 	}
@@ -68,15 +72,16 @@ void shutdown_hand_over(struct fsd *d, bool now)
 			 "ended", busy, busy == 1 ? " has" : "s have");
 }
 
-static void on_idle(struct loop_call *c)
+static void on_idle(struct loop_call *call)
 {
-	struct fsd *d = c->arg;
+	struct fsd *d = call->arg;
+	const struct run_counts *c = runs_counts(d->runs);
 
 	if (d->handing_over && !d->stopping && !waited_for(d))
 		loop_quit(d->loop);
-	if (d->stopping && d->endless && d->busy == d->endless)
+	if (d->stopping && c->endless && c->busy == c->endless)
 		interrupt_endless(d);
-	if (d->stopping && !d->busy && !notify_finish(d))
+	if (d->stopping && !c->busy && !notify_finish(d))
 		loop_quit(d->loop);
 }
 

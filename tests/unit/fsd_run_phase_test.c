@@ -111,7 +111,7 @@ static const enum run_phase usual[] = {
 
 static void go(struct run *run, const enum run_phase *way, const char *name)
 {
-	struct fsd *d = run->d;
+	const struct run_counts *c = runs_counts(run->d->runs);
 	size_t i = 0;
 
 	do {
@@ -119,15 +119,15 @@ static void go(struct run *run, const enum run_phase *way, const char *name)
 
 		if (way[i] != run->phase)
 			run_enter(run, way[i]);
-		ok(d->running == f->counted && d->busy == f->granted,
+		ok(c->running == f->counted && c->busy == f->granted,
 		   "%s: the counts of one that is %s", name, f->name);
-		ok(d->endless == (run->spec.config && f->granted &&
+		ok(c->endless == (run->spec.config && f->granted &&
 				  !run->spec.config->timeout_ms),
 		   "%s: so does that without a timeout", name);
-		ok(d->adopted == (run->adopted && way[i] != RUN_GONE),
+		ok(c->adopted == (run->adopted && way[i] != RUN_GONE),
 		   "%s: so does that of another server", name);
 	} while (way[i++] != RUN_GONE);
-	ok(!d->running && !d->busy && !d->endless && !d->adopted,
+	ok(!c->running && !c->busy && !c->endless && !c->adopted,
 	   "%s: one that is gone counts no more", name);
 }
 
@@ -137,11 +137,12 @@ static void try(const enum run_phase *way, const char *name, uint64_t timeout_ms
 	struct fsd *d = calloc(1, sizeof(*d));
 	struct run *run = calloc(1, sizeof(*run));
 
-	if (d && run) {
+	if (d && run && runs_new(&d->runs) == 0) {
 		run->d = d;
 		run->spec.config = &config;
 		run->adopted = way == other_server;
 		go(run, way, name);
+		runs_free(d->runs);
 	}
 	free(run);
 	free(d);
@@ -166,15 +167,18 @@ static void test_config_goes(void)
 	struct fsd *d = calloc(1, sizeof(*d));
 	struct run *run = calloc(1, sizeof(*run));
 
-	if (d && run) {
+	if (d && run && runs_new(&d->runs) == 0) {
 		run->d = d;
 		run->spec.config = &config;
 		run_enter(run, RUN_QUEUED);
 		run_enter(run, RUN_GRANTED);
-		is_int(d->endless, 1, "one without a timeout is counted");
+		is_int(runs_counts(d->runs)->endless, 1,
+		       "one without a timeout is counted");
 		run->spec.config = NULL;
 		run_enter(run, RUN_GONE);
-		is_int(d->endless, 0, "and no more, if its config went first");
+		is_int(runs_counts(d->runs)->endless, 0,
+		       "and no more, if its config went first");
+		runs_free(d->runs);
 	}
 	free(run);
 	free(d);
