@@ -15,6 +15,7 @@
 #include "fsd/files/node.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
+#include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
 #include "fsd/jobs/job_watch.h"
 #include "fsd/jobs/statistics.h"
@@ -26,6 +27,7 @@ struct job_fixture {
 	struct fsd d;
 	struct fsd_options options;
 	struct retain_limits retain;
+	struct environment_options environments;
 	char dir[64];
 	int control[2];
 };
@@ -48,6 +50,10 @@ static void fixture_open(struct job_fixture *f,
 	snprintf(f->dir, sizeof(f->dir), "/tmp/fsd-jobs.XXXXXX");
 	fixture_must(mkdtemp(f->dir), "no directory");
 	f->options.retain = &f->retain;
+	f->options.limits = (struct config_limits){
+		.timeout_ms = 60000, .memory_mb = 1024, .cpus = 1,
+	};
+	f->environments.asked = f->dir;
 	d->options = &f->options;
 	fixture_must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				f->control) == 0 &&
@@ -60,6 +66,9 @@ static void fixture_open(struct job_fixture *f,
 		     err.text);
 	fixture_must(users_new(100, &d->users) == 0 &&
 		     statistics_new(&d->statistics) == 0 &&
+		     environments_new(&f->environments,
+				      &(struct image_about){ .packages = NULL },
+				      &d->environments) == 0 &&
 		     jobs_new(d, watchers) == 0 &&
 		     fdstore_new(d->loop, f->control[0], &d->fdstore) == 0 &&
 		     nodes_new(&(struct nodes_use){
@@ -75,6 +84,8 @@ static void fixture_close(struct job_fixture *f)
 	struct fsd *d = &f->d;
 	char command[100];
 
+	depot_finish_chores(d->depot);
+	fibers_finish();
 	jobs_end(d);
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
@@ -83,6 +94,7 @@ static void fixture_close(struct job_fixture *f)
 	jobs_free(d->jobs);
 	users_free(d->users);
 	statistics_free(d->statistics);
+	environments_free(d->environments);
 	inherit_close(d->inherit);
 	fibers_done();
 	loop_free(d->loop);
