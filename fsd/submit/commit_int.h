@@ -49,6 +49,15 @@ enum verdict commit_look(struct job *job, bool by_ctl,
  * if none of the job's files has changed, and closing was released, since. */
 void commit_keep_ready(struct job *job, struct node *closing,
 		       struct run_spec *spec);
+/* What is done about a job once its large config.json is parsed, by the
+ * chores' thread, or its many files are loaded. */
+struct commit_later {
+	struct list waits; /* of struct commit_wait */
+	bool evaluate, config_closed, resume;
+	struct turn load;
+	struct job *job;   /* a reference, while loading */
+};
+
 /* True if looking at the job has to wait; without memory it never does. */
 bool commit_put_off(struct job *job);
 enum verdict commit_find_code(struct job *job, const struct job_config *config,
