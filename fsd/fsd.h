@@ -57,6 +57,7 @@ struct retain_limits;
 struct open_files;
 struct fdstore;
 struct runs;
+struct lifecycle;
 struct environments;
 struct sessions;
 struct sandboxes;
@@ -75,7 +76,6 @@ struct fsd_options {
 struct fsd {
 	struct loop *loop;
 	struct turns turns;
-	struct loop_call idle; /* server/shutdown.c: post it when a run has ended */
 	struct vm *vm;
 	struct depot *depot;
 	struct jobs *jobs;
@@ -91,11 +91,7 @@ struct fsd {
 	struct notify *notify; /* NULL before the mount */
 	const struct fsd_options *options;
 	const struct about *about; /* this server */
-	bool draining;      /* no new jobs start */
-	bool stopping;      /* quit as soon as nobody is busy */
-	bool handing_over;  /* the same, and another server goes on: no run
-			       begins */
-	bool broken;        /* no machine can be started any more */
+	struct lifecycle *lifecycle;   /* owned */
 	struct runs *runs;     /* owned */
 	struct environments *environments; /* owned */
 	struct builds *builds; /* owned: environments that jobs wait for; or NULL */

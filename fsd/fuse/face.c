@@ -22,6 +22,7 @@
 #include "security.h"
 #include "fsd/run/sessions.h"
 #include "stats.h"
+#include "fsd/jobs/lifecycle.h"
 
 const char fsd_version[] = FSD_VERSION;
 
@@ -371,7 +372,7 @@ static void text_health(struct fsd *d, uid_t uid, struct buf *out)
 	struct err err = { 0 };
 	bool well = vm_health(d->vm, &err) == 0;
 
-	if (d->draining)
+	if (lifecycle_is_draining(d->lifecycle))
 		buf_str(out, "draining: no new job starts; write resume to "
 			     ".fsd/ctl\n");
 	else if (room)

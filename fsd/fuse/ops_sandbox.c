@@ -20,6 +20,7 @@
 #include "fsd/run/sandboxes.h"
 #include "fsd/users/last_error.h"
 #include "ops_refusal.h"
+#include "fsd/jobs/lifecycle.h"
 
 bool ops_sandbox_is(const struct target *t)
 {
@@ -71,7 +72,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 					.place = face_sandbox_place(s) };
 		return 0;
 	}
-	if (d->draining)
+	if (lifecycle_is_draining(d->lifecycle))
 		return ops_refuse(req, -ESHUTDOWN, FSD_DIR_NAME,
 				  "fsd takes no new jobs and sandboxes now");
 	requests_begin(d, 0);

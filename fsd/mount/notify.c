@@ -7,6 +7,7 @@
 
 #include "fsd/handover/inherit.h"
 #include "mountpoint.h"
+#include "fsd/jobs/lifecycle.h"
 
 /*
  * While a job runs its news are collected for so long: a short one is told of
@@ -324,7 +325,7 @@ void notify_pump(struct notify *n)
 		return;
 	n->at_it = false;
 	notify_link_rest(n);
-	loop_defer(n->d->loop, &n->d->idle);
+	lifecycle_post_idle(n->d->lifecycle);
 }
 
 /* --- what happens to jobs ----------------------------------------------------- */
@@ -486,7 +487,7 @@ static void on_give_up(struct loop_timer *t)
 	struct notify *n = t->arg;
 
 	n->gave_up = true;
-	loop_defer(n->d->loop, &n->d->idle);
+	lifecycle_post_idle(n->d->lifecycle);
 }
 
 bool notify_finish(struct fsd *d)

@@ -29,8 +29,8 @@ void notify_start(struct fsd *d);
 /* After the unmount: until then the helper may be in a request. */
 void notify_free(struct fsd *d);
 
-/* True if watchers are still to be told before the end: d->idle is posted when that
- * is done, or has taken too long. */
+/* True if notes are left to send before the end: lifecycle_post_idle() follows when all
+ * were sent, or have taken too long. */
 bool notify_finish(struct fsd *d);
 
 /* Makes notes of what a job's changes mean for its rows; asks the helper to remove a

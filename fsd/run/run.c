@@ -17,6 +17,7 @@
 #include "fsd/jobs/parsed.h"
 #include "fsd/jobs/statistics.h"
 #include "run_int.h"
+#include "fsd/jobs/lifecycle.h"
 
 /* Inputs are collected for so long before it is the others' turn. */
 #define COLLECT_NS (NS_PER_MS)
@@ -49,7 +50,7 @@ void run_free(struct run *run)
 	builds_leave(&run->build);
 	sched_leave(&run->slot);
 	run_enter(run, RUN_GONE);
-	loop_defer(run->d->loop, &run->d->idle);
+	lifecycle_post_idle(run->d->lifecycle);
 	run_unprepare(run);
 	run_output_done(run);
 	arena_done(&run->texts);
@@ -171,7 +172,7 @@ bool run_wait_again(struct run *run, int r)
 	run_tape_end(run);
 	run_enter(run, RUN_QUEUED);
 	run_forget_inputs(run);
-	loop_defer(run->d->loop, &run->d->idle);
+	lifecycle_post_idle(run->d->lifecycle);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include "fsd/jobs/event.h"
 #include "fsd/jobs/events.h"
 #include "run_int.h"
+#include "fsd/jobs/lifecycle.h"
 
 /* What comes before the kill. An interpreter that takes further steps is to
  * outlive this one. */
@@ -117,7 +118,7 @@ void run_begin(struct run *run, struct vm_lease *lease)
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
 	/* The next daemon runs it; but one that had a machine is waited for. */
-	if ((d->handing_over || d->stopping) && !run_is_granted(run))
+	if (!lifecycle_begins_runs(d->lifecycle) && !run_is_granted(run))
 		return;
 	note_machine(run);
 	run->granted_ns = now_ns();
@@ -405,7 +406,8 @@ static bool is_lost(const struct run *run)
 	bool recorded = t || run->recording ||
 			run->job->meta.state == JOB_RUNNING;
 
-	return run_is_guest(run) || (recorded && (!t || run->d->stopping));
+	return run_is_guest(run) ||
+	       (recorded && (!t || lifecycle_is_stopping(run->d->lifecycle)));
 }
 
 /* It has no machine any more. recorded: its record says, or may say, that it runs. */
@@ -435,7 +437,7 @@ static void on_stranded(void *arg)
 		t->spoiled = 0;
 	}
 	strand(run, t);
-	loop_defer(run->d->loop, &run->d->idle);
+	lifecycle_post_idle(run->d->lifecycle);
 }
 
 void run_stop_stranded(struct job *job)

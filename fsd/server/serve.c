@@ -54,6 +54,7 @@
 #include "fsd/jobs/job_log.h"
 #include "fsd/jobs/shelf.h"
 #include "fsd/jobs/statistics.h"
+#include "fsd/jobs/lifecycle.h"
 
 /* The real machines; in fsd-fake those of tests. The Makefile says which. */
 extern const struct vm_backend FSD_BACKEND;
@@ -127,7 +128,7 @@ static void on_vm_broken(void *arg)
 
 	log_warn("machines cannot be started any more: another server takes "
 		 "over");
-	d->broken = true;
+	lifecycle_break(d->lifecycle);
 	shutdown_hand_over(d, false);
 }
 
@@ -258,7 +259,7 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 
 	if (head->served) {
 		users_began(d->users, head->started_ns, head->health_ns);
-		d->draining = head->draining;
+		lifecycle_set_draining(d->lifecycle, head->draining);
 	}
 	head->started_ns = users_started_ns(d->users);
 	notify_take_over(d);
@@ -304,7 +305,8 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 {
 	int r = loop_new(&d->loop);
 
-	shutdown_init(d);
+	if (r == 0)
+		r = shutdown_init(d);
 	turns_init(&d->turns, d->loop);
 	if (r == 0)
 		r = watch_signals(d, o->die_with_parent, signals);
@@ -436,7 +438,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
 	fibers_done();
-	loop_call_del(&d->idle);
+	lifecycle_free(d->lifecycle);
 	loop_free(d->loop);
 }
 
@@ -503,7 +505,7 @@ int serve(const struct mount_options *options)
 	tell_walls(&d);
 	fibers_init(d.loop);
 	r = loop_run(d.loop);
-	if (d.handing_over && !d.stopping)
+	if (lifecycle_is_handing_over(d.lifecycle))
 		hand_over(&d);
 	finish(&d, &signals);
 	log_info("ended");

@@ -2,8 +2,8 @@
 /*
  * The end of a server: stop, with or without the running jobs, and the handover to
  * another server. Both wait for the same event, that no run needs this server any
- * more. Rooms below post d->idle when a run ends or when all notes were sent;
- * on_idle() then examines the counts, outside of whatever ended the run.
+ * more. Rooms below call lifecycle_post_idle() when a run ends or when all notes were
+ * sent; on_idle() then examines the counts, outside of whatever ended the run.
  */
 #include "shutdown.h"
 
@@ -11,6 +11,7 @@
 #include "fsd/mount/notify.h"
 #include "fsd/run/run.h"
 #include "fsd/run/runs.h"
+#include "fsd/jobs/lifecycle.h"
 
 /* Running jobs. Those that go on anyway are nothing to wait for if no others
  * can begin, nor are those that need not end. */
@@ -18,7 +19,8 @@ static unsigned waited_for(const struct fsd *d)
 {
 	const struct run_counts *c = runs_counts(d->runs);
 
-	return c->busy - c->endless - (d->broken ? c->adopted : 0);
+	return c->busy - c->endless -
+	       (lifecycle_is_broken(d->lifecycle) ? c->adopted : 0);
 }
 
 static void interrupt_endless(struct fsd *d)
@@ -36,8 +38,8 @@ void shutdown_stop(struct fsd *d, bool now)
 	const struct run_counts *c = runs_counts(d->runs);
 	unsigned busy = c->busy - c->endless;
 
-	d->draining = d->stopping = true;
-	if (d->broken) /* no other server comes to begin them */
+	lifecycle_stop(d->lifecycle);
+	if (lifecycle_is_broken(d->lifecycle)) /* no other server comes to begin them */
 		list_for_each(pos, tmp, jobs_all(d))
 			run_stop_stranded(list_entry(pos, struct job, all));
 	if (!now && busy) {
@@ -62,9 +64,9 @@ void shutdown_hand_over(struct fsd *d, bool now)
 {
 	unsigned busy = waited_for(d);
 
-	if (d->stopping)
+	if (lifecycle_is_stopping(d->lifecycle))
 		return;
-	d->handing_over = true;
+	lifecycle_hand_over(d->lifecycle);
 	if (now || !busy)
 		loop_quit(d->loop);
 	else
@@ -72,21 +74,21 @@ void shutdown_hand_over(struct fsd *d, bool now)
 			 "ended", busy, busy == 1 ? " has" : "s have");
 }
 
-static void on_idle(struct loop_call *call)
+static void on_idle(void *arg)
 {
-	struct fsd *d = call->arg;
+	struct fsd *d = arg;
 	const struct run_counts *c = runs_counts(d->runs);
 
-	if (d->handing_over && !d->stopping && !waited_for(d))
+	if (lifecycle_is_handing_over(d->lifecycle) && !waited_for(d))
 		loop_quit(d->loop);
-	if (d->stopping && c->endless && c->busy == c->endless)
+	if (lifecycle_is_stopping(d->lifecycle) && c->endless &&
+	    c->busy == c->endless)
 		interrupt_endless(d);
-	if (d->stopping && !c->busy && !notify_finish(d))
+	if (lifecycle_is_stopping(d->lifecycle) && !c->busy && !notify_finish(d))
 		loop_quit(d->loop);
 }
 
-void shutdown_init(struct fsd *d)
+int shutdown_init(struct fsd *d)
 {
-	d->idle.fn = on_idle;
-	d->idle.arg = d;
+	return lifecycle_new(d->loop, on_idle, d, &d->lifecycle);
 }

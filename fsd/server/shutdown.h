@@ -8,8 +8,8 @@
 
 #include "fsd/fsd.h"
 
-/* Before any run: says which function examines d->idle. */
-void shutdown_init(struct fsd *d);
+/* Makes d->lifecycle, before any run. Return: 0 or -ENOMEM. */
+int shutdown_init(struct fsd *d);
 /* now: running jobs end as interrupted; else the loop ends with the last of them. */
 void shutdown_stop(struct fsd *d, bool now);
 /* The loop ends so that another server takes over: at once (now), and the running

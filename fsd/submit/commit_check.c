@@ -8,14 +8,15 @@
 
 #include "fsd/run/sched_open.h"
 #include "fsd/users/last_error.h"
+#include "fsd/jobs/lifecycle.h"
 
 /* Return: 0, or -ESHUTDOWN with a sentence. */
 static int check_open(const struct job *job, struct err *err)
 {
-	if (!job->d->draining || job->accept.promised)
+	if (!lifecycle_is_draining(job->d->lifecycle) || job->accept.promised)
 		return 0;
 	return err_set(err, -ESHUTDOWN,
-		       job->d->stopping
+		       lifecycle_is_stopping(job->d->lifecycle)
 			       ? "fsd is about to end: this was not accepted; "
 				 "after the next fsd mount do it again, or "
 				 "write start to ctl"

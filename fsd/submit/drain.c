@@ -8,23 +8,24 @@
 
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
+#include "fsd/jobs/lifecycle.h"
 
 static void set_draining(struct fsd *d, bool draining)
 {
-	d->draining = draining;
+	lifecycle_set_draining(d->lifecycle, draining);
 	inherit_head(d->inherit)->draining = draining;
 }
 
 void drain_begin(struct fsd *d)
 {
-	if (!d->draining)
+	if (!lifecycle_is_draining(d->lifecycle))
 		log_info("draining: no new job starts");
 	set_draining(d, true);
 }
 
 void drain_end(struct fsd *d)
 {
-	if (!d->draining || d->stopping)
+	if (!lifecycle_is_draining(d->lifecycle) || lifecycle_is_stopping(d->lifecycle))
 		return;
 	log_info("resumed");
 	set_draining(d, false);

@@ -10,6 +10,7 @@
 #include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
 #include "submit_int.h"
+#include "fsd/jobs/lifecycle.h"
 
 /* Before the mount answers: enough for every machine there is. */
 #define FIRST_NS (5 * NS_PER_MS)
@@ -91,7 +92,7 @@ static bool take_up(struct fsd *d, uint64_t until)
 	uint64_t no;
 
 	/* Drained or not: it was accepted. */
-	while (!d->stopping && (no = leftover_next(d))) {
+	while (!lifecycle_is_stopping(d->lifecycle) && (no = leftover_next(d))) {
 		struct job *job = job_by_no(d, no);
 
 		/* Where it could wait, or somebody is at the job, it has to
@@ -104,7 +105,7 @@ static bool take_up(struct fsd *d, uint64_t until)
 		if (now_ns() >= until)
 			return true;
 	}
-	if (!d->stopping)
+	if (!lifecycle_is_stopping(d->lifecycle))
 		tidy_begin(d);
 	return false;
 }
@@ -150,7 +151,7 @@ static void tidy_all(void *arg)
 	if (!fiber_self())
 		return; /* no memory: the next start does */
 	jobs_walk(&walk, d);
-	while (!jobs_ended(d) && !d->stopping && !d->handing_over &&
+	while (!jobs_ended(d) && lifecycle_begins_runs(d->lifecycle) &&
 	       (pos = walk_next(&walk)))
 		tidy_up(list_entry(pos, struct job, all));
 	if (!jobs_ended(d))
@@ -162,7 +163,7 @@ static bool on_tidy(struct turn *t, uint64_t until)
 	struct fsd *d = container_of(t, struct submit, tidy)->d;
 
 	(void)until;
-	if (jobs_ended(d) || d->stopping)
+	if (jobs_ended(d) || lifecycle_is_stopping(d->lifecycle))
 		return false;
 	if (!shelf_is_empty(d))
 		return true; /* it has its turns */
@@ -198,7 +199,8 @@ void resume_take_up(struct job *job)
 
 	if (!job->leftover.left || job->meta.state != JOB_QUEUED)
 		return;
-	while (fiber_self() && !d->stopping && leftover_is_before(d, &job->meta))
+	while (fiber_self() && !lifecycle_is_stopping(d->lifecycle) &&
+	       leftover_is_before(d, &job->meta))
 		fiber_breathe();
 	commit_resume_now(job);
 	leftover_done(job);
