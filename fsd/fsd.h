@@ -61,7 +61,6 @@ struct lifecycle;
 struct environments;
 struct sessions;
 struct sandboxes;
-struct statistics;
 struct submit;
 
 /* The options of the mount that rooms below the server read. They do not change while a
@@ -81,7 +80,6 @@ struct fsd {
 	struct jobs *jobs;
 	struct nodes *nodes;
 	struct users *users; /* owned */
-	struct quota *quota; /* NULL: there are none */
 	struct sched *sched;
 	struct inherit *inherit;       /* owned: what the next server gets, */
 	struct requests *requests;     /* owned: of it */
@@ -99,7 +97,6 @@ struct fsd {
 	struct sandboxes *sandboxes; /* owned */
 	struct remotes *remotes; /* of their machines' files */
 	struct submit *submit;   /* owned */
-	struct statistics *statistics; /* owned */
 };
 
 #endif

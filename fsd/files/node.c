@@ -21,7 +21,6 @@ int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes)
 	n->inherit = use->inherit;
 	n->fdstore = use->fdstore;
 	n->users = use->users;
-	n->quota = use->quota;
 	n->depot = use->depot;
 	n->jobs_fd = depot_jobs_fd(n->depot);
 	n->turns = use->turns;

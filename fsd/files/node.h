@@ -93,14 +93,13 @@ struct turns;
 struct inherit;
 struct fdstore;
 struct fdstore_entry;
-/* All are borrowed; quota may be NULL. */
+/* All are borrowed. */
 struct nodes_use {
 	struct depot *depot;
 	struct turns *turns;
 	struct inherit *inherit;
 	struct fdstore *fdstore;
 	struct users *users;
-	struct quota *quota;
 };
 int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);

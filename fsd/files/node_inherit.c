@@ -226,7 +226,7 @@ int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
 	n->kept = kept;
 	take(nodes, kept);
 	kept->area = GONE;
-	quota_gone(n, quota_user(nodes->quota, entry->uid));
+	quota_gone(n, quota_user(users_quota(nodes->users), entry->uid));
 	*ret = n;
 	return 0;
 }

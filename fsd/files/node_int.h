@@ -17,7 +17,6 @@ struct nodes {
 	struct inherit *inherit;
 	struct fdstore *fdstore;
 	struct users *users;
-	struct quota *quota; /* or NULL */
 	struct place_index inherited; /* records that no node has, by ino */
 };
 

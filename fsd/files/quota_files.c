@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fsd/store/depot.h"
+#include "fsd/users/people.h"
 #include "node_int.h"
 
 _Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
@@ -38,7 +39,7 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 {
 	struct quota_share *s = &owner->quota;
 	struct depot *depot = owner->nodes->depot;
-	struct quota *quota = owner->nodes->quota;
+	struct quota *quota = users_quota(owner->nodes->users);
 	const struct job_meta *m = owner->meta;
 
 	s->user = quota_user(quota, m->uid);
@@ -100,7 +101,8 @@ void quota_job_end(struct file_owner *owner)
 
 void quota_gone_begin(struct file_owner *owner)
 {
-	owner->quota.user = quota_user(owner->nodes->quota, owner->meta->uid);
+	owner->quota.user = quota_user(users_quota(owner->nodes->users),
+				       owner->meta->uid);
 }
 
 void quota_gone_end(struct file_owner *owner)

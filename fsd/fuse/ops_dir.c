@@ -123,7 +123,7 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 	t->job = done_before(d) ? job_by_name(d, name) : NULL;
 	if (t->job && t->job->meta.uid == who->uid)
 		return 0;
-	r = quota_check_job(d->quota, who->uid, &err);
+	r = quota_check_job(users_quota(d->users), who->uid, &err);
 	if (r < 0)
 		return ops_refuse(req, r, name, "%s", err.text);
 	name_claim(d, &claim, name);

@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 
 #include "fsd/store/depot.h"
+#include "fsd/users/people.h"
 
 #define UNIT 512u /* of blocks, where a quota counts bytes */
 
@@ -42,7 +43,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		ops_fail(req, FUSE_ROOT_ID, NULL, -errno);
 		return;
 	}
-	quota_of(d->quota, fuse_req_ctx(req)->uid, &has, &may);
+	quota_of(users_quota(d->users), fuse_req_ctx(req)->uid, &has, &may);
 	if (may.bytes)
 		fill_bytes(&st, may.bytes, has.bytes);
 	if (may.jobs)

@@ -43,7 +43,7 @@ static void stats_users(struct fsd *d, uid_t uid, bool all, struct buf *out)
 	struct quota_limits may;
 	struct quota_use has;
 
-	if (!quota_of(d->quota, uid, &has, &may))
+	if (!quota_of(users_quota(d->users), uid, &has, &may))
 		return;
 	metric_line(out, "fsd_quota_jobs", "gauge", "Jobs that a user may have",
 		    may.jobs);
@@ -52,7 +52,7 @@ static void stats_users(struct fsd *d, uid_t uid, bool all, struct buf *out)
 	metric_line(out, "fsd_quota_running", "gauge",
 		    "Runs of a user at a time", may.running);
 	if (all)
-		quota_each(d->quota, stats_user, out);
+		quota_each(users_quota(d->users), stats_user, out);
 	else
 		stats_user(out, uid, &has);
 }
@@ -137,7 +137,7 @@ void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
 	if (!all)
 		return; /* the rest comes from others' jobs, too */
 	vm_stats(d->vm, &s);
-	statistics_print(d->statistics, out);
+	statistics_print(d, out);
 	metric_line(out, "fsd_lost_found", "gauge",
 		    "Damaged entries in lost+found", depot_lost_count(d->depot));
 	metric_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",

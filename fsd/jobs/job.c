@@ -20,6 +20,10 @@ int jobs_new(struct fsd *d, const struct job_watcher *const *watchers)
 	d->jobs = calloc(1, sizeof(*d->jobs));
 	if (!d->jobs)
 		return -ENOMEM;
+	if (statistics_new(&d->jobs->statistics) < 0) {
+		free(take_ptr(d->jobs));
+		return -ENOMEM;
+	}
 	d->jobs->d = d;
 	d->jobs->watchers = watchers;
 	list_init(&d->jobs->all);
@@ -65,6 +69,9 @@ bool jobs_ended(const struct fsd *d)
 
 void jobs_free(struct jobs *jobs)
 {
+	if (!jobs)
+		return;
+	statistics_free(jobs->statistics);
 	free(jobs);
 }
 
@@ -372,7 +379,7 @@ int job_remove(struct job *job)
 		return r;
 	}
 	if (job_is_frozen(job))
-		statistics_removed(job->d->statistics);
+		statistics_removed(job->d);
 	sched_give_place(&job->submit.place);
 	job_delist(job);
 	job_log_drop(job);

@@ -42,6 +42,7 @@ struct jobs {
 	struct list all, walks; /* of struct job, struct walk */
 	uint64_t seq;           /* given so far */
 	struct list claims;     /* of struct name_claim */
+	struct statistics *statistics; /* owned */
 	struct shelf *shelf;    /* owned, or NULL: every job is in all */
 	struct retention retention;
 	struct log_writer log_writer;
@@ -49,6 +50,9 @@ struct jobs {
 	struct leftovers leftovers;
 };
 
+/* statistics.c. Return: 0 or -ENOMEM. */
+int statistics_new(struct statistics **ret);
+void statistics_free(struct statistics *s);
 /* Each from jobs_end(): its timer does not come any more. */
 void retention_end(struct retention *r);
 void log_writer_end(struct log_writer *w);

@@ -68,7 +68,7 @@ static struct inherit_job *find_place(const struct shelf *s, uint32_t place)
 static void count(struct fsd *d, const struct job_meta *m, int more)
 {
 	person_count(person_of(d->users, m->uid), m->state, more);
-	quota_count_job(quota_user(d->quota, m->uid), more);
+	quota_count_job(quota_user(users_quota(d->users), m->uid), more);
 }
 
 static uint32_t place_of(const struct shelf *s, const struct job_meta *m)
@@ -395,7 +395,7 @@ void shelf_empty(struct fsd *d)
 
 	if (!s)
 		return;
-	if (quota_counts_bytes(d->quota)) {
+	if (quota_counts_bytes(users_quota(d->users))) {
 		take_some(s, UINT64_MAX);
 		return;
 	}

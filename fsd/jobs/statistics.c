@@ -12,6 +12,7 @@
 #include "vm/vm.h"
 #include "fsd/base/histogram.h"
 #include "fsd/base/metric.h"
+#include "jobs_int.h"
 
 struct statistics {
 	uint64_t accepted, done[JOB_STATUS_MAX], retried, removed;
@@ -32,29 +33,31 @@ void statistics_free(struct statistics *s)
 	free(s);
 }
 
-void statistics_accepted(struct statistics *s)
+void statistics_accepted(struct fsd *d)
 {
-	s->accepted++;
+	d->jobs->statistics->accepted++;
 }
 
-void statistics_refused(struct statistics *s, enum refused why)
+void statistics_refused(struct fsd *d, enum refused why)
 {
-	s->refused[why]++;
+	d->jobs->statistics->refused[why]++;
 }
 
-void statistics_retried(struct statistics *s)
+void statistics_retried(struct fsd *d)
 {
-	s->retried++;
+	d->jobs->statistics->retried++;
 }
 
-void statistics_removed(struct statistics *s)
+void statistics_removed(struct fsd *d)
 {
-	s->removed++;
+	d->jobs->statistics->removed++;
 }
 
-void statistics_ended(struct statistics *s, const struct job_result *res,
+void statistics_ended(struct fsd *d, const struct job_result *res,
 		      unsigned lang, const char *source)
 {
+	struct statistics *s = d->jobs->statistics;
+
 	s->done[res->status]++;
 	if (res->queued_ms != RESULT_UNKNOWN)
 		histogram_add(&s->queue, res->queued_ms);
@@ -122,8 +125,10 @@ static void print_times(const struct statistics *s, struct buf *out)
 	}
 }
 
-void statistics_print(const struct statistics *s, struct buf *out)
+void statistics_print(const struct fsd *d, struct buf *out)
 {
+	const struct statistics *s = d->jobs->statistics;
+
 	print_runs(s, out);
 	print_refused(s, out);
 	print_times(s, out);

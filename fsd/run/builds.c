@@ -17,6 +17,7 @@
 #include "fsd/jobs/environments.h"
 #include "vm/environment/environment.h"
 #include "vm/os/spawn.h"
+#include "fsd/users/people.h"
 
 #define AGAIN_NS (600 * NS_PER_S)
 #define PACKET_MAX 4096
@@ -124,7 +125,7 @@ static void add_found(struct builds *bs, const struct environment_name *n)
 /* Names come and go by fsd env as well. What cannot be listed stays as it was. */
 static void count(struct builds *bs)
 {
-	struct quota *q = bs->d->quota;
+	struct quota *q = users_quota(bs->d->users);
 	struct environment_names names;
 
 	if (!quota_counts_bytes(q) ||
@@ -162,7 +163,8 @@ static struct build *choose(struct builds *bs)
 /* The words, and what the layer may come to. */
 static int send_words(struct builds *bs, const struct build *b)
 {
-	uint64_t left = quota_left(quota_user(bs->d->quota, b->owner->uid));
+	uint64_t left = quota_left(quota_user(users_quota(bs->d->users),
+					      b->owner->uid));
 	auto_buf struct buf words = { 0 };
 
 	buf_str(&words, b->words);
@@ -370,7 +372,8 @@ void builds_join(struct builds *bs, struct build *b, struct build_wait *w,
 static int check_room(struct builds *bs, uid_t uid, struct err *err)
 {
 	count(bs);
-	return quota_check_bytes(quota_user(bs->d->quota, uid), 1, err);
+	return quota_check_bytes(quota_user(users_quota(bs->d->users), uid), 1,
+				 err);
 }
 
 int builds_take(struct builds *bs, uid_t uid, const struct job_config *c,

@@ -404,7 +404,7 @@ static int accept_run(struct run *run, struct err *err)
 	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
 	job_unpromise(job);
 	job->run = run;
-	statistics_accepted(job->d->statistics);
+	statistics_accepted(job->d);
 	r = job_posted(job, EV_COMMIT, run->recorded_ns);
 	/* nothing waits from here to go_on() */
 	run_enter(run, run_phase_accepted(run->phase));

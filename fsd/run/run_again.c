@@ -103,7 +103,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	job_log(job, "attempt %u of %u: %s: %s; it is run again",
 		job->meta.attempt, job->meta.retry + 1, status_name(status),
 		message ? message : "");
-	statistics_retried(job->d->statistics);
+	statistics_retried(job->d);
 	job_keep_results(job);
 	enter(job, next);
 	depot_run_drop(run->d->depot, job->meta.no, number);

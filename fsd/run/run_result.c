@@ -382,7 +382,7 @@ static void count_end(const struct run *run)
 {
 	unsigned lang = run->spec.lang ? run->spec.lang->id : LANG_MAX;
 
-	statistics_ended(run->d->statistics, &run->end.res, lang, run->source);
+	statistics_ended(run->d, &run->end.res, lang, run->source);
 }
 
 static void end_run(struct job *job, struct run *run)

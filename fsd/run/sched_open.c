@@ -6,6 +6,7 @@
 #include "fsd/jobs/job.h"
 #include "homes.h"
 #include "room.h"
+#include "fsd/users/people.h"
 
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
@@ -77,7 +78,8 @@ int sched_open(struct fsd *d, const struct sched_limits *asked)
 		limits.reserve =
 			MIN(MAX(memory.total / RESERVE_SHARE, RESERVE_MIN),
 			    RESERVE_MAX);
-	return sched_new(d->loop, &limits, &host, d->quota, &d->sched);
+	return sched_new(d->loop, &limits, &host, users_quota(d->users),
+			 &d->sched);
 }
 
 bool sched_was_accepted(const struct job *job)

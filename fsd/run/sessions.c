@@ -273,7 +273,7 @@ static int check_room(struct fsd *d, uid_t uid, unsigned coming, unsigned own,
 	struct quota_limits may;
 	struct quota_use use;
 
-	quota_of(d->quota, uid, &use, &may);
+	quota_of(users_quota(d->users), uid, &use, &may);
 	list_for_each(pos, tmp, &d->sessions->all) {
 		const struct session *s = list_entry(pos, struct session, node);
 

@@ -53,7 +53,6 @@
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job_log.h"
 #include "fsd/jobs/shelf.h"
-#include "fsd/jobs/statistics.h"
 #include "fsd/jobs/lifecycle.h"
 
 /* The real machines; in fsd-fake those of tests. The Makefile says which. */
@@ -319,7 +318,7 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 	if (r < 0)
 		return err_sys(err, r, "the memory of the server before");
 	/* A user with a quarter of all descriptors leaves the others enough. */
-	r = users_new(open_limit_raise() / 4, &d->users);
+	r = users_new(open_limit_raise() / 4, &o->quota, &d->users);
 	if (r < 0)
 		return err_sys(err, r, "the users");
 	r = depot_open(d->loop, o->state_dir, &d->depot, err);
@@ -336,15 +335,11 @@ static int start(struct fsd *d, const struct mount_options *o,
 
 	if (r < 0)
 		return r;
-	r = quota_new(&o->quota, &d->quota);
-	if (r == 0)
-		r = jobs_new(d, watchers);
+	r = jobs_new(d, watchers);
 	if (r == 0)
 		run_record_init(d);
 	if (r == 0)
 		r = submit_new(d, &d->submit);
-	if (r == 0)
-		r = statistics_new(&d->statistics);
 	if (r == 0)
 		r = runs_new(&d->runs);
 	if (r == 0)
@@ -361,7 +356,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 		r = nodes_new(&(struct nodes_use){
 			.depot = d->depot, .turns = &d->turns,
 			.inherit = d->inherit, .fdstore = d->fdstore,
-			.users = d->users, .quota = d->quota }, &d->nodes);
+			.users = d->users }, &d->nodes);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, o, err);
@@ -423,14 +418,12 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	turns_finish(&d->turns);
 	nodes_free(d->nodes);
 	fdstore_free(d->fdstore);
-	quota_free(d->quota);
 	depot_close(d->depot);
 	builds_close(d);
 	environments_free(d->environments);
 	runs_free(d->runs);
 	submit_free(d->submit);
 	jobs_free(d->jobs);
-	statistics_free(d->statistics);
 	users_free(d->users);
 	open_files_free(d->open_files);
 	inherit_close(d->inherit);

@@ -40,7 +40,7 @@ void commit_refuse(struct job *job, enum verdict v, const struct err *err)
 		return;
 	job_set_error(job, err->text);
 	job_log(job, "refused: %s", err->text);
-	statistics_refused(job->d->statistics, count_as(job->submit.failure));
+	statistics_refused(job->d, count_as(job->submit.failure));
 	job_post(job, EV_REFUSE);
 }
 

@@ -14,7 +14,8 @@
 
 #include "vm/os/loop.h"
 
-int users_new(uint64_t open_most, struct users **ret)
+int users_new(uint64_t open_most, const struct quota_limits *limits,
+	      struct users **ret)
 {
 	struct users *users = calloc(1, sizeof(*users));
 
@@ -25,7 +26,7 @@ int users_new(uint64_t open_most, struct users **ret)
 	list_init(&users->errors);
 	users->started_ns = realtime_ns();
 	users->open_most = open_most;
-	return 0;
+	return quota_new(limits, &users->quota);
 }
 
 static struct person *find(struct users *users, uid_t uid)
@@ -67,6 +68,7 @@ void users_free(struct users *users)
 		free(list_entry(pos, struct person, node));
 	hash_done(&users->by_uid);
 	last_errors_free(users);
+	quota_free(users->quota);
 	free(users);
 }
 
@@ -84,6 +86,11 @@ uint64_t users_started_ns(const struct users *users)
 uint64_t users_health_changed(struct users *users)
 {
 	return users->health_ns = realtime_ns();
+}
+
+struct quota *users_quota(const struct users *users)
+{
+	return users->quota;
 }
 
 uint64_t users_open_most(const struct users *users)

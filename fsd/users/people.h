@@ -11,6 +11,7 @@
 #include "layout/layout.h"
 #include "vm/environment/environment.h"
 #include "fsd/base/hash.h"
+#include "quota.h"
 
 struct users; /* all of them */
 
@@ -35,8 +36,9 @@ struct person {
 };
 
 /* The mount begins to exist now. open_most: descriptors that the open files of one
- * user may take. Return: 0 or -ENOMEM. */
-int users_new(uint64_t open_most, struct users **ret);
+ * user may take. limits: of each user. Return: 0 or -ENOMEM. */
+int users_new(uint64_t open_most, const struct quota_limits *limits,
+	      struct users **ret);
 void users_free(struct users *users); /* NULL is fine */
 /* The mount began before this server, and its health changed last, at these times
  * (CLOCK_REALTIME). */
@@ -44,6 +46,8 @@ void users_began(struct users *users, uint64_t started_ns, uint64_t health_ns);
 uint64_t users_started_ns(const struct users *users);
 /* The operator changed what all users see in .fsd. Return: now. */
 uint64_t users_health_changed(struct users *users);
+/* Borrowed; NULL: there are no quotas. */
+struct quota *users_quota(const struct users *users);
 uint64_t users_open_most(const struct users *users);
 /* Jobs in each state: all users' with all, else uid's. */
 void users_count(struct users *users, uid_t uid, bool all,

@@ -8,6 +8,7 @@
 struct users {
 	struct list people;  /* owned: of struct person */
 	struct hash by_uid;  /* the same */
+	struct quota *quota; /* owned, or NULL */
 	struct list errors;  /* owned: of struct last_error, newest first */
 	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
 	uint64_t health_ns;  /* the operator changed what all see, */

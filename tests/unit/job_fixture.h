@@ -18,7 +18,6 @@
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
 #include "fsd/jobs/job_watch.h"
-#include "fsd/jobs/statistics.h"
 #include "fsd/store/depot.h"
 #include "fsd/users/people.h"
 #include "vm/os/loop.h"
@@ -44,6 +43,7 @@ static void fixture_must(bool good, const char *what)
 static void fixture_open(struct job_fixture *f,
 			 const struct job_watcher *const *watchers)
 {
+	const struct quota_limits no_quota = { 0 };
 	struct fsd *d = &f->d;
 	struct err err = { 0 };
 
@@ -64,8 +64,7 @@ static void fixture_open(struct job_fixture *f,
 				  &d->inherit) == 0, "no shared memory");
 	fixture_must(depot_open(d->loop, f->dir, &d->depot, &err) == 0,
 		     err.text);
-	fixture_must(users_new(100, &d->users) == 0 &&
-		     statistics_new(&d->statistics) == 0 &&
+	fixture_must(users_new(100, &no_quota, &d->users) == 0 &&
 		     environments_new(&f->environments,
 				      &(struct image_about){ .packages = NULL },
 				      &d->environments) == 0 &&
@@ -93,7 +92,6 @@ static void fixture_close(struct job_fixture *f)
 	depot_close(d->depot);
 	jobs_free(d->jobs);
 	users_free(d->users);
-	statistics_free(d->statistics);
 	environments_free(d->environments);
 	inherit_close(d->inherit);
 	fibers_done();
