@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vm/backend.h"
+#include "vm/vm.h"
 #include "tap.h"
 
 static struct environment other = { .refs = 1, .name = "other" };

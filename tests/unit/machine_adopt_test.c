@@ -11,6 +11,7 @@
 #include "layout/base/log.h"
 #include "vm/backend.h"
 #include "vm/channel/tape.h"
+#include "vm/vm.h"
 #include "tap.h"
 
 struct room {

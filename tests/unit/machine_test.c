@@ -9,6 +9,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "vm/backend.h"
+#include "vm/vm.h"
 #include "clock.h"
 #include "tap.h"
 

@@ -8,6 +8,7 @@
 
 #include "layout/base/log.h"
 #include "vm/backend.h"
+#include "vm/vm.h"
 #include "clock.h"
 #include "tap.h"
 

@@ -18,6 +18,7 @@
 #include "layout/base/log.h"
 #include "vm/backend.h"
 #include "vm/jail/jailer.h"
+#include "vm/vm.h"
 #include "tests/unit/tap.h"
 
 #define RUNNERS 4

@@ -8,9 +8,12 @@
 #ifndef VM_CHANNEL_H
 #define VM_CHANNEL_H
 
-#include "vm/vm.h"
+#include "layout/base/buf.h"
+#include "vm/job.h"
+#include "vm/os/loop.h"
 
 struct channel;
+struct vm_tape_flow; /* tape.h */
 
 enum channel_phase {
 	PHASE_BOOT,       /* nothing heard yet; HELLO comes first */

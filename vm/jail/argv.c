@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guest/wire.h"
 #include "layout/base/num.h"
 
 /*

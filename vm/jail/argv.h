@@ -9,7 +9,9 @@
 
 #include <stdbool.h>
 
-#include "vm/backend.h"
+#include "layout/base/buf.h"
+#include "vm/class.h"
+#include "vm/os/accel.h"
 
 /* The descriptors of a machine's process. */
 enum argv_fd {

@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "vm/vm.h"
+#include "vm/os/accel.h"
 
 const char *const jail_step_names[JAIL_STEPS] = {
 	[JAIL_STEP_NONE] = "nothing",

@@ -15,6 +15,7 @@
 #include "vm/backend.h"
 #include "vm/channel/channel.h"
 #include "vm/channel/lanes.h"
+#include "vm/lease.h"
 
 enum machine_state {
 	MACHINE_STARTING, /* being restored; cannot hear yet */

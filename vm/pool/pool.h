@@ -13,6 +13,7 @@
 #include "vm/channel/lanes.h"
 #include "vm/channel/mux.h"
 #include "vm/qemu/host.h"
+#include "vm/vm.h"
 #include "machine.h"
 #include "plan.h"
 #include "pool_kept.h"

@@ -8,6 +8,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "vm/jail/jail_cgroup.h"
+#include "vm/os/loop.h"
 
 #define MEASURE_MS 50
 #define READINGS 32

@@ -3,7 +3,7 @@
 #ifndef VM_HOST_H
 #define VM_HOST_H
 
-#include "vm/vm.h"
+#include "vm/inspect.h"
 
 struct host_cpu {
 	char model[128]; /* "" if unknown */

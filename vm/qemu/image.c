@@ -8,7 +8,7 @@
 
 #include "layout/base/cleanup.h"
 #include "verified.h"
-#include "vm/vm.h"
+#include "vm/inspect.h"
 
 #define REMEDY "build the guest image again"
 

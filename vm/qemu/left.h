@@ -11,7 +11,7 @@
 
 #include "vm/jail/jail.h"
 #include "vm/channel/tape.h"
-#include "vm/vm.h"
+#include "vm/options.h"
 
 struct left {
 	struct loop *loop;

@@ -16,7 +16,7 @@
 #ifndef VM_ORIGIN_H
 #define VM_ORIGIN_H
 
-#include "vm/backend.h"
+#include "vm/inspect.h"
 
 #define ORIGIN_NAME "origin"
 #define ORIGIN_MAX (64u << 10) /* bytes */

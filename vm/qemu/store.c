@@ -14,6 +14,7 @@
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 #include "verified.h"
+#include "vm/os/loop.h"
 #include "vm/os/temp.h"
 
 #define META_MAX 2048

@@ -18,7 +18,7 @@
 #include "guest/wire.h"
 #include "layout/base/err.h"
 #include "vm/os/sha.h"
-#include "vm/vm.h"
+#include "vm/options.h"
 
 #define STORE_FORMAT 4u
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "vm/os/loop.h"
 
 /* A write within one tick of the ctime's clock may leave it as it was. A file that
  * was written this recently is compared again. */

@@ -12,7 +12,7 @@
 #define VM_VERIFIED_H
 
 #include "vm/os/sha.h"
-#include "vm/backend.h"
+#include "vm/options.h"
 
 /* verified_kept.c. Fills in, once, what mounts before this one have found right, since
  * the host was started. */

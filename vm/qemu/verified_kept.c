@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/num.h"
 #include "store.h"
 #include "verified.h"
 
