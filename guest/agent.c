@@ -64,17 +64,6 @@ void agent_hello(struct agent *a)
 	port_commit(&a->port, WIRE_HELLO, 0, w.used);
 }
 
-/* The last words of a runner that did not come up, for the reason line. */
-static int describe_failure(struct runner *r, int e, struct err *err)
-{
-	char said[256];
-	ssize_t n = read(r->pipe[PIPE_ERR], said, sizeof(said) - 1);
-
-	said[n > 0 ? n : 0] = '\0';
-	return err_sys(err, e, "the %s runner is not ready (%s)",
-		       runner_name(r->kind), said);
-}
-
 /* Until it is ready, or sys_now() is end. */
 static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 			struct buf *cold, struct err *err)
@@ -85,20 +74,6 @@ static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 	snprintf(group, sizeof(group), "job-%s", runner_name(kind));
 	e = runner_start(r, kind, group, err);
 	return e ? e : agent_await_runner(r, end, cold, err);
-}
-
-int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
-		       struct err *err)
-{
-	int e = runner_wait_ready(r->control, end, cold);
-
-	if (e)
-		return describe_failure(r, e, err);
-	/* Nothing but the runner's own code has run there yet. */
-	cgroup_take_holder(&r->cgroup, r->pid);
-	cgroup_mark(&r->cgroup);
-	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
-	return 0;
 }
 
 /* The kernel gives us what it does not know of its command line: the host asks for

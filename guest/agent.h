@@ -24,9 +24,6 @@ struct agent {
 };
 
 void agent_hello(struct agent *a);
-/* Waits until a runner that was started is ready, or sys_now() is end. */
-int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
-		       struct err *err);
 /* Starts the runners, heats each once, says READY. */
 int agent_ready(struct agent *a, struct err *err);
 /*

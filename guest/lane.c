@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent.h"
 #include "beneath.h"
 #include "collect.h"
 #include "environment.h"

@@ -179,6 +179,31 @@ int runner_wait_ready(int control, uint64_t end, struct buf *cold)
 	}
 }
 
+/* The last words of a runner that did not come up, for the reason line. */
+static int describe_failure(struct runner *r, int e, struct err *err)
+{
+	char said[256];
+	ssize_t n = read(r->pipe[PIPE_ERR], said, sizeof(said) - 1);
+
+	said[n > 0 ? n : 0] = '\0';
+	return err_sys(err, e, "the %s runner is not ready (%s)",
+		       runner_name(r->kind), said);
+}
+
+int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
+		       struct err *err)
+{
+	int e = runner_wait_ready(r->control, end, cold);
+
+	if (e)
+		return describe_failure(r, e, err);
+	/* Nothing but the runner's own code has run there yet. */
+	cgroup_take_holder(&r->cgroup, r->pid);
+	cgroup_mark(&r->cgroup);
+	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
+	return 0;
+}
+
 /* A field with its NUL. */
 static void add_text(struct buf *b, const char *text)
 {
