@@ -73,7 +73,7 @@ static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 
 	snprintf(group, sizeof(group), "job-%s", runner_name(kind));
 	e = runner_start(r, kind, group, err);
-	return e ? e : agent_await_runner(r, end, cold, err);
+	return e ? e : runner_await(r, end, cold, err);
 }
 
 /* The kernel gives us what it does not know of its command line: the host asks for

@@ -231,9 +231,8 @@ static int start_runner(struct job *job, struct runner *runner,
 	r = runner_start(runner, kind, group, err);
 	return r || runner->fresh
 		       ? r
-		 : agent_await_runner(runner,
-				      sys_now() + READY_MS * 1000000ull, &cold,
-				      err);
+		 : runner_await(runner,
+				sys_now() + READY_MS * 1000000ull, &cold, err);
 }
 
 int lane_begin(struct job *job, struct runner *runners, struct err *err)

@@ -190,8 +190,8 @@ static int describe_failure(struct runner *r, int e, struct err *err)
 		       runner_name(r->kind), said);
 }
 
-int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
-		       struct err *err)
+int runner_await(struct runner *r, uint64_t end, struct buf *cold,
+		 struct err *err)
 {
 	int e = runner_wait_ready(r->control, end, cold);
 

@@ -74,8 +74,8 @@ int runner_wait(int control, int timeout_ms);
  */
 int runner_wait_ready(int control, uint64_t end, struct buf *cold);
 /* Waits until a runner that was started is ready, or sys_now() is end. */
-int agent_await_runner(struct runner *r, uint64_t end, struct buf *cold,
-		       struct err *err);
+int runner_await(struct runner *r, uint64_t end, struct buf *cold,
+		 struct err *err);
 /* Sends the message that makes it the program ("run", "file"), warms it ("heat") or
  * has it draw its secrets anew ("own"). */
 int runner_send(const struct runner *r, const char *verb,
