@@ -175,7 +175,7 @@ int job_abort(struct job *job, struct err *err)
 	return 0;
 }
 
-void job_say_started(const struct job *job, struct port *port)
+static void say_started(const struct job *job, struct port *port)
 {
 	uint8_t bytes[4];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
@@ -214,7 +214,7 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	job->launch = true;
 	thrash_begin(&job->thrash, job->started);
 	if (!job->step.on) /* an interpreter says so itself */
-		job_say_started(job, port);
+		say_started(job, port);
 	return 0;
 }
 
@@ -552,12 +552,21 @@ static void pump(struct job *job, struct port *port)
 	}
 }
 
+static void hear_step(struct job *job, struct port *port)
+{
+	bool had_started = job->step.started;
+
+	step_hear(job);
+	if (job->step.started && !had_started)
+		say_started(job, port);
+}
+
 int job_step(struct job *job, struct port *port)
 {
 	if (job->phase == JOB_NONE || job->phase == JOB_DONE)
 		return 0;
 	if (job->step.on)
-		step_hear(job, port);
+		hear_step(job, port);
 	if (job->step.over && !job->step.started) {
 		port_send_text(port, WIRE_FAILED, WIRE_FAILED_ENDED,
 			       "the session's interpreter ended before it "

@@ -85,8 +85,6 @@ int job_abort(struct job *job, struct err *err);
  * the program's. STARTED has been put but need not be flushed at once.
  */
 int job_launch(struct job *job, struct port *port, struct err *err);
-/* Puts STARTED. */
-void job_say_started(const struct job *job, struct port *port);
 int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 	      struct err *err);
 int job_kill(struct job *job, struct port *port, const struct frame *frame,

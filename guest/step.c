@@ -290,7 +290,7 @@ int step_launch(struct job *job, struct err *err)
 	return r ? err_sys(err, r, "the session does not answer") : 0;
 }
 
-static void start(struct job *job, struct port *port)
+static void start(struct job *job)
 {
 	struct input_stream *in = &job->input;
 
@@ -298,7 +298,6 @@ static void start(struct job *job, struct port *port)
 		return;
 	job->step.started = true;
 	job->started = sys_now();
-	job_say_started(job, port);
 	in->fd = take_fd(&job->step.input);
 	if (in->ended && !input_is_pending(in))
 		fd_close(&in->fd);
@@ -311,7 +310,7 @@ void step_over(struct job *job)
 		stream_last(&job->stream[i]);
 }
 
-static void hear(struct job *job, struct port *port, uint8_t said)
+static void hear(struct job *job, uint8_t said)
 {
 	if (!job->step.coming && begun_hear(&job->begun, said))
 		return;
@@ -323,13 +322,13 @@ static void hear(struct job *job, struct port *port, uint8_t said)
 		job->ended = sys_now();
 		job->phase = JOB_ENDING;
 	} else if (said == 'S') {
-		start(job, port);
+		start(job);
 	} else if (said == 'E' && job->step.started) {
 		job->step.coming = true;
 	} /* R: what is to be done was said already */
 }
 
-void step_hear(struct job *job, struct port *port)
+void step_hear(struct job *job)
 {
 	uint8_t said;
 	ssize_t n;
@@ -343,7 +342,7 @@ void step_hear(struct job *job, struct port *port)
 		if (n <= 0) /* waitpid says the rest */
 			fd_close(&job->runner->control);
 		else
-			hear(job, port, said);
+			hear(job, said);
 	}
 }
 

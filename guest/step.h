@@ -23,7 +23,6 @@
 #include <stdbool.h>
 
 #include "layout/base/err.h"
-#include "port.h"
 #include "wire.h"
 
 #define STEP_DIRECTORY "/run/step"
@@ -50,8 +49,8 @@ int step_begin(struct job *job, struct err *err);
 int step_launch(struct job *job, struct err *err);
 /* The interpreter says no more: what its fifos hold now is the rest. */
 void step_over(struct job *job);
-/* Takes what the interpreter has said. */
-void step_hear(struct job *job, struct port *port);
+/* Takes what the interpreter has said. step.started tells the caller that it has begun. */
+void step_hear(struct job *job);
 /* At its end: nothing is left of it. */
 void step_end(struct job *job);
 

@@ -66,7 +66,6 @@ static void test_stream(const char *path)
 
 static void test_flood(void)
 {
-	struct port port = port_new();
 	struct runner runner = {.control = -1};
 	struct job job = {.phase = JOB_RUNNING, .runner = &runner};
 	int ends[2];
@@ -80,20 +79,19 @@ static void test_flood(void)
 	runner.control = ends[0];
 	for (int i = 0; i < 100; i++)
 		write_all(ends[1], "RRRRRRRRRR");
-	step_hear(&job, &port);
+	step_hear(&job);
 	is_int(recv(ends[0], &byte, 1, MSG_DONTWAIT), 1,
 	       "who says much is not heard to the end at once");
 	for (int i = 0; i < 100; i++)
-		step_hear(&job, &port);
+		step_hear(&job);
 	write_all(ends[1], "SE");
 	write_all(ends[1], "\7");
-	step_hear(&job, &port);
+	step_hear(&job);
 	ok(job.step.over && job.step.lives && job.status == 7 << 8,
 	   "the end is heard");
 	is_int(job.phase, JOB_ENDING, "and ends the step");
 	close(ends[0]);
 	close(ends[1]);
-	free(port.out);
 }
 
 int main(void)
