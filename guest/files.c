@@ -12,7 +12,6 @@
 #include "beneath.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
-#include "runner.h"
 #include "sys.h"
 #include "wire.h"
 

@@ -38,8 +38,6 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 #define RUNNERS "/usr/lib/fsd/runners"
 #define RUNNER_CONTROL_FD 3
 #define RUNNER_RESULT_FD 4
-/* Where standard input lies when it is a file; the runners name it, too. */
-#define RUNNER_INPUT "/run/input/stdin"
 #define RUNNER_GHOST "" /* argv[0] that no job has: see ghost.h */
 
 struct runner {

@@ -11,6 +11,8 @@
 
 #define USER_ID 1000u      /* who the program is */
 #define HOME "/home/user"  /* where it runs */
+/* Where standard input lies when it is a file; the runners name it, too. */
+#define RUNNER_INPUT "/run/input/stdin"
 
 /* Writes text to the file at path. Return: 0 or a negative errno. */
 int sys_write(const char *path, const char *text);
