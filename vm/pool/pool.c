@@ -41,7 +41,7 @@ void pool_run(struct vm_lease *l)
 		    l->arg);
 }
 
-static void grant(struct machine *m, enum vm_source source)
+void pool_grant(struct machine *m, enum vm_source source)
 {
 	struct pool_class *c = m->owner;
 	struct vm_lease *l = list_first(&c->waiting, struct vm_lease, node);
@@ -70,9 +70,7 @@ static void grant(struct machine *m, enum vm_source source)
 		pool_defer(l);
 }
 
-/* The runner that l is going to use, if an emulator has to translate its code first:
- * as long as a job takes by itself, which is none of the job's time. */
-static uint32_t heat_for(const struct pool_class *c, const struct vm_lease *l)
+uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l)
 {
 	return c->tmpl.accel == VM_ACCEL_TCG
 		       ? c->tmpl.runners & 1u << l->need.runner : 0;
@@ -83,7 +81,7 @@ static bool is_nearly_hot(const struct pool_class *c, const struct machine *m)
 {
 	const struct vm_lease *l =
 		list_first(&c->waiting, struct vm_lease, node);
-	uint32_t heat = heat_for(c, l);
+	uint32_t heat = class_heat_for(c, l);
 
 	return heat && m->heat == heat && !(m->heated & heat);
 }
@@ -99,7 +97,7 @@ static bool on_idle(void *arg, struct machine *m)
 		pool_kick(c->vm);
 	if (list_empty(&c->waiting) || is_nearly_hot(c, m))
 		return false;
-	grant(m, VM_RESTORED);
+	pool_grant(m, VM_RESTORED);
 	pool_kick(c->vm);
 	return true;
 }
@@ -133,7 +131,7 @@ static bool may_have_another(const struct vm_lease *l, const struct machine *m,
 		 now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS));
 }
 
-static void strand(struct vm_lease *l)
+void lease_strand(struct vm_lease *l)
 {
 	l->stranded = true;
 	pool_defer(l);
@@ -157,7 +155,7 @@ static void have_another(struct vm_lease *l, struct machine *m,
 	list_add(&c->waiting, &l->node);
 	c->waiting_count++;
 	if (c->vm->broken) {
-		strand(l);
+		lease_strand(l);
 		return;
 	}
 	/* What froze it may have frozen others. */
@@ -171,7 +169,7 @@ void pool_strand(struct vm *vm)
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
 
 		list_for_each(at, tmp2, &c->waiting)
-			strand(list_entry(at, struct vm_lease, node));
+			lease_strand(list_entry(at, struct vm_lease, node));
 	}
 }
 
@@ -326,7 +324,7 @@ static void grant_warm(struct pool_class *c)
 
 	while ((l = list_first(&c->waiting, struct vm_lease, node)) &&
 	       (m = warm_for(c, l->need.runner)))
-		grant(m, m->heated ? VM_WARM : VM_RESTORED);
+		pool_grant(m, m->heated ? VM_WARM : VM_RESTORED);
 }
 
 unsigned pool_preparing(const struct vm *vm)
@@ -348,8 +346,8 @@ static uint32_t heat_for_next(const struct pool_class *c, unsigned before)
 {
 	list_for_each(pos, tmp, &c->waiting)
 		if (!before--)
-			return heat_for(c, list_entry(pos, struct vm_lease,
-						      node));
+			return class_heat_for(c, list_entry(pos, struct vm_lease,
+							    node));
 	return 0;
 }
 
@@ -493,7 +491,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	l->cls->used_ns = now_ns();
 	pool_kept_note(vm);
 	if (vm->broken)
-		strand(l);
+		lease_strand(l);
 	else if (class_is_hopeless(l->cls))
 		lease_fail(l, VM_FAILED_START, l->cls->err.text);
 	pool_kick(vm);

@@ -152,6 +152,8 @@ void pool_unlease(struct vm_lease *lease);
 void lease_init(struct vm_lease *lease);
 /* Delivers what the lease is due, later. */
 void pool_defer(struct vm_lease *lease);
+/* Delivers stranded, later. */
+void lease_strand(struct vm_lease *lease);
 /* Delivers failed, later, once. */
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);

@@ -41,6 +41,11 @@ uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 
 /* Starts one. Return: false if no further one should be tried now. */
 bool pool_start(struct pool_class *c, uint32_t heat);
+/* Gives the machine to the lease that has waited longest for the class. */
+void pool_grant(struct machine *m, enum vm_source source);
+/* The runner that l is going to use, if an emulator has to translate its code first:
+ * as long as a job takes by itself, which is none of the job's time. */
+uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l);
 /* Machines that use a processor now to become ready. */
 unsigned pool_preparing(const struct vm *vm);
 /* When the last lease that has begun is no longer young; 0: now. */
