@@ -129,26 +129,24 @@ void pool_begin(struct vm *vm);
 void pool_done(struct vm *vm);
 /* vm->broken: who waits is told that none comes. */
 void pool_strand(struct vm *vm);
-/* Looks at everything soon. */
-void pool_kick(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);
-/* Has the lease's machine run its job. */
-void pool_run(struct vm_lease *lease);
-extern const struct machine_events pool_machine_events; /* arg: the room */
 /* pool_adopt.c. Of a lease with a job that has a tape: see machine_adopt(). */
 int pool_adopt(struct vm_lease *lease, int wire, int monitor);
 /* Of a lease with an environment: see machine_adopt_shared(). */
 int pool_adopt_shared(struct vm_lease *lease, struct vm_mux *mux, int wire,
 		      int monitor, bool paused);
-/* What the lease and its class say of its machine. */
-void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
 /* See vm_give_way(). */
 bool pool_give_way(struct vm *vm);
 /* See vm_expect(). */
 void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id);
 /* The lease does not wait any more, or its machine is not wanted. */
 void pool_unlease(struct vm_lease *lease);
-/* Of one that is zeroed. */
+/* Warm ones that are to have a second round of heat. */
+unsigned pool_lukewarm(const struct vm *vm);
+/* pool_start.c. Has the lease's machine run its job. */
+void pool_run(struct vm_lease *lease);
+extern const struct machine_events pool_machine_events; /* arg: the room */
+/* pool_lease.c. Of one that is zeroed. */
 void lease_init(struct vm_lease *lease);
 /* Delivers what the lease is due, later. */
 void pool_defer(struct vm_lease *lease);
@@ -157,10 +155,13 @@ void lease_strand(struct vm_lease *lease);
 /* Delivers failed, later, once. */
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);
+/* What the lease and its class say of its machine. */
+void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
+/* pool_machines.c. Looks at everything soon. */
+void pool_kick(struct vm *vm);
 unsigned pool_count(const struct vm *vm, enum machine_state state);
 unsigned pool_total(const struct vm *vm); /* in any state */
-/* Warm ones that are to have a second round of heat. */
-unsigned pool_lukewarm(const struct vm *vm);
+/* pool_class.c. */
 void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,
 			const struct err *err);

@@ -3,22 +3,8 @@
 #include "pool_class.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "layout/base/cleanup.h"
-
-void pool_sign(const struct vm_lease *l, struct vm_origin *ret)
-{
-	const struct pool_class *c = l->cls;
-
-	*ret = (struct vm_origin){
-		.source = l->info.source, .accel = l->info.accel,
-		.scale = c->tmpl.scale,
-		.memory_mib = c->cls.memory_mib, .cpus = c->cls.cpus,
-	};
-	snprintf(ret->template_id, sizeof(ret->template_id), "%s",
-		 l->info.template_id);
-}
 
 /* Its machine, which is there. */
 static void adopted(struct vm_lease *l, const struct vm_origin *o,

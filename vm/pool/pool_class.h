@@ -36,8 +36,7 @@ void class_look(struct pool_class *c);
 /* When something of the class is due after now; UINT64_MAX: never. */
 uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 
-/* --- pool.c ------------------------------------------------------------------
- */
+/* --- pool_start.c ------------------------------------------------------------ */
 
 /* Starts one. Return: false if no further one should be tried now. */
 bool pool_start(struct pool_class *c, uint32_t heat);
@@ -46,6 +45,14 @@ void pool_grant(struct machine *m, enum vm_source source);
 /* The runner that l is going to use, if an emulator has to translate its code first:
  * as long as a job takes by itself, which is none of the job's time. */
 uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l);
+
+/* --- pool_machines.c --------------------------------------------------------- */
+
+unsigned class_count(const struct pool_class *c, enum machine_state state);
+/* Machines that are or will be idle; have[r]: those that are hot for r. */
+unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
+/* Ends the one of its idle machines that is worth least. */
+void pool_end_idle(struct pool_class *c);
 /* Machines that use a processor now to become ready. */
 unsigned pool_preparing(const struct vm *vm);
 /* When the last lease that has begun is no longer young; 0: now. */
@@ -66,8 +73,6 @@ bool pool_is_preparing(const struct vm *vm);
 void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes);
 /* Asks a machine at rest, if none of its kind was asked. */
 void class_ask_cost(struct pool_class *c, struct machine *m);
-/* Adds zygotes and bytes. */
-void pool_count_idle(struct vm *vm, struct vm_stats *ret);
 /* Room for one more machine, if need be in place of another class's warm one.
  * Return: is there room now? */
 bool pool_make_room(struct vm *vm, const struct pool_class *c);
@@ -76,14 +81,11 @@ bool pool_make_room(struct vm *vm, const struct pool_class *c);
 
 #define HEAT_ROUNDS 1           /* measured: further ones change nothing */
 
-unsigned class_count(const struct pool_class *c, enum machine_state state);
-/* Machines that are or will be idle; have[r]: those that are hot for r. */
-unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
-/* Ends the one of its idle machines that is worth least. */
-void pool_end_idle(struct pool_class *c);
 /* Of a row of vm->plan that pool_plan() has made: is its zygote still to be
  * made, when there is time? */
 bool pool_wants_zygote(const struct vm *vm, unsigned row);
+/* Adds zygotes and bytes. */
+void pool_count_idle(struct vm *vm, struct vm_stats *ret);
 /* One step towards the plan, or as many as there are processors for. */
 void pool_refill(struct vm *vm);
 

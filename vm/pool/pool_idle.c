@@ -6,39 +6,8 @@
  */
 #include "pool_class.h"
 
-#include <string.h>
-
 #define MANY 4 /* machines; then a zygote pays at once */
 #define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/heat.c */
-
-unsigned class_count(const struct pool_class *c, enum machine_state state)
-{
-	unsigned n = 0;
-
-	list_for_each(pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		n += m->owner == c && m->state == state;
-	}
-	return n;
-}
-
-unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX])
-{
-	unsigned n = 0;
-
-	memset(have, 0, sizeof(have[0]) * WIRE_RUN_MAX);
-	list_for_each(pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->owner != c || m->state > MACHINE_WARM)
-			continue;
-		n++;
-		for (unsigned r = 0; r < WIRE_RUN_MAX; r++)
-			have[r] += !!(m->heat & 1u << r);
-	}
-	return n;
-}
 
 /* Each is heated for one demand only: to serve all it would take too long. */
 static bool is_cold(const struct machine *m, uint32_t runners)
@@ -193,21 +162,6 @@ static bool prepare_thoroughly(struct vm *vm)
 /* --- towards the plan
  * ---------------------------------------------------------- */
 
-void pool_end_idle(struct pool_class *c)
-{
-	struct machine *coldest = NULL;
-
-	list_for_each (pos, tmp, &c->vm->machines) {
-		struct machine *m = list_entry(pos, struct machine, node);
-
-		if (m->owner == c && m->state == MACHINE_WARM &&
-		    (!coldest || m->heats < coldest->heats))
-			coldest = m;
-	}
-	if (coldest)
-		machine_end(coldest);
-}
-
 /* Is there memory for what nobody waits for? */
 static bool may_warm(const struct vm *vm)
 {
@@ -334,4 +288,22 @@ void pool_refill(struct vm *vm)
 		;
 	if (!busy && !pool_preparing(vm) && !pool_is_preparing(vm))
 		improve(vm);
+}
+
+void pool_count_idle(struct vm *vm, struct vm_stats *ret)
+{
+	const struct plan *p = &vm->plan;
+
+	pool_plan(vm);
+	ret->zygotes = ret->zygotes_wanted = 0;
+	for (unsigned i = 0; i < p->count; i++) {
+		struct backend_prepared zygote = class_prepared(vm->planned[i]);
+
+		if (p->row[i].lead != i)
+			continue;
+		ret->zygotes += zygote.ready;
+		ret->zygotes_wanted += pool_wants_zygote(vm, i);
+	}
+	ret->idle_bytes = plan_used(p);
+	ret->idle_limit = p->budget;
 }

@@ -64,6 +64,13 @@ void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes)
 		 "(/proc/PID/smaps_rollup): --idle-memory goes by an estimate");
 }
 
+void vm_memory(struct vm *vm, struct vm_memory *ret)
+{
+	host_memory_get(&vm->memory, ret);
+	if (vm->backend->ops->memory)
+		vm->backend->ops->memory(vm->backend, ret);
+}
+
 static uint64_t budget(struct vm *vm)
 {
 	struct vm_memory memory;
@@ -185,24 +192,6 @@ bool pool_give_way(struct vm *vm)
 	}
 	return end.act == PLAN_END_ZYGOTE && b->ops->unprepare &&
 	       b->ops->unprepare(b, &vm->planned[end.row]->cls);
-}
-
-void pool_count_idle(struct vm *vm, struct vm_stats *ret)
-{
-	const struct plan *p = &vm->plan;
-
-	pool_plan(vm);
-	ret->zygotes = ret->zygotes_wanted = 0;
-	for (unsigned i = 0; i < p->count; i++) {
-		struct backend_prepared zygote = class_prepared(vm->planned[i]);
-
-		if (p->row[i].lead != i)
-			continue;
-		ret->zygotes += zygote.ready;
-		ret->zygotes_wanted += pool_wants_zygote(vm, i);
-	}
-	ret->idle_bytes = plan_used(p);
-	ret->idle_limit = p->budget;
 }
 
 /* A name that was built anew leads to another set, and both may have machines. */

@@ -294,13 +294,6 @@ bool vm_give_way(struct vm *vm)
 	return pool_give_way(vm);
 }
 
-void vm_memory(struct vm *vm, struct vm_memory *ret)
-{
-	host_memory_get(&vm->memory, ret);
-	if (vm->backend->ops->memory)
-		vm->backend->ops->memory(vm->backend, ret);
-}
-
 /* --- templates of environments -------------------------------------------- */
 
 enum vm_made vm_template_state(const struct vm *vm,

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lease by itself: it delivers to its owner what is due, later, from the loop. It
+ * asks nothing of machines and starts none.
+ */
+#include "pool.h"
+
+#include <stdio.h>
+
+static void lease_call(struct loop_call *call)
+{
+	struct vm_lease *l = call->arg;
+
+	if (l->failed)
+		l->events->failed(l->arg, l->why, l->sentence);
+	else if (!l->stranded)
+		l->events->granted(l->arg);
+	else if (l->events->stranded)
+		l->events->stranded(l->arg);
+}
+
+void pool_defer(struct vm_lease *l)
+{
+	loop_defer(l->vm->loop, &l->call);
+}
+
+void lease_init(struct vm_lease *l)
+{
+	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
+	list_init(&l->joined);
+}
+
+void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
+{
+	if (l->failed)
+		return;
+	if (!l->granted) {
+		list_del(&l->node);
+		l->cls->waiting_count--;
+	}
+	l->failed = true;
+	l->why = why;
+	snprintf(l->sentence, sizeof(l->sentence), "%s", sentence);
+	pool_defer(l);
+}
+
+void lease_strand(struct vm_lease *l)
+{
+	l->stranded = true;
+	pool_defer(l);
+}
+
+void pool_sign(const struct vm_lease *l, struct vm_origin *ret)
+{
+	const struct pool_class *c = l->cls;
+
+	*ret = (struct vm_origin){
+		.source = l->info.source, .accel = l->info.accel,
+		.scale = c->tmpl.scale,
+		.memory_mib = c->cls.memory_mib, .cpus = c->cls.cpus,
+	};
+	snprintf(ret->template_id, sizeof(ret->template_id), "%s",
+		 l->info.template_id);
+}

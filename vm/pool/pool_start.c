@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One machine of the pool: starts it, grants it to a lease, and deals with what it
+ * tells until it is gone. A lease whose machine never said a word goes back to the
+ * queue of its class.
+ */
+#include "pool_class.h"
+#include "pool_shared.h"
+
+#include "layout/base/log.h"
+
+#define AGAIN_MS 5000 /* in that time, or it has waited enough */
+#define QUIET_MS 2000 /* no lease and no start: time for more heat */
+
+void pool_run(struct vm_lease *l)
+{
+	struct vm_tape *t = l->job->tape;
+
+	if (t)
+		pool_sign(l, &t->origin);
+	machine_run(l->machine, l->job, l->again >= AGAIN_MAX, l->events,
+		    l->arg);
+}
+
+void pool_grant(struct machine *m, enum vm_source source)
+{
+	struct pool_class *c = m->owner;
+	struct vm_lease *l = list_first(&c->waiting, struct vm_lease, node);
+
+	list_del(&l->node);
+	c->waiting_count--;
+	machine_lease(m, l);
+	l->machine = m;
+	l->granted = true;
+	l->info = (struct vm_lease_info){
+		.source = source,
+		.accel = c->tmpl.accel,
+		.template_id = c->tmpl.id,
+		.granted_ns = now_ns(),
+	};
+	c->vm->quiet_ns = l->info.granted_ns + QUIET_MS * NS_PER_MS;
+	if (source == VM_WARM)
+		c->vm->stats.jobs_warm++;
+	else
+		c->vm->stats.jobs_restored++;
+	if (l->shared) /* another machine has had it, and never said so */
+		pool_share(l);
+	else if (l->job)
+		pool_run(l);
+	else
+		pool_defer(l);
+}
+
+uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l)
+{
+	return c->tmpl.accel == VM_ACCEL_TCG
+		       ? c->tmpl.runners & 1u << l->need.runner : 0;
+}
+
+/* Is it being heated for whoever waits, and for nothing else? */
+static bool is_nearly_hot(const struct pool_class *c, const struct machine *m)
+{
+	const struct vm_lease *l =
+		list_first(&c->waiting, struct vm_lease, node);
+	uint32_t heat = class_heat_for(c, l);
+
+	return heat && m->heat == heat && !(m->heated & heat);
+}
+
+static bool on_idle(void *arg, struct machine *m)
+{
+	struct pool_class *c = m->owner;
+
+	(void)arg;
+	if (m->state == MACHINE_HEATING && m->heated) /* it has answered */
+		class_good_machine(c);
+	if (c->slow)
+		pool_kick(c->vm);
+	if (list_empty(&c->waiting) || is_nearly_hot(c, m))
+		return false;
+	pool_grant(m, VM_RESTORED);
+	pool_kick(c->vm);
+	return true;
+}
+
+static void on_warm(void *arg, struct machine *m)
+{
+	class_ask_cost(m->owner, m);
+	pool_kick(arg);
+}
+
+static void on_cost(void *arg, struct machine *m, uint64_t bytes)
+{
+	class_costs(m->owner, m, bytes);
+	pool_kick(arg);
+}
+
+/*
+ * The machine has not said a word since it was given its job: it was dead or
+ * frozen before, and the job never ran there, or nobody will ever know that it
+ * did. So another machine may have it, and its owner need not hear of this. In
+ * one that never had all of it nothing has run, however long that took.
+ */
+static bool may_have_another(const struct vm_lease *l, const struct machine *m,
+			     enum vm_failure why)
+{
+	if (!l || m->heard || l->runs > 1 || (l->shared && l->vm->broken))
+		return false; /* what is shared ends with this process */
+	return l->vm->broken || /* then it is no fault of the job's */
+	       (l->again < AGAIN_MAX &&
+		(!l->first_run_ns || why == VM_FAILED_START ||
+		 now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS));
+}
+
+static void have_another(struct vm_lease *l, struct machine *m,
+			 const char *sentence)
+{
+	struct pool_class *c = l->cls;
+
+	log_warn("a machine did not take its job (%s); another one has it",
+		 sentence);
+	m->lease = NULL;
+	if (l->job && l->job->tape)
+		tape_unsign(l->job->tape);
+	loop_call_del(&l->call);
+	pool_lose_lanes(l);
+	l->machine = NULL;
+	l->granted = false;
+	l->again++;
+	list_add(&c->waiting, &l->node);
+	c->waiting_count++;
+	if (c->vm->broken) {
+		lease_strand(l);
+		return;
+	}
+	/* What froze it may have frozen others. */
+	list_for_each(pos, tmp, &c->vm->machines)
+		machine_probe(list_entry(pos, struct machine, node));
+}
+
+static void fail_all(struct vm_lease *l, enum vm_failure why,
+		     const char *sentence)
+{
+	pool_fail_lanes(l, sentence);
+	lease_fail(l, why, sentence);
+}
+
+static void on_broken(void *arg, struct machine *m, enum vm_failure why,
+		      const char *sentence)
+{
+	struct vm *vm = arg;
+	struct vm_lease *l = m->lease;
+
+	vm->stats.machines_failed++;
+	if (vm->broken) /* they died with who keeps them */
+		;
+	else if (m->stored && !m->heard)
+		class_bad_idle(m->owner, sentence);
+	else if (!m->heard && (!l || m->used || why == VM_FAILED_START))
+		class_bad_machine(m->owner, sentence, !m->taken);
+	if (may_have_another(l, m, why))
+		have_another(l, m, sentence);
+	else if (l)
+		fail_all(l, why, sentence);
+	pool_kick(vm);
+}
+
+static void on_heard(void *arg, struct machine *m)
+{
+	(void)arg;
+	class_good_machine(m->owner);
+	if (m->stored)
+		class_good_idle(m->owner);
+}
+
+static void on_gone(void *arg, struct machine *m)
+{
+	struct vm *vm = arg;
+
+	list_del(&m->node);
+	if (m->lease)
+		m->lease->machine = NULL;
+	if (vm->watch.freed)
+		vm->watch.freed(vm->watch.arg);
+	pool_kick(vm);
+}
+
+const struct machine_events pool_machine_events = {
+	.idle = on_idle,
+	.heard = on_heard,
+	.warm = on_warm,
+	.cost = on_cost,
+	.broken = on_broken,
+	.gone = on_gone,
+};
+
+bool pool_start(struct pool_class *c, uint32_t heat)
+{
+	struct vm *vm = c->vm;
+	struct machine_spec spec = {
+		.loop = vm->loop, .backend = vm->backend, .cls = &c->cls,
+		.scale = c->tmpl.scale, .heat = heat, .rounds = HEAT_ROUNDS,
+		.ev = &pool_machine_events, .arg = vm, .owner = c,
+	};
+	struct machine *m;
+	struct err err;
+
+	if (machine_new(&spec, &m, &err) < 0) {
+		vm->stats.machines_failed++;
+		class_bad_machine(c, err.text, false);
+		return false;
+	}
+	vm->stats.machines_made++;
+	c->started++;
+	c->is_hasty = true;
+	vm->quiet_ns = now_ns() + QUIET_MS * NS_PER_MS;
+	list_add_tail(&vm->machines, &m->node);
+	return true;
+}
