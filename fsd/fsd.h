@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's one context. Everything in it belongs to the loop's thread.
+ * struct fsd: the contexts of one server, most of them opaque pointers. The room that
+ * owns a context defines the struct in its .c or its _int.h, with x_new() and x_free();
+ * other rooms call functions. server/serve.c makes and frees them in a visible order.
+ * All of this belongs to the loop's thread.
  *
- *   ops      FUSE requests -> node, job, wait; replies once
- *   node     what users (and collected output trees) have stored
- *   job      the job object; event: its state, the only place that sets it
- *   sched    which of the runs that wait is next
- *   run      one run of a job on one leased machine
- *   sessions machines whose interpreter outlives a run
- *   sandboxes  machines that several runs share
- *   remote   the inode numbers of what is in those machines
- *   wait     parked readers and poll handles; replies when they are due
- *   depot    the state directory; chores: slow work on threads
- *   fiber    requests and steps of runs that may wait in their middle; lane:
- *            whose turn it is at a job
- *   quota    what each user has and may have
- *   turns    long work on the loop, a little at a time
- *   keeper   a process for what takes rights; restrain: what is given up
- *   requests what the kernel waits for; inherit: it outlives this process
- *   open_files  the numbers of open files; ops_restore: as they were
- *   kept     what the next server is to know of each job; shelf: those that
- *            nobody has asked for since
- *   holder   the process that keeps the mount while servers come and go;
- *            fdstore: and files without a name
- *   notify   tells watchers (inotify) of what happens by itself
- *   face     what .fsd shows
- *   retain   how long results stay; resume: what a daemon before this one left
- *   people   which times each user sees
+ * The rooms from jobs up take a struct fsd. Those below get their own context, or what
+ * they need, as arguments.
  */
 #ifndef FSD_FSD_H
 #define FSD_FSD_H
@@ -34,34 +14,30 @@
 #include <sys/types.h>
 
 #include "layout/layout.h"
-#include "vm/environment/environment.h"
-#include "vm/vm.h"
-#include "fsd/base/hash.h"
-#include "fsd/base/order.h"
-#include "fsd/users/quota.h"
 #include "fsd/base/turns.h"
-#include "fsd/base/walk.h"
 
 struct about;
-struct users;
+struct builds;
 struct depot;
-struct jobs;
-struct nodes;
-struct keeper;
-struct notify;
-struct remotes;
-struct sched;
+struct environments;
+struct fdstore;
 struct inherit;
+struct jobs;
+struct keeper;
+struct lifecycle;
+struct nodes;
+struct notify;
+struct open_files;
+struct remotes;
 struct requests;
 struct retain_limits;
-struct open_files;
-struct fdstore;
 struct runs;
-struct lifecycle;
-struct environments;
-struct sessions;
 struct sandboxes;
+struct sched;
+struct sessions;
 struct submit;
+struct users;
+struct vm;
 
 /* The options of the mount that rooms below the server read. They do not change while a
  * server runs. server/options.h has all options. */
@@ -74,29 +50,34 @@ struct fsd_options {
 
 struct fsd {
 	struct loop *loop;
-	struct turns turns;
-	struct vm *vm;
+	struct turns turns;      /* long work on the loop, in slices */
+	const struct fsd_options *options; /* borrowed */
+	const struct about *about; /* borrowed: facts that the mount shows (fuse) */
+	/* memory and descriptors that outlive a server */
+	struct inherit *inherit;
+	struct fdstore *fdstore;
+	/* each user; the state directory; stored files; files in machines */
+	struct users *users;
 	struct depot *depot;
-	struct jobs *jobs;
 	struct nodes *nodes;
-	struct users *users; /* owned */
+	struct remotes *remotes;
+	/* machines, who gets the next one, and the sets of packages in them */
+	struct vm *vm;
 	struct sched *sched;
-	struct inherit *inherit;       /* owned: what the next server gets, */
-	struct requests *requests;     /* owned: of it */
-	struct open_files *open_files; /* owned: of it */
-	struct fdstore *fdstore;       /* owned: files that have no name */
-	struct keeper *keeper; /* owned; has rights that this process has not */
-	struct notify *notify; /* NULL before the mount */
-	const struct fsd_options *options;
-	const struct about *about; /* this server */
-	struct lifecycle *lifecycle;   /* owned */
-	struct runs *runs;     /* owned */
-	struct environments *environments; /* owned */
-	struct builds *builds; /* owned: environments that jobs wait for; or NULL */
-	struct sessions *sessions;   /* owned */
-	struct sandboxes *sandboxes; /* owned */
-	struct remotes *remotes; /* of their machines' files */
-	struct submit *submit;   /* owned */
+	struct environments *environments; /* jobs */
+	struct builds *builds;   /* NULL: no environment is built for a job */
+	/* jobs, and what becomes of them */
+	struct lifecycle *lifecycle; /* jobs: do jobs and runs begin? */
+	struct jobs *jobs;
+	struct submit *submit;
+	struct runs *runs;
+	struct sessions *sessions;   /* run */
+	struct sandboxes *sandboxes; /* run */
+	/* the mount */
+	struct keeper *keeper;
+	struct notify *notify;   /* NULL before the mount, and without watchers */
+	struct requests *requests;
+	struct open_files *open_files; /* fuse */
 };
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "vm/vm.h"
 
 /* As they were found, what each stops, and for one that is missing the way to
  * have it. */

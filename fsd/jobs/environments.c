@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "vm/environment/catalog.h"
+#include "vm/vm.h"
 
 /* A job's least memory, in MiB, is a multiple of this. */
 #define STEP_MB 64

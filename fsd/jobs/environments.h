@@ -9,6 +9,7 @@
 #define FSD_ENVIRONMENTS_H
 
 #include "fsd/fsd.h"
+#include "vm/environment/environment.h"
 
 struct environments; /* the image, the index of packages, the first templates */
 

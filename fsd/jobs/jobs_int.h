@@ -4,6 +4,7 @@
 #define FSD_JOBS_INT_H
 
 #include "job_watch.h"
+#include "fsd/base/order.h"
 
 /* retain.c */
 struct retention {

@@ -9,6 +9,7 @@
 #define FSD_LEFTOVER_H
 
 #include "job.h"
+#include "fsd/base/order.h"
 
 /* Adds a job to a list. Without memory the job waits for the next start, and the log
  * says so. The second: to the list of its state, queued or refused, if it has one. */

@@ -5,6 +5,7 @@
 #define FSD_HOMES_H
 
 #include "fsd/fsd.h"
+#include "vm/vm.h"
 
 struct sandbox;
 struct session;

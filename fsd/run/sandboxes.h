@@ -12,6 +12,7 @@
 #define FSD_SANDBOXES_H
 
 #include "fsd/fsd.h"
+#include "vm/vm.h"
 #include "fsd/users/people.h"
 
 struct fiber;

@@ -9,6 +9,7 @@
 #define FSD_SESSIONS_H
 
 #include "fsd/fsd.h"
+#include "vm/vm.h"
 
 struct run;
 struct session;

@@ -10,6 +10,8 @@
 #define FSD_MOUNT_OPTIONS_H
 
 #include "fsd/fsd.h"
+#include "vm/environment/environment.h"
+#include "fsd/users/quota.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/retain.h"
 #include "fsd/sched/sched.h"
