@@ -9,7 +9,7 @@
 #include "fsd/handover/inherit.h"
 #include "keeper.h"
 #include "library.h"
-#include "requests.h"
+#include "requests_int.h"
 
 /* Requests are served for so long before other sources have a turn. */
 #define TURN_NS (2 * NS_PER_MS)
@@ -20,21 +20,6 @@
  * of each, and costs a processor as long as a burst lasts.
  */
 #define LINGER_NS (200000ull)
-
-struct mountpoint {
-	struct fsd *d;
-	void (*unmounted)(struct fsd *d);
-	uint64_t last_ns; /* when the last request was answered */
-	struct loop_fd src;
-};
-
-static struct mountpoint *mountpoint_of(struct fsd *d)
-{
-	static struct mountpoint only;
-
-	only.d = d;
-	return &only;
-}
 
 static void on_gone(struct mountpoint *s, int r)
 {
@@ -77,11 +62,13 @@ static void on_requests(struct loop_fd *src, uint32_t events)
 int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
 		     void (*unmounted)(struct fsd *d), int fd, struct err *err)
 {
-	struct mountpoint *s = mountpoint_of(d);
+	struct mountpoint *s;
 	int r = requests_open(d, ops, fd);
 
 	if (r < 0)
 		return err_sys(err, r, "the FUSE session");
+	s = &d->requests->mountpoint;
+	s->d = d;
 	s->unmounted = unmounted;
 	s->src = (struct loop_fd){
 		.fd = requests_fd(d), .events = EPOLLIN, .fn = on_requests,
@@ -103,16 +90,16 @@ int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
 	return 0;
 }
 
-uint64_t mountpoint_asked_ns(struct fsd *d)
+uint64_t mountpoint_asked_ns(const struct fsd *d)
 {
-	return mountpoint_of(d)->last_ns;
+	return d->requests ? d->requests->mountpoint.last_ns : 0;
 }
 
 void mountpoint_close(struct fsd *d)
 {
 	if (!d->requests)
 		return;
-	loop_fd_del(&mountpoint_of(d)->src);
+	loop_fd_del(&d->requests->mountpoint.src);
 	/* This process has given up the rights that it takes. Once it has gone
 	 * its number of a device is anybody's. */
 	if (!mountpoint_has_ended(requests_fd(d)))

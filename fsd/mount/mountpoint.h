@@ -35,6 +35,6 @@ int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
 		     void (*unmounted)(struct fsd *d), int fd, struct err *err);
 void mountpoint_close(struct fsd *d);
 /* When the last request was answered, now_ns(). */
-uint64_t mountpoint_asked_ns(struct fsd *d);
+uint64_t mountpoint_asked_ns(const struct fsd *d);
 
 #endif

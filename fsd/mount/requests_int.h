@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by requests*.c only. */
+/* Shared by requests*.c and mountpoint.c only. */
 #ifndef FSD_REQUESTS_INT_H
 #define FSD_REQUESTS_INT_H
 
@@ -29,7 +29,16 @@ struct look {
 	uint8_t *copy;                   /* owned, or NULL */
 };
 
+/* mountpoint.c */
+struct mountpoint {
+	struct fsd *d;    /* borrowed */
+	void (*unmounted)(struct fsd *d);
+	uint64_t last_ns; /* when the last request was answered */
+	struct loop_fd src;
+};
+
 struct requests {
+	struct mountpoint mountpoint;
 	struct fuse_session *session; /* owned; libfuse's */
 	int fd;                 /* the session's */
 	struct hash by_unique;  /* of struct pending */

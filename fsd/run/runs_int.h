@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by room.c and run_phase.c only. */
+/* Shared by room.c, run_phase.c and sched_open.c only. */
 #ifndef FSD_RUNS_INT_H
 #define FSD_RUNS_INT_H
 
+#include "layout/layout.h"
 #include "runs.h"
 #include "vm/os/loop.h"
 
@@ -17,6 +18,7 @@ struct room {
 struct runs {
 	struct run_counts counts; /* run_phase.c */
 	struct room room;
+	struct err sick; /* sched_open.c: why machines fail, while they do */
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include "fsd/jobs/job.h"
 #include "homes.h"
 #include "room.h"
+#include "runs_int.h"
 #include "fsd/users/people.h"
 
 #define RESERVE_MIN MIB(128)
@@ -28,15 +29,15 @@ static void on_give_way(void *arg)
 
 static const char *on_sick(void *arg, bool *ret_hopeless)
 {
-	static struct err err; /* one thread */
 	struct fsd *d = arg;
+	struct err *err = &d->runs->sick;
 
 	if (ret_hopeless)
 		*ret_hopeless = vm_has_no_template(d->vm);
 	if (!vm_is_failing(d->vm))
 		return NULL;
-	vm_health(d->vm, &err);
-	return err.text;
+	vm_health(d->vm, err);
+	return err->text;
 }
 
 static const char *on_barred(void *arg)

@@ -320,14 +320,14 @@ int sessions_check(struct fsd *d, uid_t uid, const struct job_config *c,
 const char *sessions_begins(const struct run *run, unsigned coming,
 			    unsigned own, bool *ret)
 {
-	static struct err err; /* one thread */
+	struct err *err = &run->d->sessions->why;
 	uid_t uid = run->job->meta.uid;
 	const struct session *s =
 		session_find_own(run->d, uid, run->spec.config->session);
 
 	*ret = !s || !has_place(s);
-	return *ret && check_room(run->d, uid, coming, own, &err) < 0
-		       ? err.text : NULL;
+	return *ret && check_room(run->d, uid, coming, own, err) < 0
+		       ? err->text : NULL;
 }
 
 int sessions_join(struct run *run, struct err *err)

@@ -10,6 +10,7 @@
 struct sessions {
 	struct list all;           /* of struct session */
 	uint64_t last_no;          /* given */
+	struct err why;            /* of sessions_begins(): none may begin */
 };
 
 struct session {
