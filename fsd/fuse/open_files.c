@@ -9,6 +9,7 @@ struct open_files {
 	struct inherit *inherit; /* borrowed */
 	void **object; /* owned array, by place; what is in it is borrowed */
 	uint32_t size;
+	char *room;              /* owned */
 	struct list handles;     /* of struct handle */
 	struct list listings;    /* of struct remote_listing */
 };
@@ -18,10 +19,20 @@ int open_files_new(struct inherit *inherit, struct open_files **ret)
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
+	(*ret)->room = malloc(OPEN_FILES_ROOM);
+	if (!(*ret)->room) {
+		free(take_ptr(*ret));
+		return -ENOMEM;
+	}
 	(*ret)->inherit = inherit;
 	list_init(&(*ret)->handles);
 	list_init(&(*ret)->listings);
 	return 0;
+}
+
+char *open_files_room(struct open_files *o)
+{
+	return o->room;
 }
 
 struct list *open_files_handles(struct open_files *o)
@@ -39,6 +50,7 @@ void open_files_free(struct open_files *o)
 	if (!o)
 		return;
 	free(o->object);
+	free(o->room);
 	free(o);
 }
 

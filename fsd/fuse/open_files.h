@@ -14,9 +14,13 @@
 
 struct open_files;
 
+#define OPEN_FILES_ROOM (1u << 20) /* bytes */
+
 /* inherit is borrowed. */
 int open_files_new(struct inherit *inherit, struct open_files **ret);
 void open_files_free(struct open_files *o); /* NULL is fine */
+/* OPEN_FILES_ROOM bytes, for the data of one reply that is sent at once. */
+char *open_files_room(struct open_files *o);
 /* All that is open: of struct handle (ops_handle.h), and of struct remote_listing
  * (ops_remote_data.c). Each takes itself out. */
 struct list *open_files_handles(struct open_files *o);

@@ -7,15 +7,14 @@
 #include <poll.h>
 
 #include "fsd/store/depot_calls.h"
+#include "open_files.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 #include "ops_sandbox.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
 
-#define READ_MAX (1u << 20)
-
-static char read_room[READ_MAX]; /* one thread; replied before the next */
+#define READ_MAX OPEN_FILES_ROOM
 
 static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
@@ -61,6 +60,7 @@ static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
 
 static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 {
+	char *room = open_files_room(h->d->open_files);
 	ssize_t n = 0;
 
 	size = MIN(size, READ_MAX);
@@ -70,13 +70,13 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
 		job_log_flush(h->t.job);
 	if (h->fd >= 0)
-		n = call_read_now(h->fd, read_room, size, off);
+		n = call_read_now(h->fd, room, size, off);
 	if (n == -EAGAIN)
 		reply_from_disk(req, h, size, off);
 	else if (n < 0)
 		ops_fail(req, ops_ino(&h->t), NULL, (int)n);
 	else
-		fuse_reply_buf(req, read_room, (size_t)n);
+		fuse_reply_buf(req, room, (size_t)n);
 }
 
 static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,

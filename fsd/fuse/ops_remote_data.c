@@ -331,11 +331,11 @@ static bool put(struct ask *a, char *room, const char *name, mode_t kind,
 
 static void reply_listing(struct ask *a)
 {
-	static char room[ANSWER_MAX]; /* one thread, used up at once */
+	char *room = open_files_room(a->d->open_files);
 	const struct buf *names = &a->listing->names;
 	size_t from = a->off > OFF_DOTS ? (size_t)(a->off - OFF_DOTS) : 0;
 
-	a->want = MIN(a->want, sizeof(room));
+	a->want = MIN(a->want, (size_t)ANSWER_MAX);
 	if (a->off < 1)
 		put(a, room, ".", S_IFDIR, a->ino, 1);
 	if (a->off < OFF_DOTS)

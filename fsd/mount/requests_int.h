@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by requests*.c and mountpoint.c only. */
+/* Shared by requests*.c, mountpoint.c and wait.c only. */
 #ifndef FSD_REQUESTS_INT_H
 #define FSD_REQUESTS_INT_H
 
@@ -37,8 +37,11 @@ struct mountpoint {
 	struct loop_fd src;
 };
 
+#define REQUESTS_ROOM (128u << 10) /* most bytes of one follow reply */
+
 struct requests {
 	struct mountpoint mountpoint;
+	char room[REQUESTS_ROOM]; /* wait.c: data of a reply that is sent at once */
 	struct fuse_session *session; /* owned; libfuse's */
 	int fd;                 /* the session's */
 	struct hash by_unique;  /* of struct pending */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "requests.h"
+#include "requests_int.h"
 #include "wait.h"
 #include "library.h"
 
@@ -11,8 +11,6 @@
 #include "fsd/submit/commit.h"
 #include "fsd/jobs/events.h"
 #include "fsd/run/run.h"
-
-#define WAIT_CHUNK (128u << 10) /* most bytes of one follow reply */
 
 struct parked {
 	struct list node; /* in job->readers.parked */
@@ -67,7 +65,7 @@ static int read_follow(struct job *job, const struct wait_read *what,
 		return -EINVAL;
 	if (job->removed || (what->run && what->run != job->meta.run))
 		return 0; /* the run that it followed is gone */
-	n = run_read(job, stream, room, MIN(size, WAIT_CHUNK), what->offset);
+	n = run_read(job, stream, room, MIN(size, REQUESTS_ROOM), what->offset);
 	if (n != 0)
 		return n;
 	return is_over(job) ? 0 : -EAGAIN;
@@ -93,8 +91,9 @@ enum answer {
 static enum answer answer(struct job *job, fuse_req_t req,
 			  const struct wait_read *what)
 {
-	static char room[WAIT_CHUNK]; /* one thread, used up at once */
-	int n = try_read(job, what, room, MIN(what->size, sizeof(room)));
+	char *room = job->d->requests->room;
+	int n = try_read(job, what, room,
+			 MIN(what->size, (size_t)REQUESTS_ROOM));
 
 	if (n == -EINPROGRESS)
 		return GO_ON;
