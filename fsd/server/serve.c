@@ -328,18 +328,20 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 	return 0;
 }
 
-static int start(struct fsd *d, const struct mount_options *o,
-		 struct about *about, struct loop_fd *signals, struct err *err)
+/* Makes the contexts that need no option, those of the lowest room first. */
+static int make_contexts(struct fsd *d)
 {
-	int r = open_state(d, o, signals, err);
+	int r = fdstore_new(d->loop, HOLDER_FD_CONTROL, &d->fdstore);
 
-	if (r < 0)
-		return r;
-	r = jobs_new(d, watchers);
 	if (r == 0)
-		run_record_init(d);
+		r = nodes_new(&(struct nodes_use){
+			.depot = d->depot, .turns = &d->turns,
+			.inherit = d->inherit, .fdstore = d->fdstore,
+			.users = d->users }, &d->nodes);
 	if (r == 0)
-		r = submit_new(d, &d->submit);
+		r = remotes_new(d->inherit, &d->remotes);
+	if (r == 0)
+		r = jobs_new(d, watchers);
 	if (r == 0)
 		r = runs_new(&d->runs);
 	if (r == 0)
@@ -347,16 +349,22 @@ static int start(struct fsd *d, const struct mount_options *o,
 	if (r == 0)
 		r = sandboxes_new(&d->sandboxes);
 	if (r == 0)
-		r = remotes_new(d->inherit, &d->remotes);
+		r = submit_new(d, &d->submit);
 	if (r == 0)
 		r = open_files_new(d->inherit, &d->open_files);
 	if (r == 0)
-		r = fdstore_new(d->loop, HOLDER_FD_CONTROL, &d->fdstore);
-	if (r == 0)
-		r = nodes_new(&(struct nodes_use){
-			.depot = d->depot, .turns = &d->turns,
-			.inherit = d->inherit, .fdstore = d->fdstore,
-			.users = d->users }, &d->nodes);
+		run_record_init(d);
+	return r;
+}
+
+static int start(struct fsd *d, const struct mount_options *o,
+		 struct about *about, struct loop_fd *signals, struct err *err)
+{
+	int r = open_state(d, o, signals, err);
+
+	if (r < 0)
+		return r;
+	r = make_contexts(d);
 	if (r < 0)
 		return err_sys(err, r, "the job table");
 	r = start_machines(d, o, err);
@@ -397,6 +405,7 @@ static void finish_begun(struct fsd *d)
 	} while (asked);
 }
 
+/* Ends the work first, then frees the contexts, also those of a start that failed. */
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	finish_begun(d);
@@ -411,11 +420,11 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	notify_free(d);
 	keeper_close(d->keeper);
 	ops_handles_free(d);
+	remote_listings_free(d);
+	turns_finish(&d->turns);
 	sandboxes_free(d->sandboxes);
 	sessions_free(d->sessions);
-	remote_listings_free(d);
 	remotes_free(d->remotes);
-	turns_finish(&d->turns);
 	nodes_free(d->nodes);
 	fdstore_free(d->fdstore);
 	depot_close(d->depot);
