@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of nodes, and the tree of each job: create, find, unlink, rename. A call
+ * that changes the tree changes the store first. Context: the loop or a fiber, which
+ * may wait for a worker thread of the store.
+ */
 #include "node.h"
 
 #include <errno.h>
@@ -66,7 +71,7 @@ static void maybe_free(struct node *node)
 		node_free(node);
 }
 
-/* The kernel's lookups end with the mount: nobody forgets them one by one. */
+/* The kernel's lookups end with the mount; it does not forget them one by one. */
 void nodes_free(struct nodes *nodes)
 {
 	struct hash_node *h;
@@ -416,8 +421,8 @@ int node_new_path(struct node *dir, const char *name, char *room, size_t size)
 	return r < 0 ? r : node_child_path(dir, name, room, size);
 }
 
-/* What a failing disk did not let be taken back would be in the way of the next
- * one and of the directory's end, so it is to be seen. */
+/* The file could not be made. If the failing disk keeps a part of it, the part would
+ * block the next file of that name, and the directory's removal: show the part. */
 static int not_made(struct node *dir, const char *path, int r)
 {
 	struct stat st;

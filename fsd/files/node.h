@@ -62,7 +62,7 @@ struct node {
 	unsigned run;          /* AREA_OUTPUT: of this run */
 	bool is_dir, loaded;   /* loaded: children are known */
 	bool is_link;          /* symbolic; node_link.c */
-	bool again;            /* some are, all are to be looked for again */
+	bool again;            /* some are; the store must be read again */
 	void *loading;         /* owned: a DIR; some of them are */
 	bool unlinked;
 	bool unstored;         /* unstored.h */
@@ -107,11 +107,12 @@ void nodes_free(struct nodes *nodes);
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 
 /*
- * What the kernel knows from the server before. nodes_inherited(): where the
- * file of this number was, or NULL. node_adopt(): finds it below root; -ENOENT:
- * it is not there; another errno: that cannot be told now. nodes_gone(): it will
- * never be, and nobody gets the number before nodes_forget(): the kernel has
- * forgotten it.
+ * Nodes that the kernel knows from the previous server.
+ *   nodes_inherited()  where the file of this number was, or NULL
+ *   node_adopt()       finds the file below root; -ENOENT: it is not there; another
+ *                      errno: that is not known now
+ *   nodes_gone()       the file will not come back; no other file gets its number
+ *                      until nodes_forget(): the kernel has forgotten the number
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);

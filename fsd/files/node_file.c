@@ -102,7 +102,7 @@ int node_chmod(const struct node *node, mode_t mode)
 	char path[STORE_PATH_MAX];
 
 	if (node->keep_fd >= 0 || node->is_link)
-		return 0; /* nobody will see it again; a link has no mode */
+		return 0; /* it has no name any more; a link has no mode */
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);

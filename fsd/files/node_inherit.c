@@ -17,8 +17,8 @@
 
 #define GONE UINT32_MAX /* no enum node_area */
 
-/* What stays of a number whatever the file is called and whichever other had
- * the number before. */
+/* The part of a number that a rename of the file, or an earlier file with the same
+ * number, does not change. */
 #define FILE_BITS ((1ull << 48) - 1)
 
 static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
@@ -37,7 +37,7 @@ static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
 	return NULL;
 }
 
-/* It is a node's, or nobody's, from now on. */
+/* A node has the record now, or the record is about to be freed. */
 static void take(struct nodes *nodes, const struct inherit_node *kept)
 {
 	place_index_del(&nodes->inherited, hash_u64(kept->ino),
@@ -174,7 +174,7 @@ static int search(struct node *dir, uint64_t ino, struct node **ret)
 	return found;
 }
 
-/* Takes over the record, and the lookups that the kernel was told of before. */
+/* Takes over the record, with the lookups that earlier servers have answered. */
 static void take_record(struct node *node)
 {
 	node->kept = find(node->nodes, node->ino);

@@ -31,7 +31,7 @@ int node_new_path(struct node *dir, const char *name, char *room, size_t size);
 int node_made(struct node *dir, const char *name, const char *path, int r,
 	      const struct stat *st, struct node **ret_node);
 void node_load_end(struct node *dir); /* if it is under way */
-/* The store has what dir does not know: its entries are to be loaded again. */
+/* The store has entries that dir does not know: loads them at the next use. */
 void node_load_again(struct node *dir);
 /* NULL: it has none of that name, or not yet. */
 struct node *node_child(const struct node *dir, const char *name);

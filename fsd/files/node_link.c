@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbolic links below a job. Who asks for one follows it in his own view of the
- * mount, so it must never lead out of the tree that it is in. Its text is looked
+ * Symbolic links below a job. A reader follows a link in its own view of the
+ * mount, so a link must never lead out of the tree that it is in. Its text is looked
  * at when it is made. Later it may be moved up, and a name in it may be another
  * link, behind which ".." leads elsewhere: so it is looked at again each time
  * that it is read.

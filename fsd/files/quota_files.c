@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What jobs, runs and stored files come to. A job has a sum for each of its
- * areas, so that a whole tree is given up without looking at it; a file's size
- * is looked up when it is first about to change.
+ * Counts jobs, runs and stored files. A job has a sum for each of its areas, so a whole
+ * tree is subtracted without reading it. The size of a file is read when the file is
+ * first about to change.
  */
 #include "quota_files.h"
 
@@ -51,7 +51,7 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 	if (sink)
 		add(s, AREA_SINK, depot_count(depot, m->no, "sink", ""));
 	else
-		depot_sink_drop(depot, m->no); /* nobody sees it any more */
+		depot_sink_drop(depot, m->no); /* it is not shown any more */
 	add(s, AREA_FILES, depot_count(depot, m->no, "files", ""));
 	add(s, AREA_OUTPUT, run_bytes(owner));
 	return 0;
@@ -298,7 +298,7 @@ void quota_gone(struct node *node, struct quota_user *u)
 		node->quota.payer = NULL;
 }
 
-/* What is loaded and was looked at before is in memory. */
+/* Sums the sizes below node. Loaded nodes whose size is known need no disk. */
 static int tree_bytes(struct node *node, uint64_t *sum)
 {
 	int r = node->is_dir ? node_load(node) : 0;
@@ -315,7 +315,7 @@ static int tree_bytes(struct node *node, uint64_t *sum)
 	return r;
 }
 
-/* What its owner gets back for it at once. */
+/* The bytes that its owner gets back at once when old is replaced. */
 static uint64_t replaced_bytes(struct node *old)
 {
 	if (!old || old->is_dir || old->refs)

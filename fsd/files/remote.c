@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two indexes of one table: by inode number, and by session and path. A record in
+ * shared memory follows each entry that has a path, for the next server. On the loop's
+ * thread.
+ */
 #include "remote.h"
 
 #include <errno.h>
@@ -150,7 +155,7 @@ int remotes_new(struct inherit *inherit, struct remotes **ret)
 	return 0;
 }
 
-/* Return: false: nobody has it any more. */
+/* Return: false: the record is of no use. */
 static bool adopt(struct remotes *all, struct inherit_remote *k)
 {
 	struct remote *r;

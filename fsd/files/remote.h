@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inode numbers of what is in a session's machine: a table of paths and
- * nothing else, for the machine alone knows what is there. A number is made by
- * a lookup and lives until the kernel forgets it; a file's path may change
- * meanwhile, and it has none once it was removed, or its session has ended.
+ * The inode numbers of files in machines. This is a table of paths only: the machine
+ * alone knows which files exist. A lookup makes a number, which lives until the kernel
+ * forgets it. The path of a number may change meanwhile. The number has no path after
+ * the file was removed, or after its session has ended.
  */
 #ifndef FSD_REMOTE_H
 #define FSD_REMOTE_H
@@ -35,7 +35,7 @@ bool remote_is_dir(struct remotes *all, uint64_t ino);
 uint64_t remote_found(struct remotes *all, uint64_t session, const char *path,
 		      bool is_dir);
 void remote_forget(struct remotes *all, uint64_t ino, uint64_t count);
-/* The path is nobody's any more: it was removed or replaced. */
+/* The file at path was removed or replaced: its number has no path any more. */
 void remote_gone(struct remotes *all, uint64_t session, const char *path);
 /* It and what is below it are at another path. */
 void remote_moved(struct remotes *all, uint64_t session, const char *from,

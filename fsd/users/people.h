@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has made jobs or was refused something, and when something of theirs
- * changed: the mount's own times would tell each of what the others do.
+ * One record for each user that has made a job or was refused something. A user sees
+ * the times of these records in place of the mount's: the mount's would show the work
+ * of other users. Context: the loop or a fiber; no function waits.
  */
 #ifndef FSD_PEOPLE_H
 #define FSD_PEOPLE_H
@@ -13,7 +14,7 @@
 #include "fsd/base/hash.h"
 #include "quota.h"
 
-struct users; /* all of them */
+struct users; /* the table */
 
 /* CLOCK_REALTIME: a job came, went or was renamed; anything changed. */
 struct times {
@@ -25,14 +26,14 @@ struct person {
 	struct hash_node by_uid;
 	uid_t uid;
 	struct times times;
-	uint64_t jobs[JOB_STATE_MAX]; /* theirs in the tree */
-	struct list finished;    /* of struct job: retain.c; the oldest first */
-	uint64_t finished_count;
-	uint64_t doomed_bytes;   /* of jobs that are to go: likewise */
-	char environment_id[LANG_MAX][SHA_HEX]; /* of the last job; "": none */
-	uint64_t open;           /* descriptors for what they have opened */
-	unsigned sandboxes;      /* that they have */
-	uint64_t bytes;          /* of what they have open: struct person_weight */
+	uint64_t jobs[JOB_STATE_MAX]; /* the user's jobs in the tree */
+	struct list finished;    /* jobs/retain.c: of struct job, the oldest first */
+	uint64_t finished_count; /* jobs/retain.c: its length */
+	uint64_t doomed_bytes;   /* jobs/retain.c: of jobs about to be removed */
+	char environment_id[LANG_MAX][SHA_HEX]; /* run: of the last job; "": none */
+	uint64_t open;           /* descriptors of the user's open files */
+	unsigned sandboxes;      /* run: the user's */
+	uint64_t bytes;          /* memory of the user's open files: person_weigh() */
 };
 
 /* The mount begins to exist now. open_most: descriptors that the open files of one
@@ -56,46 +57,46 @@ void users_count(struct users *users, uid_t uid, bool all,
 /* NULL without memory. */
 struct person *person_of(struct users *users, uid_t uid);
 
-/* Something of theirs did so now; p may be NULL. The second returns when. */
+/* A job of the user came, went or was renamed now; the second: anything changed.
+ * p may be NULL. The second returns the time. */
 void person_listed(struct users *users, struct person *p);
 uint64_t person_changed(struct users *users, struct person *p);
 
-/* One of their jobs is, or is not any more, in this state. */
+/* more: 1: a job of the user enters this state; -1: it leaves. No-op on NULL. */
 void person_count(struct person *p, enum job_state state, int more);
 
 /*
- * Descriptors are the server's, and what users open takes some. 0, or -EMFILE
- * with a sentence: uid has as many as one user may have. The second counts one
- * more, without looking. NULL: the operator, or there is no memory.
+ * The open files of users take descriptors of the server. Return: 0, or -EMFILE with a
+ * sentence: uid has as many as one user may have. The second counts one more, without
+ * a check. Return: the record to close later; NULL: the operator, or no memory.
  */
 int person_may_open(struct users *users, uid_t uid, struct err *err);
 struct person *person_opens(struct users *users, uid_t uid);
-/* The same for a file without a name that is kept for who needs it. The operator
- * may open without end, but counts here: rm of a job's inputs takes one each. */
+/* The same for an unlinked file that the server keeps for its readers. The operator
+ * may open files without a limit, but counts here: rm of a job's inputs takes one
+ * descriptor each. */
 bool person_may_keep(struct users *users, uid_t uid);
 struct person *person_keeps(struct users *users, uid_t uid);
 void person_closes(struct person *p); /* NULL is fine */
 
 /*
- * Memory of the server that lasts for as long as a user has something open: texts,
- * and the names of directories in machines. Each user may have PERSON_BYTES of it,
- * the operator as well.
+ * Memory of the server that lasts as long as a file is open: texts, and the names of
+ * directories in machines. Each user may have PERSON_BYTES of it, the operator too.
  */
 #define PERSON_BYTES (64u << 20)
 struct person_weight { /* embedded, zeroed */
-	struct person *payer; /* borrowed; NULL: nothing was weighed yet */
+	struct person *payer; /* borrowed; NULL: not weighed yet */
 	uint64_t bytes;
 };
-/* It comes to so many bytes now, at uid's cost if that is its first weighing. Return:
- * 0, or -EMFILE with a sentence: too many, and nothing has changed. Never fails if it
- * becomes less. */
+/* Sets the bytes of w. The first call decides who pays: uid. Return: 0; -ENOMEM; or
+ * -EMFILE with a sentence: too many, and w is unchanged. Fewer bytes never fail. */
 int person_weigh(struct users *users, uid_t uid, struct person_weight *w,
 		 uint64_t bytes, struct err *err);
 void person_unweigh(struct person_weight *w); /* no-op on none */
 
-/* Who may see the figures of all users. */
+/* Root, or the user that runs the daemon: may see the figures of all users. */
 bool is_operator(uid_t uid);
-/* What uid is to see. */
+/* The times that uid sees. */
 struct times people_times(struct users *users, uid_t uid);
 
 #endif

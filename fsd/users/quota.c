@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sums of each user, and the checks of them against one set of limits. A user's
+ * sums are made with the first job and stay until the server ends.
+ */
 #include "quota.h"
 
 #include <errno.h>

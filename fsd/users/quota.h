@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each user may have: jobs, bytes, runs at a time. A quota holds for
- * every uid, root's too, and goes by the owner of the job, whoever writes in
- * it.
+ * The limits of each user: jobs, bytes, runs at a time. A quota holds for every uid,
+ * root's too. The owner of a job pays, also for files that another user writes in it.
  *
- * Bytes are the sizes of the regular files below a job's files/, sink/ and rN/
- * in the state directory, whatever they take there, but for the record of the
- * order of a run's output. A file that was deleted
- * while it is open counts until it is closed. quota.c has the sums and knows
- * nothing of jobs and files; files/quota_files.c tells it what they come to.
+ * Bytes are the sizes of the regular files below a job's files/, sink/ and rN/ in the
+ * state directory, not the blocks that they take. The record of the order of a run's
+ * output does not count. A file that was deleted while it is open counts until it is
+ * closed. quota.c has the sums and knows no job and no file; files/quota_files.c
+ * reports both.
  *
- * Without any quota there are no users: each call here is a comparison.
+ * Without any quota there is no struct quota, and each call here is a comparison.
+ * Context: the loop or a fiber; no function waits.
  */
 #ifndef FSD_QUOTA_H
 #define FSD_QUOTA_H
@@ -25,7 +25,7 @@ struct quota_user;
 
 struct quota_limits {
 	uint64_t jobs, bytes, running; /* 0: no limit */
-	bool count_bytes; /* also without a limit: somebody wants to know */
+	bool count_bytes; /* count them without a limit too */
 };
 
 struct quota_use {
@@ -38,7 +38,7 @@ int quota_parse_size(const char *text, uint64_t *ret_bytes);
 /* *ret is NULL if there is no limit at all, which is fine for all below. */
 int quota_new(const struct quota_limits *limits, struct quota **ret);
 void quota_free(struct quota *q);
-/* What uid has and may have. False if there are no quotas. */
+/* The use and the limits of uid. Return: false if there are no quotas. */
 bool quota_of(struct quota *q, uid_t uid, struct quota_use *ret_use,
 	      struct quota_limits *ret_limits);
 void quota_each(struct quota *q,
@@ -56,14 +56,14 @@ int quota_check_job(struct quota *q, uid_t uid, struct err *err);
 bool quota_has_bytes(const struct quota_user *u);
 uint64_t quota_bytes(const struct quota_user *u); /* 0: they are not counted */
 uint64_t quota_left(const struct quota_user *u); /* UINT64_MAX: no limit */
-/* Never fails: what is there is there. Wraps around for fewer bytes. */
+/* Adds bytes that exist already, so it never fails. To subtract, pass -bytes. */
 void quota_count_bytes(struct quota_user *u, uint64_t more);
 /* 0, or -EDQUOT with a sentence if there is no room for so many more. */
 int quota_check_bytes(const struct quota_user *u, uint64_t more,
 		      struct err *err);
 
-/* May one more run of the user's have a machine? Who does, says so, and says
- * how many wait for one; sched.c chooses among them. u may be NULL. */
+/* May one more run of the user have a machine? The caller counts its runs that have a
+ * machine, and those that wait for one; sched.c chooses among them. u may be NULL. */
 bool quota_may_run(const struct quota_user *u);
 void quota_count_running(struct quota_user *u, int more);
 void quota_count_waiting(struct quota_user *u, int more);
