@@ -5,6 +5,7 @@
  * on; to an earlier place it goes from the start.
  */
 #include "events_int.h"
+#include "jobs_int.h"
 
 #include <errno.h>
 #include <string.h>
@@ -78,17 +79,17 @@ void events_reader_free(struct events_reader *r)
 
 static void sources_init(struct sources *s, struct job *job, unsigned run)
 {
-	static char rooms[3][EVENT_DATA_MAX + EVENT_HELD_MAX], order[4096];
+	struct events_room *room = &job->d->jobs->events_room;
 
 	*s = (struct sources){ .job = job, .run = run, .file = {
-		{ .name = "stdout", .fd = -1, .room = rooms[0],
-		  .size = sizeof(rooms[0]) },
-		{ .name = "stderr", .fd = -1, .room = rooms[1],
-		  .size = sizeof(rooms[1]) },
-		{ .name = ORDER_FILE, .fd = -1, .room = order,
-		  .size = sizeof(order) },
+		{ .name = "stdout", .fd = -1, .room = room->out,
+		  .size = sizeof(room->out) },
+		{ .name = "stderr", .fd = -1, .room = room->err,
+		  .size = sizeof(room->err) },
+		{ .name = ORDER_FILE, .fd = -1, .room = room->order,
+		  .size = sizeof(room->order) },
 		{ .name = "shown", .fd = -1,
-		  .room = rooms[2], .size = sizeof(rooms[2]) },
+		  .room = room->shown, .size = sizeof(room->shown) },
 	} };
 }
 
@@ -364,7 +365,7 @@ static int use_rest(struct events_reader *r, struct sources *s,
 
 static int use_result(struct events_reader *r, struct sources *s)
 {
-	static char room[EVENT_RESULT_MAX];
+	struct events_room *room = &s->job->d->jobs->events_room;
 	auto_close int fd = depot_run_open(s->job->d->depot, s->job->meta.no,
 					   s->run, "result.json");
 	struct stat st;
@@ -373,7 +374,8 @@ static int use_result(struct events_reader *r, struct sources *s)
 		.after_ms = r->time_ms,
 		.exit_code = s->job->meta.exit_code, .error = job_error(s->job),
 	};
-	ssize_t n = fd < 0 ? 0 : job_pread(s->job, fd, room, sizeof(room), 0);
+	ssize_t n = fd < 0 ? 0 : job_pread(s->job, fd, room->result,
+					       sizeof(room->result), 0);
 	int ret;
 
 	/* Only what is not there was never stored. */
@@ -382,7 +384,7 @@ static int use_result(struct events_reader *r, struct sources *s)
 	if (n < 0)
 		return (int)n;
 	if (n > 0 && fstat(fd, &st) == 0) {
-		end.result = room;
+		end.result = room->result;
 		end.len = (size_t)n;
 		end.bytes = (uint64_t)st.st_size;
 		end.time_ms = (uint64_t)st.st_mtim.tv_sec * 1000 +

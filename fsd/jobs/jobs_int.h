@@ -35,6 +35,15 @@ struct leftovers {
 	bool (*take_up)(struct fsd *d, uint64_t until);
 };
 
+/* events_read.c: the data of one read of `events`, used at once */
+struct events_room {
+	char out[EVENT_DATA_MAX + EVENT_HELD_MAX];
+	char err[EVENT_DATA_MAX + EVENT_HELD_MAX];
+	char shown[EVENT_DATA_MAX + EVENT_HELD_MAX];
+	char order[4096];
+	char result[EVENT_RESULT_MAX];
+};
+
 struct jobs {
 	struct fsd *d;          /* borrowed */
 	bool ended;             /* jobs_end() was called */
@@ -49,6 +58,7 @@ struct jobs {
 	struct log_writer log_writer;
 	struct late_records late_records;
 	struct leftovers leftovers;
+	struct events_room events_room;
 };
 
 /* statistics.c. Return: 0 or -ENOMEM. */

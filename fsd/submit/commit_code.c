@@ -12,6 +12,7 @@
 #include "fsd/run/sandboxes.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sessions.h"
+#include "submit_int.h"
 
 static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };
 
@@ -31,9 +32,10 @@ static size_t blanks(const char *text, size_t len)
 }
 
 /* Reads no more of it than tells whether there is a program. */
-static int read_opening(const struct node *code, struct opening *ret)
+static int read_opening(struct submit *s, const struct node *code,
+			struct opening *ret)
 {
-	static char block[65536]; /* one thread, used up at once */
+	char *block = s->block;
 	auto_close int fd = node_open(code, O_RDONLY);
 	struct stat st;
 	size_t at;
@@ -41,7 +43,7 @@ static int read_opening(const struct node *code, struct opening *ret)
 
 	if (fd < 0)
 		return fd;
-	n = read(fd, block, sizeof(block));
+	n = read(fd, block, sizeof(s->block));
 	if (n < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	*ret = (struct opening){ .size = st.st_size };
@@ -52,7 +54,7 @@ static int read_opening(const struct node *code, struct opening *ret)
 	if (st.st_size > (off_t)LIMIT_CODE_BYTES)
 		return 0;
 	while (n > 0 && at + blanks(block + at, (size_t)n - at) == (size_t)n) {
-		n = read(fd, block, sizeof(block));
+		n = read(fd, block, sizeof(s->block));
 		at = 0;
 	}
 	ret->blank = n == 0;
@@ -150,7 +152,7 @@ enum verdict commit_check_code(struct job *job, struct run_spec *spec,
 		return verdict_of(r);
 	if (!spec->code)
 		return READY;
-	r = read_opening(spec->code, &opening);
+	r = read_opening(job->d->submit, spec->code, &opening);
 	if (r < 0) {
 		err_sys(err, r, "%s: cannot be read", spec->code->name);
 		return FAILED;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "fsd/submit/commit_int.h"
+#include "fsd/submit/submit.h"
 #include "job_fixture.h"
 #include "tap.h"
 
@@ -195,10 +196,12 @@ int main(void)
 	struct job_fixture f = { 0 };
 
 	fixture_open(&f, watchers);
+	fixture_must(submit_new(&f.d, &f.d.submit) == 0, "no memory");
 	job = fixture_job(&f, "one");
 	test_parts();
 	test_config();
 	test_kept();
+	submit_free(f.d.submit);
 	fixture_close(&f);
 	return done_testing();
 }
