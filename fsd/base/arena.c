@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies texts into blocks of 32 KiB, one behind the other. A text that is larger gets a
+ * block of its own. All blocks are freed together.
+ */
 #include "arena.h"
 
 #include <stdlib.h>

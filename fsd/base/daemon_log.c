@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens and rotates STATE/fsd.log. Several processes write to it, each by its standard
+ * error. The file's lock chooses the process that renames a full file; the others notice
+ * the new file by its inode number.
+ */
 #include "daemon_log.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deletes a tree by descriptors, so a rename meanwhile cannot lead it elsewhere. It
+ * recurses once for each level of directories.
+ */
 #include "erase.h"
 
 #include <dirent.h>

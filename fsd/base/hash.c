@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chained buckets. When the table grows, both arrays of buckets exist for a while: each
+ * addition moves a few old buckets, and each lookup moves the bucket that it needs.
+ */
 #include "hash.h"
 
 #include <errno.h>

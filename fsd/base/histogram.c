@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts durations in fixed buckets. A bucket counts its own range; the text adds the
+ * ranges up, as Prometheus wants them.
+ */
 #include "histogram.h"
 
 #include <inttypes.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lock for fibers. The fiber that leaves gives the lock to the first one that waits,
+ * before that one runs, so no third fiber comes between.
+ */
 #include "lane.h"
 
 /* On the stack of who waits. */

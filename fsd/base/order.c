@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An array of (key, number) that is filled, sorted once, and read once from the front. It
+ * frees itself at the end.
+ */
 #include "order.h"
 
 #include <errno.h>

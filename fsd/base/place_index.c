@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Open addressing with linear search. A removed entry leaves a mark, so that a search
+ * passes it; the table never grows.
+ */
 #include "place_index.h"
 
 #include <errno.h>

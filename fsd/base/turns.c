@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One deferred call of the loop works on the first turn that waits, for one slice of
+ * 2 ms. A turn that has more to do goes to the end of the list.
+ */
 #include "turns.h"
 
 #define TURN_NS (2 * NS_PER_MS)

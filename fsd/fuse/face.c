@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of .fsd: their names, modes and texts. Directories of environments and of
+ * sandboxes have files of their own, face_environment.c and face_sandbox.c. Each text is
+ * made when it is read.
+ */
 #include "face.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directories of .fsd/templates. The names are read from the disk at each lookup; a
+ * name's hash is its key, so that no table is kept.
+ */
 #include "face_environment.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The places below .fsd/sandboxes: which of a sandbox, a session or a file a number
+ * stands for, and the text of each.
+ */
 #include "face_sandbox.h"
 
 #include <errno.h>

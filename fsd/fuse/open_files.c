@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An array of the open objects, by the place of their record in shared memory. The record
+ * is the next server's; this array is made anew by each server.
+ */
 #include "open_files.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replies to the kernel with errors. An error without a sentence of its own gets one here,
+ * by its number, with the path that the user named.
+ */
 #include "ops_refusal.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts the lines of .fsd/security together: the machines' walls as vm found them, those
+ * of the guest, and those of this process.
+ */
 #include "security.h"
 #include "about.h"
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens the environment that a config names or whose packages it asks for, and checks it
+ * against the image and the job's memory. Also makes the first templates of a server. A
+ * check may run on any thread: it reads constants and the index of packages only.
+ */
 #include "environments.h"
 
 #include <errno.h>

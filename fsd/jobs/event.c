@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes a job's state: the table of layout/state.c gives the next one, the record is
+ * written, then the watchers are called. A record that the store refuses is listed; a
+ * timer has run/run_record.c write it again.
+ */
 #include "event.h"
 
 #include <errno.h>

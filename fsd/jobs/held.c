@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts the open files `hold` of a job. The job is removed with the last of them, by
+ * retain.c.
+ */
 #include "held.h"
 
 void held_more(struct job *job)

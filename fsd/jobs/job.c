@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of jobs, and a job's life in it: made, found in the store, renamed, removed.
+ * A job has a reference of the table and one of each user; it is freed with the last one,
+ * which may be after its removal. On the loop or in a fiber.
+ */
 #include "job.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps one parsed config.json for each job, with the version of the file that it was
+ * made of. A large file can be parsed by a worker thread beforehand.
+ */
 #include "parsed.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides when a finished job is removed. Each owner's finished jobs stand in a list, the
+ * oldest first, for --retain-count and --retain-bytes; a timer of the job is for its age.
+ * A doomed job waits in one list until its last user is gone, and is removed in slices.
+ */
 #include "retain.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds jobs by number and name in the table that the previous server has left in shared
+ * memory, by two indexes of 8 bytes a job. A request for a job makes its struct job; a
+ * turn does the same with the rest.
+ */
 #include "shelf.h"
 
 #include <errno.h>

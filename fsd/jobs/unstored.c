@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Marks the nodes whose fsync(2) failed, and keeps a list of them in jobs/ID/unstored. A
+ * mark goes when the file is written again from its beginning.
+ */
 #include "unstored.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's side of the keeper's socket. A caller gets its answer in a fiber, or by a
+ * callback from the loop. A keeper that does not answer in time is given up, and all
+ * callers that wait get an error.
+ */
 #include "keeper_int.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads /proc/self/mounts anew at each call. It asks no file system, so a mount that does
+ * not answer cannot block it.
+ */
 #include "mounts.h"
 
 #include <errno.h>

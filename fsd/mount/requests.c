@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads requests and writes answers in place of libfuse, which parses them. A request
+ * stands in shared memory from before its operation begins until its answer is written. A
+ * fiber serves each request; requests_kept.c has the part for the next server.
+ */
 #include "requests_int.h"
 
 #include <errno.h>

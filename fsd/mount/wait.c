@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parks reads and writes that cannot be answered yet, and poll handles. A change of the
+ * job begins a turn that goes through them in slices; an interrupt takes one out.
+ */
 #include "requests_int.h"
 #include "wait.h"
 #include "library.h"
