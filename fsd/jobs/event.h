@@ -45,7 +45,7 @@ void job_fill_accepted(const struct job *job, struct job_meta *meta);
 /* The store did not take the record of its state: it is tried again until it
  * does. */
 void job_record_later(struct job *job);
-/* For run/run_record.c, which writes them: the function of the timer (its arg: struct
+/* For run/start.c, which writes them: the function of the timer (its arg: struct
  * fsd); the next job, out of the list, or NULL; the timer, if there are more jobs. */
 void job_record_init(struct fsd *d, void (*late)(struct loop_timer *t));
 struct job *job_record_take(struct fsd *d);

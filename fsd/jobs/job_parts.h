@@ -50,7 +50,7 @@ struct job_log {
 	bool flushing;        /* a fiber is about to store them */
 };
 
-/* run/run_keep.c: inputs of the submission of this queued_no that were removed, as
+/* run/inputs.c: inputs of the submission of this queued_no that were removed, as
  * the store has it. */
 struct job_gone {
 	uint64_t no;

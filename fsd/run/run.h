@@ -31,7 +31,7 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);
 
 /*
- * run_keep.c: one of its files is about to go. All that a run will send is held
+ * inputs.c: one of its files is about to go. All that a run will send is held
  * as it is now, and what a later one would miss is on record. In a fiber that
  * holds the job. Return: 0, or negative errno: it is to stay.
  */
@@ -90,7 +90,7 @@ void run_recover(struct job *job);
 /* Whose end could not be recorded, though it has not begun. In a fiber. Return:
  * false if there is none; true: it has ended, or is to be tried again. */
 bool run_end_again(struct job *job);
-/* run_record.c. Before any job: says what the timer of job_record_later() does. */
+/* start.c. Before any job: says what the timer of job_record_later() does. */
 void run_record_init(struct fsd *d);
 /* A job that was accepted and cannot be run any more ends as "failed". */
 void run_reject(struct job *job, const char *message);

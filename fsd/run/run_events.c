@@ -79,6 +79,30 @@ static void not_stored(struct run *run, int r)
 	run_finish(run, STATUS_FAILED, message);
 }
 
+/* The disk may say that it has room, and have none for what a run needs. */
+#define PUT_BACK_MAX 20
+
+bool run_wait_again(struct run *run, int r)
+{
+	bool full = r == -ENOSPC || r == -EDQUOT;
+
+	depot_note(run->d->depot, r);
+	if (!full || run->unclear || run_is_guest(run) || run->cancelled ||
+	    run->why != RUN_NOT_FAILED)
+		return false;
+	if (!run_is_granted(run))
+		return true; /* it is stranded, and on record as queued */
+	if (run->put_back >= PUT_BACK_MAX || sched_put_back(&run->slot) < 0)
+		return false;
+	run->put_back++;
+	vm_end(take_ptr(run->lease));
+	run_tape_end(run);
+	run_enter(run, RUN_QUEUED);
+	run_forget_inputs(run);
+	lifecycle_post_idle(run->d->lifecycle);
+	return true;
+}
+
 static void on_begin(void *arg)
 {
 	struct run *run = arg;

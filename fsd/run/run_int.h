@@ -203,13 +203,13 @@ const char *run_code_name(const struct run *run);
 /* The machine has all but standard input: what is removed now is kept no longer. */
 void run_sent_inputs(struct run *run);
 int run_open_input(struct run *run, unsigned i);
-/* run.c: it has its place, and its inputs are listed, now or later. */
+/* queue.c: it has its place, and its inputs are listed, now or later. */
 void run_make_ready(struct run *run);
-/* run.c: some more of them now, whether it may have its machine or not. */
+/* queue.c: some more of them now, whether it may have its machine or not. */
 void run_collect_more(struct run *run);
-/* run.c: gives them up, unless one of them is nowhere else: they are listed again. */
+/* queue.c: gives them up, unless one of them is nowhere else: they are listed again. */
 void run_forget_inputs(struct run *run);
-/* run.c: collects the rest when it is the run's turn. */
+/* queue.c: collects the rest when it is the run's turn. */
 void run_collect_later(struct run *run);
 uint64_t run_memory_need(const struct run *run);
 /* With what its environment has in memory: what its machine may come to. */
@@ -217,7 +217,7 @@ uint64_t run_room_need(const struct run *run);
 /* For run_expect(). */
 void run_note_environment(const struct run *run);
 
-/* run_build.c: has it to wait for a build? Then run_queue() follows, or its end.
+/* queue.c: has it to wait for a build? Then run_queue() follows, or its end.
  * Return: 1, 0, or a negative errno with a sentence: what it needs could not be
  * built. */
 int run_await_build(struct run *run, struct err *err);
@@ -262,9 +262,9 @@ void run_flow_wait(struct run *run); /* until all of it is in the store */
 void run_flow_done(struct run *run);
 /* run_events.c: the store took no more of a stream. */
 void run_flow_failed(struct run *run, int r);
-extern const char *const run_stream_names[VM_STREAM_MAX]; /* run.c */
+extern const char *const run_stream_names[VM_STREAM_MAX]; /* streams.c */
 
-/* run_cut.c: an entry of the output tree is not kept; reason is a constant. */
+/* run_output.c: an entry of the output tree is not kept; reason is a constant. */
 void run_left_out(struct run *run, const char *path, uint64_t bytes,
 		  const char *reason);
 /* What the guest calls it, enum wire_left. */
@@ -299,7 +299,7 @@ void run_no_machine(struct run *run, const char *why);
 /* Another end, for one that is tried again. In a fiber that holds the job. */
 void run_cancel_unended(struct run *run);
 
-/* run_again.c: if the appliance failed the run, may the job have another one? */
+/* run_stop.c: if the appliance failed the run, may the job have another one? */
 bool run_may_again(const struct run *run, enum job_status status);
 /* That one begins, unless the run was cancelled meanwhile, or inputs are missing.
  * In a fiber that holds the job and the run. Return: true if so; then the run is
@@ -308,9 +308,9 @@ bool run_again(struct run *run, enum job_status status, const char *message);
 
 /* run.c: number: of the run. Takes spec. NULL without memory. */
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
-/* run.c: it waits for its turn, collects its inputs, asks for a machine. */
+/* queue.c: it waits for its turn, collects its inputs, asks for a machine. */
 void run_queue(struct run *run);
-/* run.c: the same for a run that is not accepted. Return: 0, also if it waits; 1:
+/* queue.c: the same for a run that is not accepted. Return: 0, also if it waits; 1:
  * run_collect_later() is to follow; negative errno with a sentence. */
 int run_ask(struct run *run, struct err *err);
 
@@ -337,13 +337,13 @@ void run_drop_output(struct job *job);
 void run_begin(struct run *run, struct vm_lease *lease);
 /* The same, for a run that was just accepted, and is on record as running. */
 void run_go(struct run *run);
-/* run.c: r is why it could not be put on record that it runs. Return: true if it
+/* run_events.c: r is why it could not be put on record that it runs. Return: true if it
  * waits until there is room for that, as if it had never had a machine. */
 bool run_wait_again(struct run *run, int r);
 void run_fail(struct run *run, enum vm_failure why, const char *sentence);
 /* Ends a run that had failed before it was accepted, with the same sentence as later. */
 void run_fail_accepted(struct run *run);
-/* run_record.c: has the state on record, with what belongs to it.
+/* start.c: has the state on record, with what belongs to it.
  * Return: 0 or negative errno. */
 int run_record(struct run *run, enum job_state state);
 /* What the record says of a run that is new. */
@@ -354,7 +354,7 @@ void run_hold(struct run *run);
 void run_let_go(struct run *run); /* may free it */
 /* run.c: gives up the machine, or the place in a session. */
 void run_leave(struct run *run);
-/* run.c: 0 or negative errno; else its fd is there. */
+/* streams.c: 0 or negative errno; else its fd is there. */
 int run_stream_make(struct run *run, enum vm_stream stream);
 /* It was opened as fd, if that is one; perhaps by two at the same time. */
 void run_stream_made(struct run_stream *s, int fd);

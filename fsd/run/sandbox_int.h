@@ -82,7 +82,7 @@ struct seat {
 /* sandbox.c: one without a config, in sandboxes->all. NULL without memory. */
 struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 			    uid_t uid, gid_t gid);
-/* sandbox_find.c: it can be found from now on, until then. Return: 0 or -ENOMEM. */
+/* sandbox_show.c: it can be found from now on, until then. Return: 0 or -ENOMEM. */
 int sandbox_index(struct sandbox *s);
 void sandbox_unindex(struct sandbox *s); /* no-op on one that is not */
 /* It is in no list any more, and its machine ends. */

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* That a job is queued, or that it runs, goes on record. */
+/*
+ * A run is accepted. That it is queued goes on record before the job has it, or that it
+ * runs, if a machine is at hand: two records become one. A later machine writes its own
+ * record. A thread does a record in parts, in an order that a crash cannot spoil.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "fsd/jobs/event.h"
-#include "run_int.h"
+#include "fsd/jobs/events.h"
+#include "fsd/jobs/leftover.h"
+#include "fsd/jobs/statistics.h"
 #include "fsd/jobs/unstored.h"
+#include "run_int.h"
+
+/* --- the record ------------------------------------------------------------- */
 
 /* On the stack of the fiber that waits for it. */
 struct step {
@@ -195,4 +204,117 @@ static void on_late(struct loop_timer *t)
 void run_record_init(struct fsd *d)
 {
 	job_record_init(d, on_late);
+}
+
+/* --- the start -------------------------------------------------------------- */
+
+/* What came before the run was accepted. */
+static void go_on(struct run *run)
+{
+	if (run->why != RUN_NOT_FAILED)
+		run_fail_accepted(run);
+	else if (run->phase == RUN_GRANTED && run->stored)
+		run_go(run);
+	else if (run->phase == RUN_GRANTED)
+		run_begin(run, run->lease);
+}
+
+/* Whoever closed it was told so. The start that finds it reads the rest from
+ * the config; that it runs, or has failed, waits for the disk. */
+static void accept_promised(struct run *run)
+{
+	struct job *job = run->job;
+
+	depot_run_drop(run->d->depot, job->meta.no, job->meta.run);
+	run_fill_accepted(run, depot_next_no(run->d->depot), &job->meta);
+	run->recorded_ns = job->meta.changed_ns;
+}
+
+/* So many turns of the loop it takes a machine that waits to be leased. */
+#define AT_HAND 3
+
+static int accept_run(struct run *run, struct err *err)
+{
+	struct job *job = run->job;
+	unsigned old_attempts = job->meta.attempt;
+	int r;
+
+	/* A machine that is at hand comes now, and makes two records one. */
+	for (int i = 0; i < AT_HAND && fiber_self() && run->lease &&
+			run->phase == RUN_NEW && run->why == RUN_NOT_FAILED;
+	     i++)
+		fiber_breathe();
+	job_keep_results(job);
+	run_forget_tries(job);
+	r = run_record(run, run->phase == RUN_EARLY &&
+					    run->why == RUN_NOT_FAILED
+				    ? JOB_RUNNING : JOB_QUEUED);
+	if (r < 0 && job->accept.promised) { /* it is on record, if with less */
+		accept_promised(run);
+		r = 0;
+	}
+	if (r < 0)
+		job_unkeep_results(job);
+	if (r < 0)
+		return err_sys(err, r,
+			       "the job cannot be queued in the state "
+			       "directory %s", depot_dir(run->d->depot));
+	leftover_forget_wait(job);
+	job_results_hide(job);
+	if (old_attempts > 1)
+		depot_attempts_drop(job->d->depot, job->meta.no);
+	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
+	job_unpromise(job);
+	job->run = run;
+	statistics_accepted(job->d);
+	r = job_posted(job, EV_COMMIT, run->recorded_ns);
+	/* nothing waits from here to go_on() */
+	run_enter(run, run_phase_accepted(run->phase));
+	return r;
+}
+
+/* An earlier daemon has accepted it: so it is on record. */
+static int take_up(struct run *run)
+{
+	struct job_meta *m = &run->job->meta;
+
+	run->reset = run_reset(run) == 0;
+	if (!run->reset) /* depot_run_make() minds it, if that matters */
+		log_warn("job %s: what a server before has left of its run "
+			 "cannot be removed yet", m->name);
+	if (run->job->leftover.queued_ns)
+		run->queued_ns = run->job->leftover.queued_ns;
+	job_take_limits(run->job, run->spec.config);
+	run->job->run = run;
+	run_enter(run, run_phase_accepted(run->phase));
+	events_state(run->job);
+	return 0;
+}
+
+int run_start(struct job *job, struct run_spec *spec, struct err *err)
+{
+	bool queued = job->meta.state == JOB_QUEUED;
+	struct run *run = run_new(job, spec, job->meta.run + !queued);
+	int more, r;
+
+	if (!run)
+		return err_sys(err, -ENOMEM, "the job cannot be queued");
+	more = run_ask(run, err);
+	r = MIN(more, 0);
+	run_hold(run);
+	if (r == 0)
+		r = queued ? take_up(run) : accept_run(run, err);
+	if (r < 0) {
+		run_give_up(run);
+		run_let_go(run);
+		return r;
+	}
+	if (more)
+		run_collect_later(run);
+	else
+		sched_tell(&run->slot);
+	sandbox_tell(run);
+	go_on(run);
+	run_let_go(run);
+	return 0;
 }

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inputs of a run: listed from the job's files a piece at a time, then held as they
+ * are, so that a file that is removed later is still sent.
+ *
+ * An input of a job that is queued or runs can be removed: rm -r has to get past
+ * it. The run has it all the same, since all inputs are held before one goes.
+ * Who comes later, another daemon or another attempt, would not have it and not
+ * know: that it has gone is on record before it goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+#define INPUT_JSON "input.json" /* what "input" is in the machine */
+
+static int make_room(struct run *run)
+{
+	unsigned room = run->input_room ? run->input_room * 2 : 16;
+	void *inputs, *nodes;
+
+	if (run->input_count < run->input_room)
+		return 0;
+	inputs = reallocarray(run->inputs, room, sizeof(*run->inputs));
+	if (!inputs)
+		return -ENOMEM;
+	run->inputs = inputs;
+	nodes = reallocarray(run->input_nodes, room, sizeof(*run->input_nodes));
+	if (!nodes)
+		return -ENOMEM;
+	run->input_nodes = nodes;
+	run->input_room = room;
+	return 0;
+}
+
+static int add_input(struct run *run, struct node *node, const char *path,
+		     const struct vm_input *input)
+{
+	const char *copy = arena_text(&run->texts, path);
+	unsigned i = run->input_count;
+
+	if (!copy || make_room(run) < 0)
+		return -ENOMEM;
+	run->inputs[i] = *input;
+	run->inputs[i].path = copy;
+	run->input_nodes[i] = node;
+	if (node)
+		node_ref(node);
+	run->input_count++;
+	return 0;
+}
+
+/* config.json and stdin are for us, a swap file is for its editor; the rest is
+ * the program's. */
+static bool is_ours(const struct run *run, const struct node *node)
+{
+	if (!node->is_dir && file_is_swap(node->name))
+		return true;
+	return node->parent == run->job->files &&
+	       (!strcmp(node->name, "config.json") ||
+		(!strcmp(node->name, "stdin") && !node->is_dir));
+}
+
+static int add_node(struct run *run, struct node *node, struct err *err)
+{
+	char path[LIMIT_PATH + 1], target[LIMIT_PATH + 1];
+	struct vm_input in = { 0 };
+	struct stat st;
+	int r = node_rel_path(node, path, sizeof(path));
+
+	if (r >= 0)
+		r = node_stat(node, &st);
+	if (r < 0)
+		return err_sys(err, r, "%s: cannot be read", node->name);
+	in.kind = node->is_dir ? WIRE_FILE_DIR
+		  : node->is_link ? WIRE_FILE_LINK
+				  : WIRE_FILE_REG;
+	in.mode = st.st_mode & 0777;
+	in.mtime = wire_time_of(&st.st_mtim);
+	if (node->is_link) {
+		r = node_read_link(node, target);
+		if (r < 0) {
+			job_log(run->job, "the link %s is not given to the "
+				"program: it leads outside of the job", path);
+			return 0;
+		}
+		in.target = arena_text(&run->texts, target);
+		if (!in.target)
+			return err_sys(err, -ENOMEM, "the inputs");
+	}
+	if (in.kind == WIRE_FILE_REG)
+		in.size = (uint64_t)st.st_size;
+	if (node == run->spec.code) {
+		in.skip = run->spec.code_skip;
+		in.size -= MIN(in.skip, in.size);
+		if (!run->spec.lang)
+			in.mode |= 0111; /* the kernel reads its #! line */
+	}
+	r = add_input(run, node, path, &in);
+	return r < 0 ? err_sys(err, r, "the inputs") : 0;
+}
+
+/* The directory that is listed next: the job's own, then those that were added,
+ * so that each comes before what is in it. NULL at the end. */
+static struct node *next_dir(struct run *run)
+{
+	if (!run->root_listed) {
+		run->root_listed = true;
+		return run->job->files;
+	}
+	while (run->next_dir < run->input_count) {
+		struct node *node = run->input_nodes[run->next_dir++];
+
+		if (node->is_dir && !node->unlinked)
+			return node;
+	}
+	return NULL;
+}
+
+/* To the next directory, which is loaded. Return: as add_tree(); 0 with
+ * run->dir NULL at the end. */
+static int enter_dir(struct run *run, uint64_t until, struct err *err)
+{
+	int r;
+
+	if (!run->dir)
+		run->dir = next_dir(run);
+	if (!run->dir)
+		return 0;
+	r = run->dir->unlinked ? 0 : node_load_some(run->dir, until);
+	if (r < 0)
+		return err_sys(err, r, "%s: cannot be listed", run->dir->name);
+	if (r == 0)
+		node_walk(&run->walk, run->dir);
+	return r;
+}
+
+/* Return: 0, 1 if there are more, negative errno. */
+static int add_tree(struct run *run, uint64_t until, struct err *err)
+{
+	struct node *node;
+	int r = 0;
+
+	while (r == 0) {
+		node = run->walk.head ? node_walk_next(&run->walk) : NULL;
+		if (node) {
+			r = is_ours(run, node) ? 0 : add_node(run, node, err);
+		} else if (run->walk.head) {
+			walk_end(&run->walk);
+			run->dir = NULL;
+		} else {
+			r = enter_dir(run, until, err);
+			if (r == 0 && !run->dir)
+				return 0;
+		}
+		if (r == 0 && now_ns() >= until)
+			r = 1;
+	}
+	return r;
+}
+
+/* The program gets a file, which it may map and read twice, or a pipe if that is
+ * more than memory should hold. */
+static int fill_stdin(struct run *run)
+{
+	struct node *node = node_find(run->job->files, "stdin");
+	struct vm_input in = { .kind = WIRE_FILE_STDIN, .mode = 0444,
+			       .size = run->spec.config->stdin_len };
+	struct stat st;
+	int r;
+
+	run->vm_job.stdin_open = run->spec.config->stdin_open;
+	if (run->spec.config->stdin_open)
+		return 0;
+	if (run->spec.config->stdin_text || (node && node->is_dir))
+		node = NULL;
+	if (node) {
+		r = node_stat(node, &st);
+		if (r < 0)
+			return r;
+		in.size = (uint64_t)st.st_size;
+		in.mtime = wire_time_of(&st.st_mtim);
+	}
+	if (!in.size)
+		return 0;
+	if (in.size <= LIMIT_STDIN_FILE)
+		return add_input(run, node, "stdin", &in);
+	run->stdin_node = node;
+	node_ref(node);
+	run->vm_job.stdin_size = in.size;
+	return 0;
+}
+
+int run_collect(struct run *run, uint64_t until, struct err *err)
+{
+	const struct job_config *c = run->spec.config;
+	const struct vm_input json = { .kind = WIRE_FILE_REG, .mode = 0644,
+				       .size = c->input_len };
+	const struct vm_input code = { .kind = WIRE_FILE_REG, .mode = 0644,
+				       .size = c->code_len };
+	int r = add_tree(run, until, err);
+
+	if (r)
+		return r;
+	if (c->code)
+		r = add_input(run, NULL, run_code_name(run), &code);
+	if (r == 0 && c->input_json)
+		r = add_input(run, NULL, INPUT_JSON, &json);
+	if (r == 0)
+		r = fill_stdin(run);
+	if (r < 0)
+		return err_sys(err, r, "the inputs cannot be listed");
+	run->vm_job.inputs = run->inputs;
+	run->vm_job.input_count = run->input_count;
+	return 0;
+}
+
+void run_sent_inputs(struct run *run)
+{
+	for (unsigned i = 0; run->input_nodes && i < run->input_count; i++)
+		if (run->input_nodes[i])
+			node_unref(run->input_nodes[i]);
+	free(take_ptr(run->input_nodes));
+}
+
+void run_inputs_done(struct run *run)
+{
+	walk_end(&run->walk);
+	run_sent_inputs(run);
+	run->input_count = run->input_room = run->next_dir = 0;
+	run->root_listed = false;
+	run->dir = NULL;
+	if (run->stdin_node)
+		node_unref(take_ptr(run->stdin_node));
+	free(take_ptr(run->inputs));
+}
+
+/* A descriptor to read these bytes from. */
+static int memory_file(const char *data, size_t len)
+{
+	auto_close int fd = memfd_create("fsd-input", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0)
+			return -errno;
+		data += n;
+		len -= (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+int run_open_input(struct run *run, unsigned i)
+{
+	const struct job_config *c = run->spec.config;
+
+	if (i == run->input_count && c->stdin_open)
+		return feed_make(run);
+	if (i == run->input_count && run->stdin_node)
+		return node_open(run->stdin_node, O_RDONLY);
+	if (i >= run->input_count || !run->input_nodes)
+		return -EINVAL;
+	if (run->input_nodes[i])
+		return node_open(run->input_nodes[i], O_RDONLY);
+	if (run->inputs[i].kind == WIRE_FILE_STDIN)
+		return memory_file(c->stdin_text, c->stdin_len);
+	return strcmp(run->inputs[i].path, INPUT_JSON)
+		       ? memory_file(c->code, c->code_len)
+		       : memory_file(c->input_json, c->input_len);
+}
+
+uint64_t run_room_need(const struct run *run)
+{
+	uint64_t need = run_memory_need(run);
+
+	return add_checked(&need, run->environment ? run->environment->heap :
+						     0) ? need : UINT64_MAX;
+}
+
+uint64_t run_memory_need(const struct run *run)
+{
+	uint64_t need = run->vm_job.wire.memory_bytes;
+
+	for (unsigned i = 0; i < run->input_count; i++)
+		if (!add_checked(&need, run->inputs[i].size))
+			return UINT64_MAX;
+	return need;
+}
+
+/* --- inputs that go --------------------------------------------------------- */
+
+static bool is_config(const struct job *job, const struct node *node)
+{
+	return node->parent == job->files && !strcmp(node->name, "config.json");
+}
+
+/* Who takes up a job without its program says so. */
+static bool is_without_program(const struct run *run, const struct node *going)
+{
+	const struct node *code = run->spec.code;
+
+	return code && (code == going || code->unlinked);
+}
+
+/* It may be looked for again, and it would not be known that it was there. */
+static bool is_missed(const struct job *job, const struct node *node)
+{
+	const struct job_meta *m = &job->meta;
+	const struct run *run = job->run;
+
+	if (m->attempt <= m->retry)
+		return true;
+	if (run && is_without_program(run, node))
+		return false;
+	return m->state == JOB_QUEUED || (run && !run_has_started(run));
+}
+
+/* On the stack of the fiber that waits. */
+struct note {
+	struct depot *depot;
+	uint64_t no, queued_no;
+};
+
+static int do_note(void *arg)
+{
+	const struct note *n = arg;
+
+	return depot_gone_note(n->depot, n->no, n->queued_no);
+}
+
+static int do_look(void *arg)
+{
+	const struct note *n = arg;
+
+	return depot_gone(n->depot, n->no, n->queued_no);
+}
+
+static bool is_noted(const struct job *job)
+{
+	return job->gone.no && job->gone.no == job->meta.queued_no;
+}
+
+static int note_gone(struct job *job, const struct node *node)
+{
+	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
+	bool noted = is_noted(job);
+	int r = noted ? 0 : depot_do(n.depot, do_note, &n);
+
+	if (r < 0)
+		return r;
+	job->gone.inputs = (noted && job->gone.inputs) || !is_config(job, node);
+	job->gone.no = n.queued_no;
+	return 0;
+}
+
+int run_keep_inputs(struct job *job, const struct node *node)
+{
+	struct run *run;
+
+	/* A swap file is for its editor. */
+	if (!job_is_frozen(job) || (!node->is_dir && file_is_swap(node->name)))
+		return 0;
+	/* Others have their turns, and one may end it. config.json was read. */
+	while (!is_config(job, node) && (run = job->run) &&
+	       !run_is_ending(run)) {
+		run->keeps = true;
+		if (run->collected)
+			break;
+		run_collect_more(run);
+		if (fiber_self())
+			fiber_breathe();
+	}
+	return is_missed(job, node) ? note_gone(job, node) : 0;
+}
+
+bool run_has_inputs(struct job *job, struct err *err)
+{
+	return (is_noted(job) && !job->gone.inputs) ||
+	       run_check_inputs(job, err) == 0;
+}
+
+int run_check_inputs(struct job *job, struct err *err)
+{
+	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
+	int r = is_noted(job) ? 1 : depot_do(n.depot, do_look, &n);
+
+	if (r > 0 && !is_noted(job)) {
+		job->gone.no = n.queued_no;
+		job->gone.inputs = true; /* or the config alone: who knows */
+	}
+	if (r < 0)
+		return err_sys(err, r, "whether inputs of it were removed "
+			       "cannot be read");
+	return r ? err_set(err, -ENOENT, "inputs of it were removed after it "
+			   "was accepted, and what held them has ended")
+		 : 0;
+}

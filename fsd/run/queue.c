@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run waits: for its environment to be built, for its turn with the scheduler, for
+ * its inputs to be listed, for a machine. Each step asks for the next one.
+ *
+ * The steps of a session that has not begun keep their order: one that asks for no
+ * environment waits with the step that stands before it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "run_int.h"
+
+/* Inputs are collected for so long before it is the others' turn. */
+#define COLLECT_NS (NS_PER_MS)
+
+/* --- a build ---------------------------------------------------------------- */
+
+static void on_build_tell(struct build_wait *w, const char *sentence)
+{
+	job_log(container_of(w, struct run, build)->job, "%s", sentence);
+}
+
+/* What it asked for is not asked for twice, whatever was built. */
+static void on_built(struct build_wait *w, const char *why)
+{
+	struct run *run = container_of(w, struct run, build);
+
+	if (!why) {
+		run->built = true;
+		run_queue(run);
+		return;
+	}
+	run->final = true;
+	run_no_machine(run, why);
+}
+
+/* The step before it goes on, or has ended. */
+static void on_turn(struct build_wait *w, const char *why)
+{
+	(void)why;
+	run_queue(container_of(w, struct run, build));
+}
+
+static const struct build_wait_ops asks = {
+	.tell = on_build_tell,
+	.done = on_built,
+};
+static const struct build_wait_ops follows = {
+	.tell = on_build_tell,
+	.done = on_turn,
+};
+
+static bool is_before(struct build_wait *w, const void *arg)
+{
+	const struct run *own = arg, *run;
+	const char *session = own->spec.config->session;
+
+	if (w->ops != &asks && w->ops != &follows)
+		return false;
+	run = container_of(w, struct run, build);
+	return run->spec.config->session &&
+	       !strcmp(run->spec.config->session, session) &&
+	       run->job->meta.uid == own->job->meta.uid;
+}
+
+/* Return: does it wait with the step before it? A session that lives has what it
+ * has. */
+static bool wait_in_line(struct run *run)
+{
+	struct builds *bs = run->d->builds;
+	const struct build_wait *before = builds_find(bs, is_before, run);
+
+	if (!before)
+		return false;
+	run->build.ops = &follows;
+	builds_join(bs, before->build, &run->build, run->job->meta.uid);
+	return true;
+}
+
+int run_await_build(struct run *run, struct err *err)
+{
+	const struct job_config *c = run->spec.config;
+	int r;
+
+	if (!run->d->builds || run->built || (c->session && sessions_lives(run)))
+		return 0;
+	if (c->session && wait_in_line(run)) {
+		builds_tell(run->d->builds, &run->build);
+		return 1;
+	}
+	run->build.ops = &asks;
+	r = builds_take(run->d->builds, run->job->meta.uid, c, &run->build, err);
+	run->final = r == -EINVAL;
+	if (r > 0)
+		builds_tell(run->d->builds, &run->build);
+	return r;
+}
+
+/* --- a machine -------------------------------------------------------------- */
+
+/* Half a minute is long for who knows not why. */
+static void tell_if_first(struct run *run)
+{
+	uint32_t mib, cpus;
+	char making[256];
+
+	if (!vm_lease_is_first(run->lease, &mib, &cpus))
+		return;
+	run->making_ns = now_ns();
+	vm_making(run->lease, making, sizeof(making));
+	if (run->environment) {
+		run_tell_making(run, making);
+		return;
+	}
+	job_log(run->job, "waits for the template of machines for up to %u MiB "
+		"(memory_mb) and %u processor%s, which is made once: %s", mib,
+		cpus, cpus == 1 ? "" : "s", making);
+}
+
+static int lease(struct run *run, struct err *err)
+{
+	struct vm_need need = {
+		.runner = run->vm_job.wire.runner,
+		.memory_bytes = run_memory_need(run),
+		.cpus = run->vm_job.wire.cpus,
+		.environment = run->environment,
+	};
+
+	run_note_environment(run);
+	if (run->seat) {
+		sandbox_go(run);
+		return 0;
+	}
+	if (run->spec.config->session)
+		return sessions_join(run, err);
+	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
+	if (!run->lease)
+		return err_sys(err, -ENOMEM, "no machine can be asked for");
+	tell_if_first(run);
+	return 0;
+}
+
+/* It waits again, and holds nothing meanwhile. */
+void run_forget_inputs(struct run *run)
+{
+	if (run->keeps)
+		return; /* what has gone is nowhere else */
+	run_unprepare(run);
+	arena_done(&run->texts);
+	run->collected = false;
+}
+
+/* --- inputs ----------------------------------------------------------------- */
+
+/* Its inputs are known, and with them what its machine may come to. */
+static int settle(struct run *run, struct err *err)
+{
+	int r = sched_grow(&run->slot, run_room_need(run), err);
+
+	if (r == 0)
+		return lease(run, err);
+	run->final = r == -E2BIG;
+	if (r != -EAGAIN)
+		return run->final ? -EINVAL : r; /* it never fits */
+	run_forget_inputs(run);
+	return 0;
+}
+
+/* Return: as run_collect(). */
+static int collect(struct run *run, uint64_t until, struct err *err)
+{
+	int r = run->collected ? 0 : run_collect(run, until, err);
+
+	run->collected = r == 0;
+	return r == 0 && run->slot.granted ? settle(run, err) : r;
+}
+
+void run_no_machine(struct run *run, const char *why)
+{
+	if (run_is_accepted(run))
+		run_finish(run, STATUS_FAILED, why);
+	else
+		run_fail(run, RUN_FAILED_UNASKED, why);
+}
+
+static bool on_collect(struct turn *t, uint64_t until)
+{
+	struct run *run = container_of(t, struct run, collect);
+	struct err err = { 0 };
+	int r = collect(run, until, &err);
+
+	if (r < 0)
+		run_no_machine(run, err.text);
+	return r > 0;
+}
+
+void run_collect_later(struct run *run)
+{
+	run->collect.work = on_collect;
+	turn_begin(&run->d->turns, &run->collect);
+}
+
+/* Return: as run_collect(). */
+static int prepare(struct run *run, struct err *err)
+{
+	int r = run->vm_job.wire.argv.count ? 0 : run_prepare(run, err);
+
+	return r == 0 ? collect(run, now_ns() + COLLECT_NS, err) : r;
+}
+
+/* As far as it goes now, the rest later, unless that is under way. */
+static int prepare_all(struct run *run, struct err *err)
+{
+	int r = list_empty(&run->collect.node) ? prepare(run, err) : 0;
+
+	if (r > 0)
+		run_collect_later(run);
+	return MIN(r, 0);
+}
+
+void run_make_ready(struct run *run)
+{
+	struct err err = { 0 };
+
+	if (prepare_all(run, &err) < 0)
+		run_no_machine(run, err.text);
+}
+
+/* --- its turn --------------------------------------------------------------- */
+
+static void on_ready(struct sched_slot *slot)
+{
+	run_make_ready(container_of(slot, struct run, slot));
+}
+
+static void on_tell(struct sched_slot *slot, const char *sentence)
+{
+	job_log(container_of(slot, struct run, slot)->job, "%s", sentence);
+}
+
+static bool has_machine(struct sched_slot *slot)
+{
+	return sessions_has_machine(container_of(slot, struct run, slot));
+}
+
+static const char *begins(struct sched_slot *slot, unsigned coming,
+			  unsigned own, bool *ret)
+{
+	return sessions_begins(container_of(slot, struct run, slot), coming,
+			       own, ret);
+}
+
+static const struct sched_slot_ops slot_ops = {
+	.ready = on_ready,
+	.tell = on_tell,
+	.has_machine = has_machine,
+	.begins = begins,
+};
+
+/* The sandbox is queued, not what runs in it. While it has no environment
+ * run_make_ready() follows. */
+static int enter_sandbox(struct run *run, struct err *err)
+{
+	int r = sandbox_enter(run, err);
+
+	run->slot.granted = r == 0;
+	return r < 0 || sandbox_is_built(run) ? r : prepare(run, err);
+}
+
+int run_ask(struct run *run, struct err *err)
+{
+	const struct job_config *c = run->spec.config;
+	int r;
+
+	if (c->sandbox)
+		return enter_sandbox(run, err);
+	r = run_await_build(run, err);
+	if (r)
+		return MIN(r, 0);
+	run->slot = (struct sched_slot){
+		.ops = &slot_ops, .uid = run->job->meta.uid,
+		/* the steps of a session keep their order */
+		.priority = c->session ? 0 : c->priority,
+		.memory = MIB(c->memory_mb), .cpus = (unsigned)c->cpus,
+		.session = c->session,
+		.old = run->job->leftover.left ? MAX(run->job->meta.queued_no, 1u) : 0,
+	};
+	r = sched_enter(run->d->sched, &run->slot);
+	if (r < 0)
+		return err_sys(err, r, "the job cannot be queued");
+	return r ? prepare(run, err) : 0;
+}
+
+void run_queue(struct run *run)
+{
+	struct err err = { 0 };
+	int more = run_ask(run, &err);
+
+	if (more < 0)
+		run_no_machine(run, err.text);
+	else if (more)
+		run_collect_later(run);
+	else
+		sched_tell(&run->slot);
+}
+
+void run_collect_more(struct run *run)
+{
+	struct err err = { 0 };
+
+	turn_stop(&run->collect);
+	if (prepare(run, &err) < 0)
+		run_no_machine(run, err.text);
+}
