@@ -20,20 +20,20 @@
 
 static int make_room(struct run *run)
 {
-	unsigned room = run->input_room ? run->input_room * 2 : 16;
+	unsigned room = run->inputs.room ? run->inputs.room * 2 : 16;
 	void *inputs, *nodes;
 
-	if (run->input_count < run->input_room)
+	if (run->inputs.count < run->inputs.room)
 		return 0;
-	inputs = reallocarray(run->inputs, room, sizeof(*run->inputs));
+	inputs = reallocarray(run->inputs.list, room, sizeof(*run->inputs.list));
 	if (!inputs)
 		return -ENOMEM;
-	run->inputs = inputs;
-	nodes = reallocarray(run->input_nodes, room, sizeof(*run->input_nodes));
+	run->inputs.list = inputs;
+	nodes = reallocarray(run->inputs.nodes, room, sizeof(*run->inputs.nodes));
 	if (!nodes)
 		return -ENOMEM;
-	run->input_nodes = nodes;
-	run->input_room = room;
+	run->inputs.nodes = nodes;
+	run->inputs.room = room;
 	return 0;
 }
 
@@ -41,16 +41,16 @@ static int add_input(struct run *run, struct node *node, const char *path,
 		     const struct vm_input *input)
 {
 	const char *copy = arena_text(&run->texts, path);
-	unsigned i = run->input_count;
+	unsigned i = run->inputs.count;
 
 	if (!copy || make_room(run) < 0)
 		return -ENOMEM;
-	run->inputs[i] = *input;
-	run->inputs[i].path = copy;
-	run->input_nodes[i] = node;
+	run->inputs.list[i] = *input;
+	run->inputs.list[i].path = copy;
+	run->inputs.nodes[i] = node;
 	if (node)
 		node_ref(node);
-	run->input_count++;
+	run->inputs.count++;
 	return 0;
 }
 
@@ -108,12 +108,12 @@ static int add_node(struct run *run, struct node *node, struct err *err)
  * so that each comes before what is in it. NULL at the end. */
 static struct node *next_dir(struct run *run)
 {
-	if (!run->root_listed) {
-		run->root_listed = true;
+	if (!run->inputs.root_listed) {
+		run->inputs.root_listed = true;
 		return run->job->files;
 	}
-	while (run->next_dir < run->input_count) {
-		struct node *node = run->input_nodes[run->next_dir++];
+	while (run->inputs.next_dir < run->inputs.count) {
+		struct node *node = run->inputs.nodes[run->inputs.next_dir++];
 
 		if (node->is_dir && !node->unlinked)
 			return node;
@@ -122,20 +122,20 @@ static struct node *next_dir(struct run *run)
 }
 
 /* To the next directory, which is loaded. Return: as add_tree(); 0 with
- * run->dir NULL at the end. */
+ * run->inputs.dir NULL at the end. */
 static int enter_dir(struct run *run, uint64_t until, struct err *err)
 {
 	int r;
 
-	if (!run->dir)
-		run->dir = next_dir(run);
-	if (!run->dir)
+	if (!run->inputs.dir)
+		run->inputs.dir = next_dir(run);
+	if (!run->inputs.dir)
 		return 0;
-	r = run->dir->unlinked ? 0 : node_load_some(run->dir, until);
+	r = run->inputs.dir->unlinked ? 0 : node_load_some(run->inputs.dir, until);
 	if (r < 0)
-		return err_sys(err, r, "%s: cannot be listed", run->dir->name);
+		return err_sys(err, r, "%s: cannot be listed", run->inputs.dir->name);
 	if (r == 0)
-		node_walk(&run->walk, run->dir);
+		node_walk(&run->inputs.walk, run->inputs.dir);
 	return r;
 }
 
@@ -146,15 +146,15 @@ static int add_tree(struct run *run, uint64_t until, struct err *err)
 	int r = 0;
 
 	while (r == 0) {
-		node = run->walk.head ? node_walk_next(&run->walk) : NULL;
+		node = run->inputs.walk.head ? node_walk_next(&run->inputs.walk) : NULL;
 		if (node) {
 			r = is_ours(run, node) ? 0 : add_node(run, node, err);
-		} else if (run->walk.head) {
-			walk_end(&run->walk);
-			run->dir = NULL;
+		} else if (run->inputs.walk.head) {
+			walk_end(&run->inputs.walk);
+			run->inputs.dir = NULL;
 		} else {
 			r = enter_dir(run, until, err);
-			if (r == 0 && !run->dir)
+			if (r == 0 && !run->inputs.dir)
 				return 0;
 		}
 		if (r == 0 && now_ns() >= until)
@@ -189,7 +189,7 @@ static int fill_stdin(struct run *run)
 		return 0;
 	if (in.size <= LIMIT_STDIN_FILE)
 		return add_input(run, node, "stdin", &in);
-	run->stdin_node = node;
+	run->inputs.stdin_node = node;
 	node_ref(node);
 	run->vm_job.stdin_size = in.size;
 	return 0;
@@ -214,29 +214,30 @@ int run_collect(struct run *run, uint64_t until, struct err *err)
 		r = fill_stdin(run);
 	if (r < 0)
 		return err_sys(err, r, "the inputs cannot be listed");
-	run->vm_job.inputs = run->inputs;
-	run->vm_job.input_count = run->input_count;
+	run->vm_job.inputs = run->inputs.list;
+	run->vm_job.input_count = run->inputs.count;
+	run->inputs.collected = true;
 	return 0;
 }
 
 void run_sent_inputs(struct run *run)
 {
-	for (unsigned i = 0; run->input_nodes && i < run->input_count; i++)
-		if (run->input_nodes[i])
-			node_unref(run->input_nodes[i]);
-	free(take_ptr(run->input_nodes));
+	for (unsigned i = 0; run->inputs.nodes && i < run->inputs.count; i++)
+		if (run->inputs.nodes[i])
+			node_unref(run->inputs.nodes[i]);
+	free(take_ptr(run->inputs.nodes));
 }
 
 void run_inputs_done(struct run *run)
 {
-	walk_end(&run->walk);
+	walk_end(&run->inputs.walk);
 	run_sent_inputs(run);
-	run->input_count = run->input_room = run->next_dir = 0;
-	run->root_listed = false;
-	run->dir = NULL;
-	if (run->stdin_node)
-		node_unref(take_ptr(run->stdin_node));
-	free(take_ptr(run->inputs));
+	run->inputs.count = run->inputs.room = run->inputs.next_dir = 0;
+	run->inputs.root_listed = run->inputs.collected = false;
+	run->inputs.dir = NULL;
+	if (run->inputs.stdin_node)
+		node_unref(take_ptr(run->inputs.stdin_node));
+	free(take_ptr(run->inputs.list));
 }
 
 /* A descriptor to read these bytes from. */
@@ -263,17 +264,17 @@ int run_open_input(struct run *run, unsigned i)
 {
 	const struct job_config *c = run->spec.config;
 
-	if (i == run->input_count && c->stdin_open)
+	if (i == run->inputs.count && c->stdin_open)
 		return feed_make(run);
-	if (i == run->input_count && run->stdin_node)
-		return node_open(run->stdin_node, O_RDONLY);
-	if (i >= run->input_count || !run->input_nodes)
+	if (i == run->inputs.count && run->inputs.stdin_node)
+		return node_open(run->inputs.stdin_node, O_RDONLY);
+	if (i >= run->inputs.count || !run->inputs.nodes)
 		return -EINVAL;
-	if (run->input_nodes[i])
-		return node_open(run->input_nodes[i], O_RDONLY);
-	if (run->inputs[i].kind == WIRE_FILE_STDIN)
+	if (run->inputs.nodes[i])
+		return node_open(run->inputs.nodes[i], O_RDONLY);
+	if (run->inputs.list[i].kind == WIRE_FILE_STDIN)
 		return memory_file(c->stdin_text, c->stdin_len);
-	return strcmp(run->inputs[i].path, INPUT_JSON)
+	return strcmp(run->inputs.list[i].path, INPUT_JSON)
 		       ? memory_file(c->code, c->code_len)
 		       : memory_file(c->input_json, c->input_len);
 }
@@ -290,10 +291,22 @@ uint64_t run_memory_need(const struct run *run)
 {
 	uint64_t need = run->vm_job.wire.memory_bytes;
 
-	for (unsigned i = 0; i < run->input_count; i++)
-		if (!add_checked(&need, run->inputs[i].size))
+	for (unsigned i = 0; i < run->inputs.count; i++)
+		if (!add_checked(&need, run->inputs.list[i].size))
 			return UINT64_MAX;
 	return need;
+}
+
+int run_take_inputs(struct run *run, bool has_stdin)
+{
+	run->inputs.collected = true;
+	if (!has_stdin)
+		return 0;
+	run->inputs.stdin_node = node_find(run->job->files, "stdin");
+	if (!run->inputs.stdin_node)
+		return -ESRCH;
+	node_ref(run->inputs.stdin_node);
+	return 0;
 }
 
 /* --- inputs that go --------------------------------------------------------- */
@@ -372,8 +385,8 @@ int run_keep_inputs(struct job *job, const struct node *node)
 	/* Others have their turns, and one may end it. config.json was read. */
 	while (!is_config(job, node) && (run = job->run) &&
 	       !run_is_ending(run)) {
-		run->keeps = true;
-		if (run->collected)
+		run->inputs.keeps = true;
+		if (run->inputs.collected)
 			break;
 		run_collect_more(run);
 		if (fiber_self())

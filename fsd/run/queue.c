@@ -18,16 +18,16 @@
 
 static void on_build_tell(struct build_wait *w, const char *sentence)
 {
-	job_log(container_of(w, struct run, build)->job, "%s", sentence);
+	job_log(container_of(w, struct run, queue.build)->job, "%s", sentence);
 }
 
 /* What it asked for is not asked for twice, whatever was built. */
 static void on_built(struct build_wait *w, const char *why)
 {
-	struct run *run = container_of(w, struct run, build);
+	struct run *run = container_of(w, struct run, queue.build);
 
 	if (!why) {
-		run->built = true;
+		run->queue.built = true;
 		run_queue(run);
 		return;
 	}
@@ -39,7 +39,7 @@ static void on_built(struct build_wait *w, const char *why)
 static void on_turn(struct build_wait *w, const char *why)
 {
 	(void)why;
-	run_queue(container_of(w, struct run, build));
+	run_queue(container_of(w, struct run, queue.build));
 }
 
 static const struct build_wait_ops asks = {
@@ -58,7 +58,7 @@ static bool is_before(struct build_wait *w, const void *arg)
 
 	if (w->ops != &asks && w->ops != &follows)
 		return false;
-	run = container_of(w, struct run, build);
+	run = container_of(w, struct run, queue.build);
 	return run->spec.config->session &&
 	       !strcmp(run->spec.config->session, session) &&
 	       run->job->meta.uid == own->job->meta.uid;
@@ -73,27 +73,29 @@ static bool wait_in_line(struct run *run)
 
 	if (!before)
 		return false;
-	run->build.ops = &follows;
-	builds_join(bs, before->build, &run->build, run->job->meta.uid);
+	run->queue.build.ops = &follows;
+	builds_join(bs, before->build, &run->queue.build, run->job->meta.uid);
 	return true;
 }
 
-int run_await_build(struct run *run, struct err *err)
+/* Has it to wait for a build? Then run_queue() follows, or its end. Return: 1, 0, or a
+ * negative errno with a sentence: its environment could not be built. */
+static int await_build(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
 	int r;
 
-	if (!run->d->builds || run->built || (c->session && sessions_lives(run)))
+	if (!run->d->builds || run->queue.built || (c->session && sessions_lives(run)))
 		return 0;
 	if (c->session && wait_in_line(run)) {
-		builds_tell(run->d->builds, &run->build);
+		builds_tell(run->d->builds, &run->queue.build);
 		return 1;
 	}
-	run->build.ops = &asks;
-	r = builds_take(run->d->builds, run->job->meta.uid, c, &run->build, err);
+	run->queue.build.ops = &asks;
+	r = builds_take(run->d->builds, run->job->meta.uid, c, &run->queue.build, err);
 	run->final = r == -EINVAL;
 	if (r > 0)
-		builds_tell(run->d->builds, &run->build);
+		builds_tell(run->d->builds, &run->queue.build);
 	return r;
 }
 
@@ -144,11 +146,10 @@ static int lease(struct run *run, struct err *err)
 /* It waits again, and holds nothing meanwhile. */
 void run_forget_inputs(struct run *run)
 {
-	if (run->keeps)
+	if (run->inputs.keeps)
 		return; /* what has gone is nowhere else */
 	run_unprepare(run);
 	arena_done(&run->texts);
-	run->collected = false;
 }
 
 /* --- inputs ----------------------------------------------------------------- */
@@ -170,9 +171,8 @@ static int settle(struct run *run, struct err *err)
 /* Return: as run_collect(). */
 static int collect(struct run *run, uint64_t until, struct err *err)
 {
-	int r = run->collected ? 0 : run_collect(run, until, err);
+	int r = run->inputs.collected ? 0 : run_collect(run, until, err);
 
-	run->collected = r == 0;
 	return r == 0 && run->slot.granted ? settle(run, err) : r;
 }
 
@@ -186,7 +186,7 @@ void run_no_machine(struct run *run, const char *why)
 
 static bool on_collect(struct turn *t, uint64_t until)
 {
-	struct run *run = container_of(t, struct run, collect);
+	struct run *run = container_of(t, struct run, queue.collect);
 	struct err err = { 0 };
 	int r = collect(run, until, &err);
 
@@ -197,8 +197,8 @@ static bool on_collect(struct turn *t, uint64_t until)
 
 void run_collect_later(struct run *run)
 {
-	run->collect.work = on_collect;
-	turn_begin(&run->d->turns, &run->collect);
+	run->queue.collect.work = on_collect;
+	turn_begin(&run->d->turns, &run->queue.collect);
 }
 
 /* Return: as run_collect(). */
@@ -212,7 +212,7 @@ static int prepare(struct run *run, struct err *err)
 /* As far as it goes now, the rest later, unless that is under way. */
 static int prepare_all(struct run *run, struct err *err)
 {
-	int r = list_empty(&run->collect.node) ? prepare(run, err) : 0;
+	int r = list_empty(&run->queue.collect.node) ? prepare(run, err) : 0;
 
 	if (r > 0)
 		run_collect_later(run);
@@ -275,7 +275,7 @@ int run_ask(struct run *run, struct err *err)
 
 	if (c->sandbox)
 		return enter_sandbox(run, err);
-	r = run_await_build(run, err);
+	r = await_build(run, err);
 	if (r)
 		return MIN(r, 0);
 	run->slot = (struct sched_slot){
@@ -309,7 +309,29 @@ void run_collect_more(struct run *run)
 {
 	struct err err = { 0 };
 
-	turn_stop(&run->collect);
+	run_collect_stop(run);
 	if (prepare(run, &err) < 0)
 		run_no_machine(run, err.text);
+}
+
+void run_collect_stop(struct run *run)
+{
+	turn_stop(&run->queue.collect);
+}
+
+/* The disk may say that it has room, and have none for what a run needs. */
+#define PUT_BACK_MAX 20
+
+bool run_put_back_queued(struct run *run)
+{
+	if (run->queue.put_back >= PUT_BACK_MAX ||
+	    sched_put_back(&run->slot) < 0)
+		return false;
+	run->queue.put_back++;
+	return true;
+}
+
+void run_queue_done(struct run *run)
+{
+	builds_leave(&run->queue.build);
 }

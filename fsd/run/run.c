@@ -36,7 +36,7 @@ void run_free(struct run *run)
 	feed_free(run);
 	run_leave(run);
 	run_tape_end(run);
-	builds_leave(&run->build);
+	run_queue_done(run);
 	sched_leave(&run->slot);
 	run_enter(run, RUN_GONE);
 	lifecycle_post_idle(run->d->lifecycle);

@@ -217,13 +217,7 @@ static int take_input(struct run *run, const struct vm_tape *t)
 	run->vm_job.stdin_size = t->stdin_size;
 	if (c->stdin_open)
 		feed_take(run, t);
-	if (t->stdin_size <= t->feed.put)
-		return 0;
-	run->stdin_node = node_find(run->job->files, "stdin");
-	if (!run->stdin_node)
-		return -ESRCH;
-	node_ref(run->stdin_node);
-	return 0;
+	return run_take_inputs(run, t->stdin_size > t->feed.put);
 }
 
 static int take_lane(struct run *run, struct vm_tape *t)
@@ -249,6 +243,7 @@ static int take_machine(struct run *run, struct vm_tape *t)
 	struct vm_sockets sockets = { -1, -1, -1 };
 
 	run_fill_limits(run);
+	run_take_inputs(run, false);
 	run->vm_job.stdin_size = t->stdin_size;
 	run->vm_job.tape = t;
 	run->slot = (struct sched_slot){
@@ -266,7 +261,7 @@ static void go_on(struct run *run, const struct vm_tape *t)
 {
 	struct job *job = run->job;
 
-	run->stored = run->collected = run->adopted = true;
+	run->stored = run->adopted = true;
 	run_enter(run, RUN_RUNNING);
 	run_name_environment(run, t->environment_id, t->environment_name);
 	run->queued_ns = t->queued_ns;

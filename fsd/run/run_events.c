@@ -79,10 +79,9 @@ static void not_stored(struct run *run, int r)
 	run_finish(run, STATUS_FAILED, message);
 }
 
-/* The disk may say that it has room, and have none for what a run needs. */
-#define PUT_BACK_MAX 20
-
-bool run_wait_again(struct run *run, int r)
+/* r is why it could not be put on record that it runs. Return: true if it waits until
+ * there is room for that, as if it had never had a machine. */
+static bool wait_again(struct run *run, int r)
 {
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
@@ -92,9 +91,8 @@ bool run_wait_again(struct run *run, int r)
 		return false;
 	if (!run_is_granted(run))
 		return true; /* it is stranded, and on record as queued */
-	if (run->put_back >= PUT_BACK_MAX || sched_put_back(&run->slot) < 0)
+	if (!run_put_back_queued(run))
 		return false;
-	run->put_back++;
 	vm_end(take_ptr(run->lease));
 	run_tape_end(run);
 	run_enter(run, RUN_QUEUED);
@@ -115,7 +113,7 @@ static void on_begin(void *arg)
 	    run->lease && run->job->meta.state != JOB_RUNNING)
 		r = run_record(run, JOB_RUNNING);
 	/* Meanwhile it may have been cancelled, or its machine lost. */
-	if (run->job && !run_is_ending(run) && r < 0 && !run_wait_again(run, r))
+	if (run->job && !run_is_ending(run) && r < 0 && !wait_again(run, r))
 		not_stored(run, r);
 	else if (run->job && !run_is_ending(run) && r == 0 &&
 		 run->phase == RUN_GRANTED && run->lease)

@@ -4,11 +4,12 @@
 #define FSD_RUN_INT_H
 
 #include "fsd/base/arena.h"
-#include "builds.h"
 #include "fsd/jobs/job_log.h"
 #include "run.h"
 #include "run_phase.h"
 #include "runs.h"
+#include "inputs.h"
+#include "queue.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
 #include "sessions.h"
@@ -73,24 +74,14 @@ struct run {
 	struct list in_session;
 	struct seat *seat;       /* borrowed: where it is in a sandbox, or NULL */
 	struct list in_sandbox;
-	struct build_wait build; /* for its environment */
-	bool built;              /* that is there now */
+	struct run_queue queue;
 	struct vm_job vm_job;
-	struct vm_input *inputs;  /* owned; their paths are in texts */
-	struct node **input_nodes; /* owned array, until they are sent; references;
-				      NULL: input.json */
-	unsigned input_count, input_room;
+	struct run_inputs inputs;
 	struct environment *environment; /* a reference; NULL: base */
 	char *environment_id; /* owned, from its begin on; NULL: base */
 	const char *environment_name; /* likewise, behind that; or a constant */
 	char *fresh_why; /* owned: its interpreter was begun for it; NULL: it was warm */
 	struct arena texts;       /* paths of inputs and of files */
-	struct turn collect;      /* inputs, when it may have its machine */
-	struct node *dir;         /* borrowed: whose turn it is, or NULL */
-	struct walk walk;         /* in it */
-	unsigned next_dir;        /* the input that may be listed next */
-	bool root_listed;
-	struct node *stdin_node;  /* a reference, or NULL */
 	struct loop_fd feed;      /* run_feed.c: its fd is owned, once made */
 	int feed_in;              /* owned: the other end, of a server before; or -1 */
 	uint64_t feed_id;         /* by which the holder has both; 0: it has none */
@@ -112,7 +103,6 @@ struct run {
 	bool recording;  /* that it runs, now */
 	bool reset;      /* a directory that it may find is its own, and holds
 			  * nothing of an earlier try but its order */
-	unsigned put_back; /* so often there was no room for that */
 	enum vm_failure why; /* before it was accepted, with end.message; or
 			      * RUN_NOT_FAILED */
 	bool stored;     /* there is a place for its results */
@@ -125,8 +115,6 @@ struct run {
 	bool adopted;    /* begun by a server that is dead */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
-	bool collected;  /* vm_job has all of its inputs, */
-	bool keeps;      /* and is to, since some have gone or are about to */
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 
@@ -190,37 +178,15 @@ static inline bool run_is_guest(const struct run *run)
 
 /*
  * run_prepare.c: fills vm_job from the spec and the job's files, but for the
- * inputs. run_collect() adds those until now_ns() has reached until.
- * Return: 0; run_collect: 1 if there are more; negative errno.
+ * inputs, which are run_collect()'s. Return: 0 or negative errno with a sentence.
  */
 int run_prepare(struct run *run, struct err *err);
-int run_collect(struct run *run, uint64_t until, struct err *err);
+/* Gives up that, and the inputs. */
 void run_unprepare(struct run *run);
-/* Gives up the inputs, also those that are still to be listed. */
-void run_inputs_done(struct run *run);
 /* The place of its program in the machine, below the home. Borrowed. */
 const char *run_code_name(const struct run *run);
-/* The machine has all but standard input: what is removed now is kept no longer. */
-void run_sent_inputs(struct run *run);
-int run_open_input(struct run *run, unsigned i);
-/* queue.c: it has its place, and its inputs are listed, now or later. */
-void run_make_ready(struct run *run);
-/* queue.c: some more of them now, whether it may have its machine or not. */
-void run_collect_more(struct run *run);
-/* queue.c: gives them up, unless one of them is nowhere else: they are listed again. */
-void run_forget_inputs(struct run *run);
-/* queue.c: collects the rest when it is the run's turn. */
-void run_collect_later(struct run *run);
-uint64_t run_memory_need(const struct run *run);
-/* With what its environment has in memory: what its machine may come to. */
-uint64_t run_room_need(const struct run *run);
 /* For run_expect(). */
 void run_note_environment(const struct run *run);
-
-/* queue.c: has it to wait for a build? Then run_queue() follows, or its end.
- * Return: 1, 0, or a negative errno with a sentence: what it needs could not be
- * built. */
-int run_await_build(struct run *run, struct err *err);
 
 /* run_environment.c: what its machine has; e is borrowed. */
 void run_has_environment(struct run *run, struct environment *e);
@@ -293,8 +259,6 @@ void run_finish(struct run *run, enum job_status status, const char *message);
 /* In run->why, until the run is accepted: no machine and no session was asked. */
 #define RUN_FAILED_UNASKED VM_FAILED_MAX
 #define RUN_NOT_FAILED ((enum vm_failure)(VM_FAILED_MAX + 1))
-/* There will be no machine for it. */
-void run_no_machine(struct run *run, const char *why);
 
 /* Another end, for one that is tried again. In a fiber that holds the job. */
 void run_cancel_unended(struct run *run);
@@ -308,11 +272,6 @@ bool run_again(struct run *run, enum job_status status, const char *message);
 
 /* run.c: number: of the run. Takes spec. NULL without memory. */
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
-/* queue.c: it waits for its turn, collects its inputs, asks for a machine. */
-void run_queue(struct run *run);
-/* queue.c: the same for a run that is not accepted. Return: 0, also if it waits; 1:
- * run_collect_later() is to follow; negative errno with a sentence. */
-int run_ask(struct run *run, struct err *err);
 
 /* run_adopt.c: it is about to be recorded as running. Another server may go on
  * with it, or tell that it has not begun. */
@@ -337,9 +296,6 @@ void run_drop_output(struct job *job);
 void run_begin(struct run *run, struct vm_lease *lease);
 /* The same, for a run that was just accepted, and is on record as running. */
 void run_go(struct run *run);
-/* run_events.c: r is why it could not be put on record that it runs. Return: true if it
- * waits until there is room for that, as if it had never had a machine. */
-bool run_wait_again(struct run *run, int r);
 void run_fail(struct run *run, enum vm_failure why, const char *sentence);
 /* Ends a run that had failed before it was accepted, with the same sentence as later. */
 void run_fail_accepted(struct run *run);

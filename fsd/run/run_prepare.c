@@ -271,7 +271,7 @@ int run_prepare(struct run *run, struct err *err)
 
 void run_unprepare(struct run *run)
 {
-	turn_stop(&run->collect);
+	run_collect_stop(run);
 	run_inputs_done(run);
 	strings_done(&run->argv);
 	strings_done(&run->envp);

@@ -108,7 +108,7 @@ static void on_next(struct loop_call *c)
 		seat_free(t);
 		return;
 	}
-	if (!run || !run->collected || t->sandbox->stage != STAGE_LIVES)
+	if (!run || !run->inputs.collected || t->sandbox->stage != STAGE_LIVES)
 		return;
 	if (!t->lease) {
 		ask_for_lane(t, run);
@@ -342,7 +342,7 @@ static void cancel(struct run *run, const char *why)
 	}
 	run->cancelled = true;
 	run_fail(run, VM_FAILED_GUEST, why);
-	turn_stop(&run->collect);
+	run_collect_stop(run);
 	sandbox_leave(run);
 }
 

@@ -441,7 +441,7 @@ static void cancel(struct run *run)
 	run->cancelled = true;
 	run_fail(run, VM_FAILED_GUEST, why);
 	sessions_leave(run);
-	turn_stop(&run->collect);
+	run_collect_stop(run);
 	sched_leave(&run->slot);
 }
 

@@ -80,7 +80,8 @@ int run_record(struct run *run, enum job_state state)
 	struct step s = {
 		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
 		.again = accepted &&
-			 (job->leftover.tries || run->put_back || run->reset),
+			 (job->leftover.tries || run->queue.put_back ||
+			  run->reset),
 		.accepted = accepted,
 	};
 	int r;
