@@ -20,6 +20,11 @@
 
 #define FEED_BYTES (64 << 10)
 
+void feed_init(struct run *run)
+{
+	run->feed.in = -1;
+}
+
 /* Some of it may go now, or it never will. */
 static void on_room(struct loop_fd *src, uint32_t events)
 {
@@ -27,13 +32,13 @@ static void on_room(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	loop_fd_del(src);
-	if (run->job && run->feed_told)
-		run->feed_told(run->job);
+	if (run->job && run->feed.told)
+		run->feed.told(run->job);
 }
 
 static void keep_one(struct run *run, enum fdstore_kind kind, int fd)
 {
-	const struct fdstore_entry e = { .kind = kind, .id = run->feed_id };
+	const struct fdstore_entry e = { .kind = kind, .id = run->feed.id };
 
 	fdstore_keep(run->d->fdstore, &e, fd);
 }
@@ -49,7 +54,7 @@ static int make_pair(struct run *run, int pair[2])
 		       pair) < 0)
 		return -errno;
 	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
-	run->feed_id = run->job->meta.no;
+	run->feed.id = run->job->meta.no;
 	keep_one(run, FDSTORE_FEED_IN, pair[0]);
 	keep_one(run, FDSTORE_FEED_OUT, pair[1]);
 	return 0;
@@ -60,17 +65,17 @@ int feed_make(struct run *run)
 {
 	int pair[2], r;
 
-	if (run->feed_in >= 0)
-		return take_fd(&run->feed_in);
+	if (run->feed.in >= 0)
+		return take_fd(&run->feed.in);
 	r = make_pair(run, pair);
 	if (r < 0)
 		return r;
-	run->feed.fd = pair[1];
-	run->feed_made = true;
-	if (run->feed_ended)
+	run->feed.pipe.fd = pair[1];
+	run->feed.made = true;
+	if (run->feed.ended)
 		feed_done(run);
-	else if (run->job && run->feed_told)
-		run->feed_told(run->job);
+	else if (run->job && run->feed.told)
+		run->feed.told(run->job);
 	return pair[0];
 }
 
@@ -79,53 +84,53 @@ static int fetch(struct run *run, enum fdstore_kind kind)
 	struct fdstore_entry e;
 	int fd = -1;
 
-	fdstore_fetch(run->d->fdstore, kind, run->feed_id, &e, &fd);
+	fdstore_fetch(run->d->fdstore, kind, run->feed.id, &e, &fd);
 	return fd;
 }
 
 void feed_take(struct run *run, const struct vm_tape *t)
 {
-	run->feed_id = run->job->meta.no;
-	run->feed_in = fetch(run, FDSTORE_FEED_IN);
-	run->feed.fd = t->feed_ended ? -1 : fetch(run, FDSTORE_FEED_OUT);
-	run->feed_made = run->feed.fd >= 0;
-	if (!run->feed_made && !t->feed_ended)
-		fd_close(&run->feed_in); /* a half of it; nothing was written */
-	if (run->feed_made)
-		fcntl(run->feed.fd, F_SETFL, O_NONBLOCK);
+	run->feed.id = run->job->meta.no;
+	run->feed.in = fetch(run, FDSTORE_FEED_IN);
+	run->feed.pipe.fd = t->feed_ended ? -1 : fetch(run, FDSTORE_FEED_OUT);
+	run->feed.made = run->feed.pipe.fd >= 0;
+	if (!run->feed.made && !t->feed_ended)
+		fd_close(&run->feed.in); /* a half of it; nothing was written */
+	if (run->feed.made)
+		fcntl(run->feed.pipe.fd, F_SETFL, O_NONBLOCK);
 	/* Else it was not made yet. */
-	run->feed_ended = t->feed_ended || (run->feed_in < 0 && t->feed.put);
+	run->feed.ended = t->feed_ended || (run->feed.in < 0 && t->feed.put);
 }
 
 void feed_done(struct run *run)
 {
 	struct vm_tape *t = run->vm_job.tape;
 
-	loop_fd_del(&run->feed);
+	loop_fd_del(&run->feed.pipe);
 	if (t)
 		t->feed_ended = 1;
-	if (run->feed_made)
-		fd_close(&run->feed.fd);
-	if (run->feed_made && run->feed_id)
-		fdstore_drop(run->d->fdstore, FDSTORE_FEED_OUT, run->feed_id);
-	run->feed_made = false;
-	run->feed_ended = true;
+	if (run->feed.made)
+		fd_close(&run->feed.pipe.fd);
+	if (run->feed.made && run->feed.id)
+		fdstore_drop(run->d->fdstore, FDSTORE_FEED_OUT, run->feed.id);
+	run->feed.made = false;
+	run->feed.ended = true;
 }
 
 void feed_free(struct run *run)
 {
 	feed_done(run);
-	fd_close(&run->feed_in);
-	if (run->feed_id)
-		fdstore_drop(run->d->fdstore, FDSTORE_FEED_IN, run->feed_id);
-	run->feed_id = 0;
+	fd_close(&run->feed.in);
+	if (run->feed.id)
+		fdstore_drop(run->d->fdstore, FDSTORE_FEED_IN, run->feed.id);
+	run->feed.id = 0;
 }
 
 void feed_closed(struct run *run)
 {
 	feed_free(run);
-	if (run->job && run->feed_told)
-		run->feed_told(run->job);
+	if (run->job && run->feed.told)
+		run->feed.told(run->job);
 }
 
 /* The run that takes input now. Return: NULL: there is none. */
@@ -159,7 +164,7 @@ static ssize_t write_counted(struct run *run, const void *data, size_t size,
 	t->feed_write.msg_hdr = (struct msghdr){ .msg_iov = &iov,
 						 .msg_iovlen = 1 };
 	ring_in_order();
-	if (sendmmsg(run->feed.fd, &t->feed_write, 1,
+	if (sendmmsg(run->feed.pipe.fd, &t->feed_write, 1,
 		     MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;
 	return t->feed_write.msg_len;
@@ -171,13 +176,13 @@ ssize_t run_feed_write(struct job *job, const void *data, size_t size,
 	struct run *run = fed(job);
 	ssize_t n;
 
-	if (!run || run->feed_ended)
+	if (!run || run->feed.ended)
 		return -EPIPE;
-	if (!run->feed_made)
+	if (!run->feed.made)
 		return -EAGAIN;
-	if (run->feed_id && run->vm_job.tape)
+	if (run->feed.id && run->vm_job.tape)
 		return write_counted(run, data, size, unique);
-	n = write(run->feed.fd, data, size);
+	n = write(run->feed.pipe.fd, data, size);
 	return n < 0 ? -errno : n;
 }
 
@@ -186,10 +191,10 @@ unsigned run_feed_events(struct job *job)
 	struct run *run = fed(job);
 	struct pollfd p = { .fd = -1, .events = POLLOUT };
 
-	if (!run || run->feed_ended)
+	if (!run || run->feed.ended)
 		return POLLOUT | POLLERR;
-	if (run->feed_made)
-		p.fd = run->feed.fd;
+	if (run->feed.made)
+		p.fd = run->feed.pipe.fd;
 	if (poll(&p, 1, 0) <= 0)
 		return 0;
 	return (unsigned)p.revents & (POLLOUT | POLLERR);
@@ -201,13 +206,13 @@ void run_feed_watch(struct job *job, void (*told)(struct job *job))
 
 	if (!run)
 		return;
-	run->feed_told = told;
-	if (!run->feed_made || run->feed.loop)
+	run->feed.told = told;
+	if (!run->feed.made || run->feed.pipe.loop)
 		return;
-	run->feed.events = EPOLLOUT;
-	run->feed.fn = on_room;
-	run->feed.arg = run;
-	if (loop_fd_add(run->d->loop, &run->feed) < 0)
+	run->feed.pipe.events = EPOLLOUT;
+	run->feed.pipe.fn = on_room;
+	run->feed.pipe.arg = run;
+	if (loop_fd_add(run->d->loop, &run->feed.pipe) < 0)
 		feed_done(run); /* without memory: nobody could be told */
 }
 
@@ -217,12 +222,12 @@ int run_feed_end(struct job *job)
 
 	if (!run)
 		return -ESRCH;
-	if (run->feed_made)
+	if (run->feed.made)
 		feed_done(run);
 	if (run->vm_job.tape)
 		run->vm_job.tape->feed_ended = 1;
-	run->feed_ended = true;
-	if (run->feed_told)
-		run->feed_told(job);
+	run->feed.ended = true;
+	if (run->feed.told)
+		run->feed.told(job);
 	return 0;
 }

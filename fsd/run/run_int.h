@@ -10,6 +10,7 @@
 #include "runs.h"
 #include "inputs.h"
 #include "queue.h"
+#include "run_feed.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
 #include "sessions.h"
@@ -82,11 +83,7 @@ struct run {
 	const char *environment_name; /* likewise, behind that; or a constant */
 	char *fresh_why; /* owned: its interpreter was begun for it; NULL: it was warm */
 	struct arena texts;       /* paths of inputs and of files */
-	struct loop_fd feed;      /* run_feed.c: its fd is owned, once made */
-	int feed_in;              /* owned: the other end, of a server before; or -1 */
-	uint64_t feed_id;         /* by which the holder has both; 0: it has none */
-	bool feed_made, feed_ended;
-	void (*feed_told)(struct job *job); /* when the feed has changed */
+	struct run_feed feed;
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
 	struct run_stream stream[VM_STREAM_MAX]; /* VM_RESULT: what was shown */
@@ -203,16 +200,6 @@ run_say_why(struct run *run, const char *fmt, ...);
 /* To the job's log: its environment's template is made, and how far it is. */
 void run_tell_making(struct run *run, const char *step);
 void run_fill_environment(struct run *run, struct job_result *res);
-
-/* run_feed.c. Return: the end that the channel reads, or negative errno. */
-int feed_make(struct run *run);
-/* Takes the feed of a killed server. */
-void feed_take(struct run *run, const struct vm_tape *t);
-/* No more can be written. */
-void feed_done(struct run *run);
-/* Ends reading, too. The second tells who writes. */
-void feed_free(struct run *run);
-void feed_closed(struct run *run);
 
 /* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */
 int run_flow_output(struct run *run, enum vm_stream stream, const void *data,

@@ -51,7 +51,8 @@ static struct run *run_found(struct job *job)
 	run->number = job->meta.run;
 	run->why = RUN_NOT_FAILED;
 	run_enter(run, RUN_FOUND);
-	run->file_fd = run->feed_in = -1;
+	run->file_fd = -1;
+	feed_init(run);
 	for (int s = 0; s < VM_STREAM_MAX; s++)
 		run->stream[s].fd = -1;
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
