@@ -281,10 +281,10 @@ int run_open_input(struct run *run, unsigned i)
 
 uint64_t run_room_need(const struct run *run)
 {
+	const struct environment *e = run->environment.of;
 	uint64_t need = run_memory_need(run);
 
-	return add_checked(&need, run->environment ? run->environment->heap :
-						     0) ? need : UINT64_MAX;
+	return add_checked(&need, e ? e->heap : 0) ? need : UINT64_MAX;
 }
 
 uint64_t run_memory_need(const struct run *run)

@@ -109,9 +109,9 @@ static void tell_if_first(struct run *run)
 
 	if (!vm_lease_is_first(run->lease, &mib, &cpus))
 		return;
-	run->making_ns = now_ns();
+	run_begin_making(run);
 	vm_making(run->lease, making, sizeof(making));
-	if (run->environment) {
+	if (run->environment.of) {
 		run_tell_making(run, making);
 		return;
 	}
@@ -126,7 +126,7 @@ static int lease(struct run *run, struct err *err)
 		.runner = run->vm_job.wire.runner,
 		.memory_bytes = run_memory_need(run),
 		.cpus = run->vm_job.wire.cpus,
-		.environment = run->environment,
+		.environment = run->environment.of,
 	};
 
 	run_note_environment(run);

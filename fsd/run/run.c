@@ -54,8 +54,7 @@ void run_free(struct run *run)
 		node_unref(run->spec.code);
 	free(run->end.attempts);
 	free(run->end.attempts_text);
-	free(run->environment_id);
-	free(run->fresh_why);
+	run_environment_done(run);
 	run_spec_done(&run->spec);
 	free(run);
 }

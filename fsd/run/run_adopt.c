@@ -74,9 +74,9 @@ void run_tape_begin(struct run *run)
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
 	snprintf(t->environment_id, sizeof(t->environment_id), "%s",
-		 run->environment_id ? run->environment_id : "");
+		 run->environment.id ? run->environment.id : "");
 	snprintf(t->environment_name, sizeof(t->environment_name), "%s",
-		 run->environment_name ? run->environment_name : "");
+		 run->environment.name ? run->environment.name : "");
 	run->vm_job.tape = t;
 	inherit_publish(&t->live);
 }

@@ -22,24 +22,24 @@ void run_name_environment(struct run *run, const char *id, const char *name)
 {
 	size_t length = strlen(id) + 1;
 
-	free(take_ptr(run->environment_id));
-	run->environment_name = NULL;
+	free(take_ptr(run->environment.id));
+	run->environment.name = NULL;
 	if (!id[0]) {
-		run->environment_name = name[0] ? environments_name(NULL) : NULL;
+		run->environment.name = name[0] ? environments_name(NULL) : NULL;
 		return;
 	}
-	run->environment_id = malloc(length + strlen(name) + 1);
-	if (!run->environment_id)
+	run->environment.id = malloc(length + strlen(name) + 1);
+	if (!run->environment.id)
 		return;
-	strcpy(run->environment_id, id);
-	run->environment_name = strcpy(run->environment_id + length, name);
+	strcpy(run->environment.id, id);
+	run->environment.name = strcpy(run->environment.id + length, name);
 }
 
 void run_has_environment(struct run *run, struct environment *e)
 {
 	environment_ref(e);
-	environment_unref(run->environment);
-	run->environment = e;
+	environment_unref(run->environment.of);
+	run->environment.of = e;
 	run_name_environment(run, e ? e->id : "", environments_name(e));
 }
 
@@ -75,16 +75,17 @@ int run_say_why(struct run *run, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return -ENOMEM;
-	free(run->fresh_why);
-	run->fresh_why = text;
+	free(run->environment.fresh_why);
+	run->environment.fresh_why = text;
 	return 0;
 }
 
 static int look_at_env(struct run *run, const struct config_strings *env)
 {
-	const char *more = run->environment ? run->environment->fresh_env : "";
+	const struct environment *e = run->environment.of;
+	const char *more = e ? e->fresh_env : "";
 
-	for (size_t i = 0; i < env->count && !run->fresh_why; i++)
+	for (size_t i = 0; i < env->count && !run->environment.fresh_why; i++)
 		if (lang_env_is_fresh(run->spec.lang, env->item[i]) ||
 		    lang_env_matches(more, env->item[i]))
 			return run_say_why(run, WHY_ENV,
@@ -98,7 +99,7 @@ int run_find_why(struct run *run)
 {
 	int r = 0;
 
-	free(take_ptr(run->fresh_why));
+	free(take_ptr(run->environment.fresh_why));
 	if (run->spec.config->fresh)
 		r = run_say_why(run, WHY_ASKED);
 	if (r == 0)
@@ -108,13 +109,19 @@ int run_find_why(struct run *run)
 	return r;
 }
 
+void run_begin_making(struct run *run)
+{
+	run->environment.making_ns = now_ns();
+}
+
 void run_tell_making(struct run *run, const char *step)
 {
-	uint64_t so_far = run->making_ns ? now_ns() - run->making_ns : 0;
+	uint64_t since = run->environment.making_ns;
+	uint64_t so_far = since ? now_ns() - since : 0;
 
 	job_log(run->job, "makes the template of environment %s (%u s): %s",
-		environments_name(run->environment), (unsigned)(so_far / NS_PER_S),
-		step);
+		environments_name(run->environment.of),
+		(unsigned)(so_far / NS_PER_S), step);
 }
 
 /* From what the guest says, whose texts are printable. Without memory for it the
@@ -142,14 +149,25 @@ static void say_why(struct run *run)
 void run_fill_environment(struct run *run, struct job_result *res)
 {
 	res->warm = -1;
-	if (!run->environment_name)
+	if (!run->environment.name)
 		return;
-	res->environment = run->environment_name;
-	res->environment_id = run->environment_id;
+	res->environment = run->environment.name;
+	res->environment_id = run->environment.id;
 	if (!run->spec.lang || !run_has_exit(run))
 		return;
 	res->warm = run->exit.begun == WIRE_BEGUN_WARM;
 	if (!res->warm)
 		say_why(run);
-	res->why = res->warm ? NULL : run->fresh_why;
+	res->why = res->warm ? NULL : run->environment.fresh_why;
+}
+
+void run_drop_environment(struct run *run)
+{
+	environment_unref(take_ptr(run->environment.of));
+}
+
+void run_environment_done(struct run *run)
+{
+	free(run->environment.id);
+	free(run->environment.fresh_why);
 }

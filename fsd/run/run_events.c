@@ -414,7 +414,7 @@ static void on_making(void *arg, const char *sentence)
 {
 	struct run *run = arg;
 
-	if (run->environment)
+	if (run->environment.of)
 		run_tell_making(run, sentence);
 	else
 		job_log(run->job, "waits for the template: %s", sentence);

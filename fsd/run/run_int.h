@@ -10,6 +10,7 @@
 #include "runs.h"
 #include "inputs.h"
 #include "queue.h"
+#include "run_environment.h"
 #include "run_feed.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
@@ -78,10 +79,7 @@ struct run {
 	struct run_queue queue;
 	struct vm_job vm_job;
 	struct run_inputs inputs;
-	struct environment *environment; /* a reference; NULL: base */
-	char *environment_id; /* owned, from its begin on; NULL: base */
-	const char *environment_name; /* likewise, behind that; or a constant */
-	char *fresh_why; /* owned: its interpreter was begun for it; NULL: it was warm */
+	struct run_environment environment;
 	struct arena texts;       /* paths of inputs and of files */
 	struct run_feed feed;
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
@@ -132,7 +130,6 @@ struct run {
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
 	uint64_t recorded_ns; /* CLOCK_REALTIME: of the last run_record() */
-	uint64_t making_ns;   /* since it waits for a template; 0: it does not */
 	const char *source, *accel; /* borrowed constants */
 	char template_id[32];
 };
@@ -184,22 +181,6 @@ void run_unprepare(struct run *run);
 const char *run_code_name(const struct run *run);
 /* For run_expect(). */
 void run_note_environment(const struct run *run);
-
-/* run_environment.c: what its machine has; e is borrowed. */
-void run_has_environment(struct run *run, struct environment *e);
-/* What its result says of that; id "": base. */
-void run_name_environment(struct run *run, const char *id, const char *name);
-/* The one that its config names. Return: 0 or negative errno with a sentence: it
- * is not there, or not any more. */
-int run_find_environment(struct run *run, struct err *err);
-/* Why a warm interpreter would be seen to be one, to run->fresh_why. Return: 0 or
- * -ENOMEM. */
-int run_find_why(struct run *run);
-__attribute__((format(printf, 2, 3))) int
-run_say_why(struct run *run, const char *fmt, ...);
-/* To the job's log: its environment's template is made, and how far it is. */
-void run_tell_making(struct run *run, const char *step);
-void run_fill_environment(struct run *run, struct job_result *res);
 
 /* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */
 int run_flow_output(struct run *run, enum vm_stream stream, const void *data,

@@ -93,8 +93,8 @@ static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
 	const char *const *own = (const char *const *)env->item;
-	const char *const *more = run->environment ?
-		(const char *const *)run->environment->env : NULL;
+	const char *const *more = run->environment.of ?
+		(const char *const *)run->environment.of->env : NULL;
 	size_t count = 0;
 	int r = 0;
 
@@ -152,7 +152,7 @@ static int choose_runner(struct run *run)
 	}
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
-	if (run->spec.config->mode == MODE_SCRIPT && run->fresh_why &&
+	if (run->spec.config->mode == MODE_SCRIPT && run->environment.fresh_why &&
 	    lang->id != LANG_TYPESCRIPT)
 		return 0;
 	if (lang->id == LANG_BASH && !fits_bash(run))
@@ -181,7 +181,7 @@ void run_note_environment(const struct run *run)
 	if (p)
 		snprintf(p->environment_id[lang->id],
 			 sizeof(p->environment_id[0]), "%s",
-			 run->environment_id ? run->environment_id :
+			 run->environment.id ? run->environment.id :
 					       ENVIRONMENT_BASE);
 }
 
@@ -275,6 +275,6 @@ void run_unprepare(struct run *run)
 	run_inputs_done(run);
 	strings_done(&run->argv);
 	strings_done(&run->envp);
-	environment_unref(take_ptr(run->environment));
+	run_drop_environment(run);
 	run->vm_job.wire.argv.count = 0; /* it is not prepared any more */
 }

@@ -196,7 +196,7 @@ static struct session *session_new(struct run *run, const char *name)
 		.d = d, .no = sessions_next_no(d), .name = strdup(name),
 		.uid = owner->uid, .gid = owner->gid,
 		.lang = lang_living(run->spec.lang),
-		.environment = environment_ref(run->environment),
+		.environment = environment_ref(run->environment.of),
 		.idle = { .fn = on_idle, .arg = s },
 		.next = { .fn = on_next, .arg = s },
 	};
