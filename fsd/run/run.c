@@ -75,7 +75,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	*spec = (struct run_spec){ 0 };
 	if (run->spec.code)
 		node_ref(run->spec.code); /* it may be removed meanwhile */
-	run->file_fd = -1;
+	run_tree_init(run);
 	feed_init(run);
 	run->guest_json.cap = LIMIT_VALUE_BYTES;
 	for (int i = 0; i < VM_STREAM_MAX; i++)

@@ -336,10 +336,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 		   const char *path, const char *target)
 {
-	struct run *run = arg;
-
-	run->told_left += kind == WIRE_FILE_LEFT;
-	return run_flow_file(run, kind, mode, size, path, target);
+	return run_flow_file(arg, kind, mode, size, path, target);
 }
 
 static int on_file_data(void *arg, const void *data, size_t len)
@@ -349,18 +346,12 @@ static int on_file_data(void *arg, const void *data, size_t len)
 
 static void on_file_time(void *arg, struct wire_time mtime)
 {
-	struct run *run = arg;
-
-	run->file_mtime = mtime;
+	run_flow_time(arg, mtime);
 }
 
 static int on_file_end(void *arg)
 {
-	struct run *run = arg;
-	struct wire_time mtime = run->file_mtime;
-
-	run->file_mtime = (struct wire_time){ 0 };
-	return run_flow_end(run, mtime);
+	return run_flow_end(arg);
 }
 
 static bool on_behind(void *arg)
@@ -389,8 +380,7 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 	struct run *run = arg;
 
 	(void)files;
-	/* Those that it told of are counted as they come. */
-	run->output_dropped += left_out - MIN(left_out, run->told_left);
+	run_guest_left_out(run, left_out);
 	run_enter(run, RUN_COMPLETE);
 	run_finish(run, status_of(run), NULL);
 }

@@ -156,6 +156,7 @@ int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		.size = size,
 	};
 
+	run->flow.announced_left += kind == WIRE_FILE_LEFT;
 	buf_add(&both, path, strlen(path) + 1);
 	if (target)
 		buf_add(&both, target, strlen(target) + 1);
@@ -170,10 +171,16 @@ int run_flow_data(struct run *run, const void *data, size_t len)
 	return put(run, &item, data);
 }
 
-int run_flow_end(struct run *run, struct wire_time mtime)
+void run_flow_time(struct run *run, struct wire_time mtime)
 {
-	struct flow_item item = {.kind = FLOW_END, .mtime = mtime};
+	run->flow.mtime = mtime;
+}
 
+int run_flow_end(struct run *run)
+{
+	struct flow_item item = {.kind = FLOW_END, .mtime = run->flow.mtime};
+
+	run->flow.mtime = (struct wire_time){ 0 };
 	return put(run, &item, "");
 }
 

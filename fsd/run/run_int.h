@@ -12,6 +12,7 @@
 #include "queue.h"
 #include "run_environment.h"
 #include "run_feed.h"
+#include "run_output.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
 #include "sessions.h"
@@ -38,6 +39,8 @@ struct run_flow {
 	bool held;            /* the machine is not listened to */
 	bool skip;            /* this file of the tree is left out */
 	bool failed;          /* no more is taken */
+	uint32_t announced_left;  /* entries that the guest left out and named */
+	struct wire_time mtime;   /* of the file that is about to end */
 };
 
 /* What a start finds of a run that is on record as running, and what is said of
@@ -112,21 +115,7 @@ struct run {
 	struct sched_slot slot;
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
-
-	/* the output tree */
-	struct result_file *files; /* owned; their paths are in texts */
-	unsigned file_count, file_room;
-	uint64_t output_bytes, output_dropped;
-	struct result_left *left;  /* owned; the first of those, their paths */
-	unsigned left_count;       /* are in texts */
-	uint32_t told_left;        /* by the guest */
-	uint64_t path_bytes;       /* of all that were announced */
-	unsigned entries;          /* made, and those on the way to them */
-	struct node *file;         /* borrowed: the one being written */
-	int file_fd;               /* its fd, or -1 */
-	uint64_t file_left;
-	struct wire_time file_mtime; /* of the one that is about to end */
-
+	struct run_tree tree;
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
 	uint64_t recorded_ns; /* CLOCK_REALTIME: of the last run_record() */
@@ -188,7 +177,9 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		  const char *path, const char *target);
 int run_flow_data(struct run *run, const void *data, size_t len);
-int run_flow_end(struct run *run, struct wire_time mtime);
+/* When the file that is about to end was changed. */
+void run_flow_time(struct run *run, struct wire_time mtime);
+int run_flow_end(struct run *run);
 /* If all that came is in the store, the tape has a point. Return: false if so;
  * true: it will. */
 bool run_flow_point(struct run *run);
@@ -197,26 +188,6 @@ void run_flow_done(struct run *run);
 /* run_events.c: the store took no more of a stream. */
 void run_flow_failed(struct run *run, int r);
 extern const char *const run_stream_names[VM_STREAM_MAX]; /* streams.c */
-
-/* run_output.c: an entry of the output tree is not kept; reason is a constant. */
-void run_left_out(struct run *run, const char *path, uint64_t bytes,
-		  const char *reason);
-/* What the guest calls it, enum wire_left. */
-const char *run_left_reason(uint32_t left);
-/* All came: the end's message says which limit has ended or cut it, after what
- * it says so far, and so does a line of the log for each. */
-void run_say_cuts(struct run *run);
-
-/* run_output.c: one entry of the output tree. */
-int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
-		    uint64_t size, const char *path,
-		    const char *target);
-int run_output_data(struct run *run, const void *data, size_t len);
-/* mtime: when the guest says that it was changed. */
-int run_output_end(struct run *run, struct wire_time mtime);
-/* No more will come: what is not whole yet goes. */
-void run_output_cut(struct run *run);
-void run_output_done(struct run *run);
 
 /*
  * run_result.c: takes down what came of it, then renders and publishes it by a

@@ -39,17 +39,17 @@ const char *run_left_reason(uint32_t left)
 static void remember_left(struct run *run, const char *path, uint64_t bytes,
 			  const char *reason)
 {
-	if (run->left_count == LIMIT_LEFT_OUT)
+	if (run->tree.left_count == LIMIT_LEFT_OUT)
 		return;
-	if (!run->left)
-		run->left = calloc(LIMIT_LEFT_OUT, sizeof(*run->left));
-	if (!run->left)
+	if (!run->tree.left)
+		run->tree.left = calloc(LIMIT_LEFT_OUT, sizeof(*run->tree.left));
+	if (!run->tree.left)
 		return;
-	run->left[run->left_count] = (struct result_left){
+	run->tree.left[run->tree.left_count] = (struct result_left){
 		.path = arena_text(&run->texts, path),
 		.bytes = MIN(bytes, (uint64_t)INT64_MAX), .reason = reason,
 	};
-	run->left_count += !!run->left[run->left_count].path;
+	run->tree.left_count += !!run->tree.left[run->tree.left_count].path;
 }
 
 void run_left_out(struct run *run, const char *path, uint64_t bytes,
@@ -58,12 +58,18 @@ void run_left_out(struct run *run, const char *path, uint64_t bytes,
 	auto_buf struct buf name = { 0 };
 
 	remember_left(run, path, bytes, reason);
-	run->output_dropped++;
-	if (run->left_count > LOGGED_MOST)
+	run->tree.dropped++;
+	if (run->tree.left_count > LOGGED_MOST)
 		return;
 	result_show_name(&name, path);
 	job_log(run->job, "output/%s was left out: %s",
 		name.failed ? "?" : name.data, reason);
+}
+
+/* Those that it has named are counted as they come. */
+void run_guest_left_out(struct run *run, uint32_t count)
+{
+	run->tree.dropped += count - MIN(count, run->flow.announced_left);
 }
 
 /* --- entries ---------------------------------------------------------------- */
@@ -87,22 +93,22 @@ static const char *not_stored(int r)
 /* What was counted for it and did not come is given back. */
 static void close_file(struct run *run)
 {
-	if (run->file_fd >= 0 && run->job)
-		quota_run_sub(&run->job->file_owner, run->file_left);
-	fd_close(&run->file_fd);
+	if (run->tree.fd >= 0 && run->job)
+		quota_run_sub(&run->job->file_owner, run->tree.missing);
+	fd_close(&run->tree.fd);
 }
 
 static void cut(struct run *run, const char *reason)
 {
-	struct node *node = take_ptr(run->file);
+	struct node *node = take_ptr(run->tree.file);
 	const struct result_file *f;
 
-	if (run->file_fd < 0)
+	if (run->tree.fd < 0)
 		return;
 	close_file(run);
-	f = &run->files[--run->file_count];
+	f = &run->tree.files[--run->tree.count];
 	run_left_out(run, f->path, f->bytes, reason);
-	run->output_bytes -= f->bytes;
+	run->tree.bytes -= f->bytes;
 	if (node_unlink(node) < 0)
 		log_warn("job %s: half a file stays in its output",
 			 run->job->meta.name);
@@ -113,14 +119,19 @@ void run_output_cut(struct run *run)
 	cut(run, NOT_WHOLE);
 }
 
+void run_tree_init(struct run *run)
+{
+	run->tree.fd = -1;
+}
+
 void run_output_done(struct run *run)
 {
 	close_file(run);
-	free(run->left);
-	run->left = NULL;
-	free(run->files);
-	run->files = NULL;
-	run->file_count = run->file_room = 0;
+	free(run->tree.left);
+	run->tree.left = NULL;
+	free(run->tree.files);
+	run->tree.files = NULL;
+	run->tree.count = run->tree.room = 0;
 }
 
 static int remember(struct run *run, uint32_t kind, uint32_t mode,
@@ -128,20 +139,20 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 {
 	struct result_file *f;
 
-	run->path_bytes += strlen(path) + (target ? strlen(target) : 0);
-	if (run->path_bytes > LIMIT_OUTPUT_PATHS)
+	run->tree.path_bytes += strlen(path) + (target ? strlen(target) : 0);
+	if (run->tree.path_bytes > LIMIT_OUTPUT_PATHS)
 		return -EFBIG;
-	if (run->file_count == run->file_room) {
-		unsigned room = run->file_room ? run->file_room * 2 : 16;
-		void *files = reallocarray(run->files, room,
-					   sizeof(*run->files));
+	if (run->tree.count == run->tree.room) {
+		unsigned room = run->tree.room ? run->tree.room * 2 : 16;
+		void *files = reallocarray(run->tree.files, room,
+					   sizeof(*run->tree.files));
 
 		if (!files)
 			return -ENOMEM;
-		run->files = files;
-		run->file_room = room;
+		run->tree.files = files;
+		run->tree.room = room;
 	}
-	f = &run->files[run->file_count];
+	f = &run->tree.files[run->tree.count];
 	*f = (struct result_file){
 		.path = arena_text(&run->texts, path), .bytes = size, .mode = mode & 0777,
 		.is_dir = kind == WIRE_FILE_DIR,
@@ -150,7 +161,7 @@ static int remember(struct run *run, uint32_t kind, uint32_t mode,
 		f->target = arena_text(&run->texts, target);
 	if (!f->path || (target && !f->target))
 		return -ENOMEM;
-	run->file_count++;
+	run->tree.count++;
 	return 0;
 }
 
@@ -169,7 +180,7 @@ static int check_entry(struct run *run, const char *name)
 
 	if (r < 0)
 		return r;
-	return run->entries++ < LIMIT_OUTPUT_FILES ? 0 : -EFBIG;
+	return run->tree.entries++ < LIMIT_OUTPUT_FILES ? 0 : -EFBIG;
 }
 
 static int make_dir(struct run *run, struct node *in, const char *name,
@@ -226,7 +237,7 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 	if (r == 0 && kind == WIRE_FILE_LINK)
 		return node_make_link(dir, name, target, &node);
 	return r < 0 ? r : node_make_file(dir, name, (mode & 0777) | 0600,
-					  O_WRONLY, &run->file, &run->file_fd);
+					  O_WRONLY, &run->tree.file, &run->tree.fd);
 }
 
 /* Why it cannot be taken, or NULL. */
@@ -234,9 +245,9 @@ static const char *over_limit(struct run *run, uint64_t size, uint64_t counts)
 {
 	const uint64_t limit = run->spec.config->output_limit;
 
-	if (run->file_count >= LIMIT_OUTPUT_FILES)
+	if (run->tree.count >= LIMIT_OUTPUT_FILES)
 		return run_left_reason(WIRE_LEFT_MANY);
-	if (size > limit - MIN(run->output_bytes, limit))
+	if (size > limit - MIN(run->tree.bytes, limit))
 		return run_left_reason(WIRE_LEFT_LIMIT);
 	if (counts <= quota_run_room(&run->job->file_owner))
 		return NULL;
@@ -272,7 +283,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		r = remember(run, kind, mode, size, path, target);
 	if (!reason && r == 0) {
 		r = make_entry(run, kind, mode, path, target);
-		run->file_count -= r < 0;
+		run->tree.count -= r < 0;
 	}
 	if (!reason && r < 0)
 		reason = reason_of(r);
@@ -280,9 +291,9 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		run_left_out(run, path, size, reason);
 		return -EINVAL;
 	}
-	run->output_bytes += size;
+	run->tree.bytes += size;
 	quota_run_add(&run->job->file_owner, counts);
-	run->file_left = size;
+	run->tree.missing = size;
 	return 0;
 }
 
@@ -291,22 +302,22 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 static int give_up_file(struct run *run, int r)
 {
 	cut(run, not_stored(r));
-	run->file_left = 0;
+	run->tree.missing = 0;
 	return r;
 }
 
 int run_output_data(struct run *run, const void *data, size_t len)
 {
-	const struct result_file *f = run->files + run->file_count - 1;
+	const struct result_file *f = run->tree.files + run->tree.count - 1;
 	ssize_t n;
 
-	if (run->file_fd < 0 || len > run->file_left)
+	if (run->tree.fd < 0 || len > run->tree.missing)
 		return -EPROTO;
-	n = call_write(run->d->depot, run->file_fd, data, len,
-		       (off_t)(f->bytes - run->file_left));
+	n = call_write(run->d->depot, run->tree.fd, data, len,
+		       (off_t)(f->bytes - run->tree.missing));
 	if (n < 0)
 		return give_up_file(run, (int)n);
-	run->file_left -= (uint64_t)n;
+	run->tree.missing -= (uint64_t)n;
 	return n == (ssize_t)len ? 0 : give_up_file(run, -ENOSPC);
 }
 
@@ -317,13 +328,13 @@ int run_output_end(struct run *run, struct wire_time mtime)
 		wire_time_to_set(mtime),
 	};
 
-	if (run->file_left) {
+	if (run->tree.missing) {
 		run_output_cut(run);
 		return -EPROTO;
 	}
 	/* A file is no worse without it. */
-	if (mtime.known && run->file_fd >= 0)
-		node_utimens(run->file, times);
+	if (mtime.known && run->tree.fd >= 0)
+		node_utimens(run->tree.file, times);
 	close_file(run);
 	return 0;
 }
@@ -373,12 +384,12 @@ static void add_tree(struct run *run, struct buf *out)
 {
 	auto_buf struct buf text = { 0 };
 
-	if (run->output_dropped == 1)
+	if (run->tree.dropped == 1)
 		buf_str(&text, "output: 1 entry was left out "
 			"(output_left_out)");
-	else if (run->output_dropped)
+	else if (run->tree.dropped)
 		buf_fmt(&text, "output: %" PRIu64 " entries were left out "
-			"(output_left_out)", run->output_dropped);
+			"(output_left_out)", run->tree.dropped);
 	add(run, out, &text, true);
 }
 

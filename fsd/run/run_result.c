@@ -85,11 +85,11 @@ static void fill_rest(struct run *run, struct job_result *res)
 	res->stdout_dropped = run->stream[VM_OUT].dropped;
 	res->stderr_bytes = run->stream[VM_ERR].size;
 	res->stderr_dropped = run->stream[VM_ERR].dropped;
-	res->output = run->files;
-	res->output_count = run->file_count;
-	res->output_dropped = run->output_dropped;
-	res->left = run->left;
-	res->left_count = run->left_count;
+	res->output = run->tree.files;
+	res->output_count = run->tree.count;
+	res->output_dropped = run->tree.dropped;
+	res->left = run->tree.left;
+	res->left_count = run->tree.left_count;
 	if (!run->guest_overflow) {
 		res->guest_json = run->guest_json.data;
 		res->guest_len = run->guest_json.len;

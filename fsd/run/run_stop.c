@@ -51,7 +51,7 @@ static struct run *run_found(struct job *job)
 	run->number = job->meta.run;
 	run->why = RUN_NOT_FAILED;
 	run_enter(run, RUN_FOUND);
-	run->file_fd = -1;
+	run_tree_init(run);
 	feed_init(run);
 	for (int s = 0; s < VM_STREAM_MAX; s++)
 		run->stream[s].fd = -1;
