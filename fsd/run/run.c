@@ -43,9 +43,7 @@ void run_free(struct run *run)
 	run_unprepare(run);
 	run_output_done(run);
 	arena_done(&run->texts);
-	for (int i = 0; i < VM_STREAM_MAX; i++)
-		fd_close(&run->stream[i].fd);
-	buf_done(&run->guest_json);
+	run_streams_done(run);
 	run_flow_done(run);
 	job_lines_done(&run->lines);
 	free(run->end.name);
@@ -77,12 +75,8 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 		node_ref(run->spec.code); /* it may be removed meanwhile */
 	run_tree_init(run);
 	feed_init(run);
-	run->guest_json.cap = LIMIT_VALUE_BYTES;
-	for (int i = 0; i < VM_STREAM_MAX; i++)
-		run->stream[i] = (struct run_stream){ .fd = -1 };
-	run->stream[VM_OUT].limit = run->spec.config->stdout_limit;
-	run->stream[VM_ERR].limit = run->spec.config->stderr_limit;
-	run->stream[VM_RESULT].limit = WIRE_SHOWN_MAX;
+	run_streams_init(run);
+	run_flow_init(run);
 	run->queued_ns = now_ns();
 	return run;
 }

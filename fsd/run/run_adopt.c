@@ -144,50 +144,6 @@ static struct run *new_run(struct job *job, const struct vm_tape *t)
 	return NULL;
 }
 
-/* Has the next byte of RESULT its place within a line of what is shown? */
-static bool find_shown(struct run *run)
-{
-	const struct run_stream *s = &run->stream[VM_RESULT];
-	auto_close int fd = -1;
-	char last;
-
-	if (!s->taken)
-		return true;
-	fd = depot_run_open(run->d->depot, run->job->meta.no, run->number,
-			    run_stream_names[VM_RESULT]);
-	if (fd < 0 || pread(fd, &last, 1, (off_t)s->taken - 1) != 1)
-		return false;
-	run->in_shown = last != '\n';
-	return true;
-}
-
-/* Its streams as far as they are kept. Return: false: they are not what they
- * should be. */
-static bool find_streams(struct run *run, const struct vm_tape *t)
-{
-	const struct vm_tape_flow *f = &tape_point(t)->flow;
-	uint64_t shown = tape_point(t)->got[VM_RESULT];
-	uint64_t taken[VM_STREAM_MAX] = {
-		f->taken[VM_OUT], f->taken[VM_ERR], MIN(shown, WIRE_SHOWN_MAX),
-	};
-	uint64_t dropped[VM_STREAM_MAX] = {
-		f->dropped[VM_OUT], f->dropped[VM_ERR], shown - taken[VM_RESULT],
-	};
-
-	for (int s = 0; s < VM_STREAM_MAX; s++) {
-		struct run_stream *stream = &run->stream[s];
-		uint64_t size = run_found_size(run->job, (enum vm_stream)s);
-
-		if (size > INT64_MAX || size < taken[s])
-			return false;
-		stream->size = size;
-		stream->taken = taken[s];
-		stream->dropped = dropped[s];
-		stream->skip = size - taken[s];
-	}
-	return find_shown(run);
-}
-
 static int fetch_socket(struct fsd *d, uint64_t key)
 {
 	struct fdstore_entry e;
@@ -293,7 +249,7 @@ static const char *try_adopt(struct job *job, struct vm_tape *t)
 	run = new_run(job, t);
 	if (!run)
 		return "its config is another one, or there is no memory";
-	if (!find_streams(run, t))
+	if (!run_streams_take(run, t) || !run_flow_take(run))
 		why = "the store has less of its output than it should";
 	else if ((t->sandbox ? take_lane(run, t) : take_machine(run, t)) < 0)
 		why = "its machine is gone, or had not begun it";

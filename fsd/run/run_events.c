@@ -219,76 +219,11 @@ void run_over_quota(struct run *run)
 	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
 }
 
-static void keep_value(struct run *run, const char *data, size_t len)
-{
-	if (run->guest_overflow)
-		return;
-	if (len > quota_run_room(&run->job->file_owner)) {
-		run_over_quota(run);
-		run->guest_overflow = true;
-	} else if (buf_add(&run->guest_json, data, len) < 0) {
-		run->guest_overflow = true;
-	} else {
-		quota_run_add(&run->job->file_owner, len);
-	}
-}
-
-/* How many of the bytes belong to a line of what was shown. */
-static size_t shown_part(struct run *run, const char *data, size_t len)
-{
-	const char *end;
-
-	if (!run->in_shown && *data != WIRE_SHOWN)
-		return 0;
-	end = memchr(data, '\n', len);
-	run->in_shown = !end;
-	return end ? (size_t)(end - data) + 1 : len;
-}
-
-/* Behind the first byte of the value nothing is shown. */
-static int keep_result(struct run *run, const char *data, size_t len)
-{
-	int r = 0;
-
-	while (len && r == 0) {
-		bool has_value = run->guest_json.len || run->guest_overflow;
-		size_t n = has_value ? 0 : shown_part(run, data, len);
-
-		if (n) {
-			r = run_flow_output(run, VM_RESULT, data, n);
-		} else {
-			keep_value(run, data, len);
-			n = len;
-		}
-		data += n;
-		len -= n;
-	}
-	return r;
-}
-
 static int on_output(void *arg, enum vm_stream stream, const void *data,
 		     size_t len)
 {
-	return stream == VM_RESULT ? keep_result(arg, data, len)
+	return stream == VM_RESULT ? run_flow_result(arg, data, len)
 				   : run_flow_output(arg, stream, data, len);
-}
-
-#define NOT_KEPT "the output could not be kept on the host"
-
-void run_flow_failed(struct run *run, int r)
-{
-	run->flow.failed = true;
-	for (int s = 0; s < VM_STREAM_MAX; s++) {
-		uint64_t lost = run->stream[s].taken - run->stream[s].size;
-
-		/* What it goes on to write is seen by nobody. */
-		run->stream[s].dropped = run_has_exit(run)
-			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
-		quota_run_sub(&run->job->file_owner, lost);
-	}
-	job_log(run->job, "output cannot be stored: %s", strerror(-r));
-	if (!run_is_ending(run))
-		run_fail(run, VM_FAILED_LOST, NOT_KEPT);
 }
 
 /* STARTED may come late, and with a short program comes with its end. What the
@@ -305,15 +240,6 @@ static void correct_start(struct run *run, uint64_t wall_ns)
 	run->started_real_ns -= late;
 }
 
-/* What the guest dropped never came here; what we dropped did. */
-static void add_dropped(struct run_stream *s, uint64_t guests)
-{
-	bool known = s->dropped <= INT64_MAX &&
-		     guests <= INT64_MAX - s->dropped;
-
-	s->dropped = known ? s->dropped + guests : RESULT_UNKNOWN;
-}
-
 static void on_exited(void *arg, const struct wire_exit *e)
 {
 	struct run *run = arg;
@@ -323,8 +249,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	run->exit = *e;
 	run->exited_ns = now_ns();
 	correct_start(run, e->wall_ns);
-	add_dropped(&run->stream[VM_OUT], e->stdout_dropped);
-	add_dropped(&run->stream[VM_ERR], e->stderr_dropped);
+	run_flow_exited(run, e);
 	if (e->left)
 		job_log(run->job, "%" PRIu32 " process%s of the program still "
 			"ran after its end and %s killed; \"linger\" is %g s",

@@ -145,6 +145,53 @@ int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
 	return r;
 }
 
+static void keep_value(struct run *run, const char *data, size_t len)
+{
+	if (run->value.overflow)
+		return;
+	if (len > quota_run_room(&run->job->file_owner)) {
+		run_over_quota(run);
+		run->value.overflow = true;
+	} else if (buf_add(&run->value.json, data, len) < 0) {
+		run->value.overflow = true;
+	} else {
+		quota_run_add(&run->job->file_owner, len);
+	}
+}
+
+/* How many of the bytes belong to a line of what was shown. */
+static size_t shown_part(struct run *run, const char *data, size_t len)
+{
+	const char *end;
+
+	if (!run->value.in_shown && *data != WIRE_SHOWN)
+		return 0;
+	end = memchr(data, '\n', len);
+	run->value.in_shown = !end;
+	return end ? (size_t)(end - data) + 1 : len;
+}
+
+/* Behind the first byte of the value nothing is shown. */
+int run_flow_result(struct run *run, const char *data, size_t len)
+{
+	int r = 0;
+
+	while (len && r == 0) {
+		bool has_value = run->value.json.len || run->value.overflow;
+		size_t n = has_value ? 0 : shown_part(run, data, len);
+
+		if (n) {
+			r = run_flow_output(run, VM_RESULT, data, n);
+		} else {
+			keep_value(run, data, len);
+			n = len;
+		}
+		data += n;
+		len -= n;
+	}
+	return r;
+}
+
 int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		  const char *path, const char *target)
 {
@@ -264,6 +311,24 @@ static void tell_written(struct run *run, const struct flow_write *w)
 						       : JOB_ROW_STDERR);
 }
 
+#define NOT_KEPT "the output could not be kept on the host"
+
+static void flow_failed(struct run *run, int r)
+{
+	run->flow.failed = true;
+	for (int s = 0; s < VM_STREAM_MAX; s++) {
+		uint64_t lost = run->stream[s].taken - run->stream[s].size;
+
+		/* What it goes on to write is seen by nobody. */
+		run->stream[s].dropped = run_has_exit(run)
+			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
+		quota_run_sub(&run->job->file_owner, lost);
+	}
+	job_log(run->job, "output cannot be stored: %s", strerror(-r));
+	if (!run_is_ending(run))
+		run_fail(run, VM_FAILED_LOST, NOT_KEPT);
+}
+
 /* Return: where the next item is, or 0: no more of this run. */
 static size_t write_streams(struct run *run, size_t at)
 {
@@ -289,7 +354,7 @@ static size_t write_streams(struct run *run, size_t at)
 		return 0;
 	tell_written(run, &w);
 	if (r < 0)
-		run_flow_failed(run, r);
+		flow_failed(run, r);
 	return r < 0 ? 0 : w.to;
 }
 
@@ -350,7 +415,7 @@ static void mark(struct run *run)
 {
 	struct vm_tape_flow f;
 
-	if (run->guest_json.len || run->guest_overflow)
+	if (run->value.json.len || run->value.overflow)
 		return;
 	for (int s = 0; s < 2; s++) {
 		f.taken[s] = run->stream[s].taken;
@@ -414,4 +479,43 @@ void run_flow_done(struct run *run)
 {
 	buf_done(&run->flow.in);
 	buf_done(&run->flow.now);
+	buf_done(&run->value.json);
+}
+
+/* --- its begin and its end -------------------------------------------------- */
+
+void run_flow_init(struct run *run)
+{
+	run->value.json.cap = LIMIT_VALUE_BYTES;
+}
+
+bool run_flow_take(struct run *run)
+{
+	const struct run_stream *s = &run->stream[VM_RESULT];
+	auto_close int fd = -1;
+	char last;
+
+	if (!s->taken)
+		return true;
+	fd = depot_run_open(run->d->depot, run->job->meta.no, run->number,
+			    run_stream_names[VM_RESULT]);
+	if (fd < 0 || pread(fd, &last, 1, (off_t)s->taken - 1) != 1)
+		return false;
+	run->value.in_shown = last != '\n';
+	return true;
+}
+
+/* What the guest dropped never came here; what we dropped did. */
+static void add_dropped(struct run_stream *s, uint64_t guests)
+{
+	bool known = s->dropped <= INT64_MAX &&
+		     guests <= INT64_MAX - s->dropped;
+
+	s->dropped = known ? s->dropped + guests : RESULT_UNKNOWN;
+}
+
+void run_flow_exited(struct run *run, const struct wire_exit *e)
+{
+	add_dropped(&run->stream[VM_OUT], e->stdout_dropped);
+	add_dropped(&run->stream[VM_ERR], e->stderr_dropped);
 }

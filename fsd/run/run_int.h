@@ -12,36 +12,13 @@
 #include "queue.h"
 #include "run_environment.h"
 #include "run_feed.h"
+#include "run_flow.h"
 #include "run_output.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
 #include "sessions.h"
 
 #include "vm/channel/tape.h"
-
-struct run_stream {
-	int fd;           /* owned: append and read */
-	uint64_t taken;   /* bytes kept, or about to be */
-	uint64_t size;    /* bytes kept */
-	uint64_t dropped; /* bytes over the limit, */
-	uint64_t unpaid;  /* of these, over the owner's quota */
-	uint64_t limit;
-	uint64_t skip;    /* bytes that will come again and are kept already */
-};
-
-/* What is on its way into the store; run_flow.c. */
-struct run_flow {
-	struct buf in;        /* items: what came, */
-	size_t last;          /* the newest item in it */
-	struct buf now;       /* and what is being written */
-	struct fiber *waiter; /* for the end of that, or NULL */
-	bool busy;
-	bool held;            /* the machine is not listened to */
-	bool skip;            /* this file of the tree is left out */
-	bool failed;          /* no more is taken */
-	uint32_t announced_left;  /* entries that the guest left out and named */
-	struct wire_time mtime;   /* of the file that is about to end */
-};
 
 /* What a start finds of a run that is on record as running, and what is said of
  * one whose end the disk does not take: nobody is told of two ends. */
@@ -89,9 +66,7 @@ struct run {
 
 	struct run_stream stream[VM_STREAM_MAX]; /* VM_RESULT: what was shown */
 	struct run_flow flow;
-	bool in_shown;               /* a line of that has begun */
-	struct buf guest_json;       /* the rest of RESULT */
-	bool guest_overflow;
+	struct run_value value;
 
 	unsigned busy;   /* fibers that are at it: they need it, and end it if
 			    its job is no more */
@@ -171,24 +146,6 @@ const char *run_code_name(const struct run *run);
 /* For run_expect(). */
 void run_note_environment(const struct run *run);
 
-/* run_flow.c: what the machine gives, in order. Return: 0 or -ENOMEM. */
-int run_flow_output(struct run *run, enum vm_stream stream, const void *data,
-		    size_t len);
-int run_flow_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
-		  const char *path, const char *target);
-int run_flow_data(struct run *run, const void *data, size_t len);
-/* When the file that is about to end was changed. */
-void run_flow_time(struct run *run, struct wire_time mtime);
-int run_flow_end(struct run *run);
-/* If all that came is in the store, the tape has a point. Return: false if so;
- * true: it will. */
-bool run_flow_point(struct run *run);
-void run_flow_wait(struct run *run); /* until all of it is in the store */
-void run_flow_done(struct run *run);
-/* run_events.c: the store took no more of a stream. */
-void run_flow_failed(struct run *run, int r);
-extern const char *const run_stream_names[VM_STREAM_MAX]; /* streams.c */
-
 /*
  * run_result.c: takes down what came of it, then renders and publishes it by a
  * thread, posts the last event, gives up the machine, frees the run. Or another
@@ -226,8 +183,6 @@ void run_tape_end(struct run *run);
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);
 /* run_prepare.c: what the machine is told of limits. */
 void run_fill_limits(struct run *run);
-/* run_stop.c: what the store has of a stream; RESULT_UNKNOWN: it cannot be told. */
-uint64_t run_found_size(const struct job *job, enum vm_stream stream);
 /* run_stop.c: the output tree is to come again, or never. */
 void run_drop_output(struct job *job);
 
@@ -249,10 +204,6 @@ void run_hold(struct run *run);
 void run_let_go(struct run *run); /* may free it */
 /* run.c: gives up the machine, or the place in a session. */
 void run_leave(struct run *run);
-/* streams.c: 0 or negative errno; else its fd is there. */
-int run_stream_make(struct run *run, enum vm_stream stream);
-/* It was opened as fd, if that is one; perhaps by two at the same time. */
-void run_stream_made(struct run_stream *s, int fd);
 /* run_events.c: something does not fit into the owner's quota of bytes. */
 void run_over_quota(struct run *run);
 #define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"

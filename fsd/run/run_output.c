@@ -397,7 +397,7 @@ static void add_value(struct run *run, struct buf *out)
 {
 	auto_buf struct buf text = { 0 };
 
-	if (run->guest_overflow && !run->over_quota)
+	if (run->value.overflow && !run->over_quota)
 		buf_str(&text, "the program's value is larger than 16 MiB and "
 			"was dropped");
 	add(run, out, &text, true);

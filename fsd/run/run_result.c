@@ -90,9 +90,9 @@ static void fill_rest(struct run *run, struct job_result *res)
 	res->output_dropped = run->tree.dropped;
 	res->left = run->tree.left;
 	res->left_count = run->tree.left_count;
-	if (!run->guest_overflow) {
-		res->guest_json = run->guest_json.data;
-		res->guest_len = run->guest_json.len;
+	if (!run->value.overflow) {
+		res->guest_json = run->value.json.data;
+		res->guest_len = run->value.json.len;
 	}
 	res->session = run->spec.config ? run->spec.config->session : NULL;
 	if (res->session && run_facts(run->phase)->sent) {
@@ -474,7 +474,7 @@ static void on_end(void *arg)
 				  run->job->meta.name, strerror(-r));
 			job_record_later(run->job);
 		}
-		quota_run_sub(&run->job->file_owner, run->guest_json.len);
+		quota_run_sub(&run->job->file_owner, run->value.json.len);
 		quota_run_add(&run->job->file_owner, run->end.stored);
 		end_run(take_ptr(run->job), run);
 	}

@@ -15,20 +15,6 @@
 #include "run_int.h"
 #include "fsd/users/people.h"
 
-/* Twice, if that is what it takes: a made-up zero would stay for ever. */
-uint64_t run_found_size(const struct job *job, enum vm_stream stream)
-{
-	struct stat st;
-	int r = -EIO;
-
-	for (int i = 0; i < 2 && r < 0 && r != -ENOENT; i++)
-		r = depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
-				   run_stream_names[stream], &st);
-	if (r < 0)
-		return r == -ENOENT ? 0 : RESULT_UNKNOWN;
-	return (uint64_t)st.st_size;
-}
-
 void run_drop_output(struct job *job)
 {
 	/* Nobody knows which of its files came whole. */
@@ -53,12 +39,10 @@ static struct run *run_found(struct job *job)
 	run_enter(run, RUN_FOUND);
 	run_tree_init(run);
 	feed_init(run);
-	for (int s = 0; s < VM_STREAM_MAX; s++)
-		run->stream[s].fd = -1;
+	run_streams_init(run);
 	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
 	run->queued_ns = now_ns();
-	run->stream[VM_OUT].size = run_found_size(job, VM_OUT);
-	run->stream[VM_ERR].size = run_found_size(job, VM_ERR);
+	run_streams_find(run);
 	job->run = run;
 	/* What was stored of its order before it was queued again is no more. */
 	if (job->meta.state == JOB_QUEUED && !job->events &&

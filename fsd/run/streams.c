@@ -14,6 +14,70 @@ const char *const run_stream_names[VM_STREAM_MAX] = {
 	[VM_OUT] = "stdout", [VM_ERR] = "stderr", [VM_RESULT] = "shown",
 };
 
+void run_streams_init(struct run *run)
+{
+	const struct job_config *c = run->spec.config;
+
+	for (int i = 0; i < VM_STREAM_MAX; i++)
+		run->stream[i] = (struct run_stream){ .fd = -1 };
+	if (!c)
+		return;
+	run->stream[VM_OUT].limit = c->stdout_limit;
+	run->stream[VM_ERR].limit = c->stderr_limit;
+	run->stream[VM_RESULT].limit = WIRE_SHOWN_MAX;
+}
+
+void run_streams_done(struct run *run)
+{
+	for (int i = 0; i < VM_STREAM_MAX; i++)
+		fd_close(&run->stream[i].fd);
+}
+
+/* Return: RESULT_UNKNOWN: it cannot be told. Twice, if that is what it takes: a made-up zero would stay for ever. */
+static uint64_t found_size(const struct job *job, enum vm_stream stream)
+{
+	struct stat st;
+	int r = -EIO;
+
+	for (int i = 0; i < 2 && r < 0 && r != -ENOENT; i++)
+		r = depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+				   run_stream_names[stream], &st);
+	if (r < 0)
+		return r == -ENOENT ? 0 : RESULT_UNKNOWN;
+	return (uint64_t)st.st_size;
+}
+
+void run_streams_find(struct run *run)
+{
+	run->stream[VM_OUT].size = found_size(run->job, VM_OUT);
+	run->stream[VM_ERR].size = found_size(run->job, VM_ERR);
+}
+
+bool run_streams_take(struct run *run, const struct vm_tape *t)
+{
+	const struct vm_tape_flow *f = &tape_point(t)->flow;
+	uint64_t shown = tape_point(t)->got[VM_RESULT];
+	uint64_t taken[VM_STREAM_MAX] = {
+		f->taken[VM_OUT], f->taken[VM_ERR], MIN(shown, WIRE_SHOWN_MAX),
+	};
+	uint64_t dropped[VM_STREAM_MAX] = {
+		f->dropped[VM_OUT], f->dropped[VM_ERR], shown - taken[VM_RESULT],
+	};
+
+	for (int s = 0; s < VM_STREAM_MAX; s++) {
+		struct run_stream *stream = &run->stream[s];
+		uint64_t size = found_size(run->job, (enum vm_stream)s);
+
+		if (size > INT64_MAX || size < taken[s])
+			return false;
+		stream->size = size;
+		stream->taken = taken[s];
+		stream->dropped = dropped[s];
+		stream->skip = size - taken[s];
+	}
+	return true;
+}
+
 /* A run's streams are made when there is something to put into them, or when
  * somebody wants to see them grow. */
 int run_stream_make(struct run *run, enum vm_stream stream)
