@@ -13,6 +13,7 @@ struct retention {
 	struct turn remove;      /* goes through doomed */
 	struct turn begin;       /* goes through left */
 	struct loop_timer timer; /* begins remove */
+	struct hash owners;      /* owned: of struct retain_owner */
 };
 
 /* job_log.c */

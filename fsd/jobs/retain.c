@@ -7,10 +7,18 @@
 #include "retain.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "jobs_int.h"
-#include "fsd/users/people.h"
+
+struct retain_owner {
+	struct hash_node by_uid;
+	uid_t uid;
+	struct list finished;  /* of struct job, the oldest first */
+	uint64_t count;        /* its length */
+	uint64_t doomed_bytes; /* of the user's jobs that are about to be removed */
+};
 
 static const struct retain_limits *limits_of(const struct job *job)
 {
@@ -193,15 +201,39 @@ static uint64_t bytes_of(const struct job *job)
 	return sum;
 }
 
+/* NULL without memory: the job is counted nowhere. */
+static struct retain_owner *owner_of(struct job *job)
+{
+	struct hash *owners = &job->d->jobs->retention.owners;
+	uint64_t hash = hash_u64(job->meta.uid);
+	struct hash_node *h = hash_first(owners, hash);
+	struct retain_owner *o = job->retain.owner;
+
+	for (; !o && h; h = hash_next(h))
+		if (container_of(h, struct retain_owner, by_uid)->uid ==
+		    job->meta.uid)
+			o = container_of(h, struct retain_owner, by_uid);
+	if (!o) {
+		o = calloc(1, sizeof(*o));
+		if (!o || hash_add(owners, &o->by_uid, hash) < 0) {
+			free(o);
+			return NULL;
+		}
+		o->uid = job->meta.uid;
+		list_init(&o->finished);
+	}
+	return job->retain.owner = o;
+}
+
 /* Out of wherever it is. */
 static void leave(struct job *job)
 {
 	struct retain *r = &job->retain;
 
 	if (r->state == RETAIN_KEPT && !list_empty(&r->node))
-		job->owner->finished_count--;
-	if (r->state != RETAIN_KEPT && job->owner)
-		job->owner->doomed_bytes -= r->bytes;
+		r->owner->count--;
+	if (r->state != RETAIN_KEPT && r->owner)
+		r->owner->doomed_bytes -= r->bytes;
 	list_del(&r->node);
 	loop_timer_del(&r->timer);
 	r->state = RETAIN_KEPT;
@@ -209,11 +241,14 @@ static void leave(struct job *job)
 
 static void doom(struct job *job, const char *why)
 {
+	struct retain_owner *owner;
+
 	leave(job);
+	owner = owner_of(job);
 	job->retain.state = RETAIN_DOOMED;
 	job->retain.bytes = bytes_of(job);
-	if (job->owner)
-		job->owner->doomed_bytes += job->retain.bytes;
+	if (owner)
+		owner->doomed_bytes += job->retain.bytes;
 	job->retain.why = why;
 	list_add_tail(&job->d->jobs->retention.doomed, &job->retain.node);
 	soon(job->d);
@@ -250,20 +285,20 @@ static uint64_t bytes_kept(const struct job *job)
 {
 	uint64_t sum = quota_bytes(job->file_owner.quota.user);
 
-	return sum - MIN(sum, job->owner->doomed_bytes);
+	return sum - MIN(sum, job->retain.owner->doomed_bytes);
 }
 
 /* The newest one stays. */
 static void enforce(struct job *job)
 {
 	const struct retain_limits *l = limits_of(job);
-	struct person *p = job->owner;
+	struct retain_owner *o = job->retain.owner;
 	uint64_t bytes = l->bytes ? bytes_kept(job) : 0;
 	struct job *oldest;
 
-	while (p->finished.next != p->finished.prev) {
-		oldest = list_first(&p->finished, struct job, retain.node);
-		if (l->count && p->finished_count > l->count) {
+	while (o->finished.next != o->finished.prev) {
+		oldest = list_first(&o->finished, struct job, retain.node);
+		if (l->count && o->count > l->count) {
 			bytes -= MIN(bytes, bytes_of(oldest));
 			doom(oldest, "for a newer one (--retain-count)");
 		} else if (l->bytes && bytes > l->bytes) {
@@ -279,9 +314,9 @@ static void enforce(struct job *job)
  * start some end before all of those that had are entered. */
 static struct list *behind_older(struct job *job)
 {
-	struct list *at = &job->owner->finished;
+	struct list *head = &job->retain.owner->finished, *at = head;
 
-	while (at->prev != &job->owner->finished &&
+	while (at->prev != head &&
 	       list_entry(at->prev, struct job, retain.node)->meta.ended_ns >
 		       job->meta.ended_ns)
 		at = at->prev;
@@ -298,10 +333,10 @@ static void on_entered(struct job *job)
 	if (job->meta.state != JOB_DONE)
 		return;
 	arm(job);
-	if (!job->owner || (!l->count && !l->bytes))
+	if ((!l->count && !l->bytes) || !owner_of(job))
 		return;
 	list_add_tail(behind_older(job), &job->retain.node);
-	job->owner->finished_count++;
+	job->retain.owner->count++;
 	enforce(job);
 }
 
@@ -361,6 +396,14 @@ void retain_begin(struct fsd *d)
 
 void retention_end(struct retention *r)
 {
+	struct hash_node *h;
+	size_t from = 0;
+
 	loop_timer_del(&r->timer);
 	order_done(&r->left);
+	while ((h = hash_any(&r->owners, &from))) {
+		hash_del(&r->owners, h);
+		free(container_of(h, struct retain_owner, by_uid));
+	}
+	hash_done(&r->owners);
 }

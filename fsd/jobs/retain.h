@@ -21,7 +21,6 @@ struct fsd;
 struct job;
 struct job_meta;
 struct job_watcher;
-struct person;
 
 struct retain_limits {
 	uint64_t seconds, count, bytes; /* 0: for ever, any */
@@ -33,9 +32,12 @@ enum retain_state {
 	RETAIN_ASKED,  /* the helper is to remove it */
 };
 
+struct retain_owner; /* the finished jobs of one user */
+
 /* Of a job; embedded, zeroed. */
 struct retain {
-	struct list node;        /* in person->finished, by its end, or */
+	struct retain_owner *owner; /* borrowed; NULL: not asked for yet */
+	struct list node;        /* in owner->finished, by its end, or */
 	enum retain_state state; /* in retention->doomed */
 	const char *why;         /* then; a constant */
 	uint64_t bytes;          /* that go with it */

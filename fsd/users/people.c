@@ -55,7 +55,6 @@ struct person *person_of(struct users *users, uid_t uid)
 		return NULL;
 	}
 	p->uid = uid;
-	list_init(&p->finished);
 	list_add(&users->people, &p->node);
 	return p;
 }

@@ -27,9 +27,6 @@ struct person {
 	uid_t uid;
 	struct times times;
 	uint64_t jobs[JOB_STATE_MAX]; /* the user's jobs in the tree */
-	struct list finished;    /* jobs/retain.c: of struct job, the oldest first */
-	uint64_t finished_count; /* jobs/retain.c: its length */
-	uint64_t doomed_bytes;   /* jobs/retain.c: of jobs about to be removed */
 	char environment_id[LANG_MAX][SHA_HEX]; /* run: of the last job; "": none */
 	uint64_t open;           /* descriptors of the user's open files */
 	unsigned sandboxes;      /* run: the user's */
