@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "vm/environment/environment.h"
 #include "run_int.h"
 
 #define INPUT_JSON "input.json" /* what "input" is in the machine */

@@ -149,8 +149,16 @@ int runs_new(struct runs **ret)
 
 void runs_free(struct runs *runs)
 {
+	struct hash_node *h;
+	size_t from = 0;
+
 	if (!runs)
 		return;
+	while ((h = hash_any(&runs->last, &from))) {
+		hash_del(&runs->last, h);
+		free(container_of(h, struct last_environments, by_uid));
+	}
+	hash_done(&runs->last);
 	loop_timer_del(&runs->room.timer);
 	free(runs);
 }

@@ -4,10 +4,11 @@
  * inputs.c's.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "fsd/users/people.h"
 #include "run_int.h"
+#include "runs_int.h"
 
 static const char *const base_env[] = { WIRE_BASE_ENV };
 
@@ -161,26 +162,55 @@ static int choose_runner(struct run *run)
 	return 0;
 }
 
+static struct last_environments *find_last(struct runs *runs, uid_t uid)
+{
+	struct hash_node *h = hash_first(&runs->last, hash_u64(uid));
+
+	for (; h; h = hash_next(h)) {
+		struct last_environments *l =
+			container_of(h, struct last_environments, by_uid);
+
+		if (l->uid == uid)
+			return l;
+	}
+	return NULL;
+}
+
+/* NULL without memory. */
+static struct last_environments *last_of(struct runs *runs, uid_t uid)
+{
+	struct last_environments *l = find_last(runs, uid);
+
+	if (l)
+		return l;
+	l = calloc(1, sizeof(*l));
+	if (!l || hash_add(&runs->last, &l->by_uid, hash_u64(uid)) < 0) {
+		free(l);
+		return NULL;
+	}
+	l->uid = uid;
+	return l;
+}
+
 /* The environment is likely the one that the user had last. */
 void run_expect(struct fsd *d, uid_t uid, const char *name)
 {
 	const struct lang *lang = lang_by_ending(name);
-	const struct person *p = lang ? person_of(d->users, uid) : NULL;
+	const struct last_environments *l = find_last(d->runs, uid);
 
-	if (p)
+	if (lang)
 		vm_expect(d->vm, lang_runner[lang->id],
-			  p->environment_id[lang->id]);
+			  l ? l->id[lang->id] : "");
 }
 
 void run_note_environment(const struct run *run)
 {
 	const struct lang *lang = run->spec.lang;
-	struct person *p = lang ? person_of(run->d->users, run->job->meta.uid)
-				: NULL;
+	struct last_environments *l =
+		lang ? last_of(run->d->runs, run->job->meta.uid) : NULL;
 
-	if (p)
-		snprintf(p->environment_id[lang->id],
-			 sizeof(p->environment_id[0]), "%s",
+	if (l)
+		snprintf(l->id[lang->id], sizeof(l->id[0]), "%s",
 			 run->environment.id ? run->environment.id :
 					       ENVIRONMENT_BASE);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by room.c, run_phase.c and sched_open.c only. */
+/* Shared by room.c, run_phase.c, run_prepare.c and sched_open.c only. */
 #ifndef FSD_RUNS_INT_H
 #define FSD_RUNS_INT_H
 
+#include <sys/types.h>
+
 #include "layout/layout.h"
+#include "vm/environment/environment.h"
+#include "fsd/base/hash.h"
 #include "runs.h"
 #include "vm/os/loop.h"
 
@@ -15,9 +19,17 @@ struct room {
 	bool gone;               /* or no directory */
 };
 
+/* run_prepare.c: the environments that a user's last jobs had, by language. */
+struct last_environments {
+	struct hash_node by_uid;
+	uid_t uid;
+	char id[LANG_MAX][SHA_HEX]; /* ENVIRONMENT_BASE: none; "": no job yet */
+};
+
 struct runs {
 	struct run_counts counts; /* run_phase.c */
 	struct room room;
+	struct hash last; /* owned: of struct last_environments */
 	struct err sick; /* sched_open.c: why machines fail, while they do */
 };
 

@@ -556,11 +556,10 @@ struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 		 struct sandbox **ret, struct err *err)
 {
-	const struct person *owner = person_of(d->users, uid);
 	struct sandbox *s;
 	int r;
 
-	if (owner && owner->sandboxes >= LIMIT_SANDBOXES)
+	if (sandboxes_of(d, uid) >= LIMIT_SANDBOXES)
 		return err_set(err, -EDQUOT,
 			       "you have %u sandboxes already, as many as one "
 			       "user may have; end one by rmdir "

@@ -25,7 +25,6 @@ struct sandbox {
 	struct list node;      /* in sandboxes->all */
 	struct hash_node by_no, by_name; /* if it is */
 	bool indexed;          /* in these */
-	struct person *owner;  /* borrowed: it is counted there; or NULL */
 	struct fsd *d;
 	uint64_t no;           /* of its places; none is used twice */
 	char *name;            /* owned */
@@ -85,6 +84,8 @@ struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 /* sandbox_show.c: it can be found from now on, until then. Return: 0 or -ENOMEM. */
 int sandbox_index(struct sandbox *s);
 void sandbox_unindex(struct sandbox *s); /* no-op on one that is not */
+/* The number of sandboxes that uid has. */
+unsigned sandboxes_of(struct fsd *d, uid_t uid);
 /* It is in no list any more, and its machine ends. */
 void sandbox_drop(struct sandbox *s);
 /* Its machine is gone for good; why: a sentence. */

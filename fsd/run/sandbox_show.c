@@ -38,11 +38,20 @@ int sandbox_index(struct sandbox *s)
 		hash_del(&d->sandboxes->by_no, &s->by_no);
 		return r;
 	}
-	s->owner = person_of(d->users, s->uid);
-	if (s->owner)
-		s->owner->sandboxes++;
 	s->indexed = true;
 	return 0;
+}
+
+unsigned sandboxes_of(struct fsd *d, uid_t uid)
+{
+	unsigned count = 0;
+
+	list_for_each(pos, tmp, &d->sandboxes->all) {
+		const struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		count += s->indexed && s->uid == uid;
+	}
+	return count;
 }
 
 void sandbox_unindex(struct sandbox *s)
@@ -52,8 +61,6 @@ void sandbox_unindex(struct sandbox *s)
 	s->indexed = false;
 	hash_del(&s->d->sandboxes->by_no, &s->by_no);
 	hash_del(&s->d->sandboxes->by_name, &s->by_name);
-	if (s->owner)
-		s->owner->sandboxes--;
 }
 
 static struct sandbox *find_own(struct fsd *d, uid_t uid, const char *name)

@@ -10,7 +10,6 @@
 #include <sys/types.h>
 
 #include "layout/layout.h"
-#include "vm/environment/environment.h"
 #include "fsd/base/hash.h"
 #include "quota.h"
 
@@ -27,9 +26,7 @@ struct person {
 	uid_t uid;
 	struct times times;
 	uint64_t jobs[JOB_STATE_MAX]; /* the user's jobs in the tree */
-	char environment_id[LANG_MAX][SHA_HEX]; /* run: of the last job; "": none */
 	uint64_t open;           /* descriptors of the user's open files */
-	unsigned sandboxes;      /* run: the user's */
 	uint64_t bytes;          /* memory of the user's open files: person_weigh() */
 };
 
