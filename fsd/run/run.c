@@ -45,13 +45,9 @@ void run_free(struct run *run)
 	arena_done(&run->texts);
 	run_streams_done(run);
 	run_flow_done(run);
-	job_lines_done(&run->lines);
-	free(run->end.name);
-	buf_done(&run->end.late);
+	run_end_done(run);
 	if (run->spec.code)
 		node_unref(run->spec.code);
-	free(run->end.attempts);
-	free(run->end.attempts_text);
 	run_environment_done(run);
 	run_spec_done(&run->spec);
 	free(run);

@@ -258,6 +258,27 @@ static void on_exited(void *arg, const struct wire_exit *e)
 			(double)run->spec.config->linger_ms / 1000);
 }
 
+/* A guest may say anything; not every reader of JSON holds more than this. */
+static uint64_t scaled(uint64_t value, uint64_t divisor)
+{
+	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;
+}
+
+void run_fill_usage(const struct run *run, struct job_result *res)
+{
+	const struct wire_exit *e = &run->exit;
+
+	res->wall_ms = res->user_ms = res->system_ms = RESULT_UNKNOWN;
+	res->peak_memory_bytes = res->peak_processes = RESULT_UNKNOWN;
+	if (!run_has_exit(run))
+		return;
+	res->wall_ms = scaled(e->wall_ns, NS_PER_MS);
+	res->user_ms = scaled(e->user_us, 1000);
+	res->system_ms = scaled(e->system_us, 1000);
+	res->peak_memory_bytes = scaled(e->peak_memory_bytes, 1);
+	res->peak_processes = scaled(e->peak_processes, 1);
+}
+
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 		   const char *path, const char *target)
 {

@@ -42,7 +42,15 @@ struct run_end {
 	bool cuts_said;    /* run_say_cuts() */
 	bool unlisted;     /* it says something else, and cannot be removed */
 	int result;        /* of the last attempt: negative errno */
-	struct fiber *waiter; /* for the end of that, or NULL */
+};
+
+/* The rest of an end. A thread copies struct run_end to and fro, and never this. Written
+ * by run_result.c; run_say_cuts() adds lines. */
+struct run_ending {
+	enum run_end_step step; /* run_end_enter() alone writes it */
+	struct fiber *waiter;   /* for the store, or NULL */
+	struct job_lines lines; /* of the job, while that is ending */
+	bool said;              /* the log says how it ended */
 };
 
 struct run {
@@ -83,8 +91,6 @@ struct run {
 	bool final;      /* another run of the job would end like this one */
 	struct run_ending ending;
 	struct run_end end;
-	struct job_lines lines; /* of its job, while that is ending */
-	bool end_said;          /* the log says how */
 	bool adopted;    /* begun by a server that is dead */
 	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
@@ -156,6 +162,11 @@ void run_finish(struct run *run, enum job_status status, const char *message);
 #define RUN_FAILED_UNASKED VM_FAILED_MAX
 #define RUN_NOT_FAILED ((enum vm_failure)(VM_FAILED_MAX + 1))
 
+/* Waits until the store has taken the end, or has refused it. No-op without a fiber,
+ * which lets go of the jobs that it holds. Return: 0, or negative errno: it is tried
+ * again. */
+int run_wait_end(struct run *run);
+void run_end_done(struct run *run);
 /* Another end, for one that is tried again. In a fiber that holds the job. */
 void run_cancel_unended(struct run *run);
 
@@ -204,6 +215,8 @@ void run_hold(struct run *run);
 void run_let_go(struct run *run); /* may free it */
 /* run.c: gives up the machine, or the place in a session. */
 void run_leave(struct run *run);
+/* run_events.c: the program's figures, as its guest says. */
+void run_fill_usage(const struct run *run, struct job_result *res);
 /* run_events.c: something does not fit into the owner's quota of bytes. */
 void run_over_quota(struct run *run);
 #define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"

@@ -364,7 +364,7 @@ static void add(struct run *run, struct buf *out, const struct buf *sentence,
 		return;
 	buf_fmt(out, "%s%s", out->len ? "; " : "", sentence->data);
 	if (log)
-		job_log_line(&run->lines.log, "%s", sentence->data);
+		job_log_line(&run->ending.lines.log, "%s", sentence->data);
 }
 
 static void add_stream(struct run *run, struct buf *out,

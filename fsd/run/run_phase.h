@@ -74,10 +74,6 @@ enum run_end_step {
 	RUN_END_MAX
 };
 
-/* The part of an end that a thread never copies. */
-struct run_ending {
-	enum run_end_step step; /* run_end_enter() alone writes it */
-};
 
 /* May the end of a run go from one step to the other? Any context. */
 bool run_end_may(enum run_end_step from, enum run_end_step to);

@@ -15,27 +15,6 @@ static uint64_t span_ms(uint64_t from, uint64_t to)
 	return from && to >= from ? (to - from) / NS_PER_MS : RESULT_UNKNOWN;
 }
 
-/* A guest may say anything; not every reader of JSON holds more than this. */
-static uint64_t scaled(uint64_t value, uint64_t divisor)
-{
-	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;
-}
-
-static void fill_usage(const struct run *run, struct job_result *res)
-{
-	const struct wire_exit *e = &run->exit;
-
-	res->wall_ms = res->user_ms = res->system_ms = RESULT_UNKNOWN;
-	res->peak_memory_bytes = res->peak_processes = RESULT_UNKNOWN;
-	if (!run_has_exit(run))
-		return;
-	res->wall_ms = scaled(e->wall_ns, NS_PER_MS);
-	res->user_ms = scaled(e->user_us, 1000);
-	res->system_ms = scaled(e->system_us, 1000);
-	res->peak_memory_bytes = scaled(e->peak_memory_bytes, 1);
-	res->peak_processes = scaled(e->peak_processes, 1);
-}
-
 static void fill_timing(struct run *run, struct job_result *res)
 {
 	uint64_t now = now_ns();
@@ -340,8 +319,8 @@ static int do_end(void *arg)
 	if (r < 0)
 		not_kept(run, r);
 	store_why(run);
-	events_store(run->d->depot, &run->lines.events);
-	job_lines_store_log(run->d->depot, &run->lines);
+	events_store(run->d->depot, &run->ending.lines.events);
+	job_lines_store_log(run->d->depot, &run->ending.lines);
 	r = record_end(run);
 	if (r < 0)
 		r = record_end(run); /* what failed once */
@@ -355,9 +334,9 @@ static int do_end(void *arg)
 		return r;
 	}
 	end->waits = false;
-	say_end(&run->lines.log, &end->res);
-	run->end_said = true;
-	job_lines_store_log(run->d->depot, &run->lines);
+	say_end(&run->ending.lines.log, &end->res);
+	run->ending.said = true;
+	job_lines_store_log(run->d->depot, &run->ending.lines);
 	r = depot_meta_sync(run->d->depot, end->meta.no);
 	if (r == 0) {
 		depot_meta_settle(&end->meta);
@@ -365,7 +344,7 @@ static int do_end(void *arg)
 		enum job_status said = end->res.status;
 
 		not_durable(run, r);
-		run->end_said = end->res.status == said;
+		run->ending.said = end->res.status == said;
 	}
 	return r;
 }
@@ -395,8 +374,8 @@ static void end_run(struct job *job, struct run *run)
 		job_show_error(job, res->message);
 	count_end(run);
 	job->run = NULL;
-	job_lines_stored(job, &run->lines);
-	if (!run->end_said)
+	job_lines_stored(job, &run->ending.lines);
+	if (!run->ending.said)
 		log_end(job, res);
 	log_info("job %s/%s of user %u (%s): %s, exit code %u, %s, %llu ms",
 		 job->d->options->mountpoint, job->meta.name, job->meta.uid,
@@ -457,16 +436,16 @@ static void on_end(void *arg)
 		run->end.waits = run->job->meta.state == JOB_QUEUED &&
 				 !run->unclear;
 		run->end.meta.state = JOB_DONE;
-		job_lines_take(run->job, &run->lines);
+		job_lines_take(run->job, &run->ending.lines);
 		if (run->phase != RUN_LOST)
 			run_say_cuts(run);
 		r = run->end.result = depot_do(run->d->depot, do_end, run);
 	}
 	room_noticed(run->d);
-	if (run->end.waiter)
-		fiber_wake(take_ptr(run->end.waiter));
+	if (run->ending.waiter)
+		fiber_wake(take_ptr(run->ending.waiter));
 	if (run->job && r < 0 && run->end.waits) {
-		job_lines_stored(run->job, &run->lines);
+		job_lines_stored(run->job, &run->ending.lines);
 		wait_for_disk(run, r);
 	} else if (run->job) {
 		if (r < 0) {
@@ -480,6 +459,21 @@ static void on_end(void *arg)
 	}
 	jobs_let_go();
 	run_let_go(run);
+}
+
+int run_wait_end(struct run *run)
+{
+	int r;
+
+	if (run->ending.waiter || !fiber_self())
+		return 0;
+	run_hold(run);
+	run->ending.waiter = fiber_self();
+	jobs_let_go();
+	fiber_pause();
+	r = run->end.waits ? run->end.result : 0;
+	run_let_go(run);
+	return r;
 }
 
 void run_cancel_unended(struct run *run)
@@ -523,7 +517,7 @@ static void end_now(struct run *run)
 		.status = status, .message = message ? end->message : NULL,
 	};
 	fill_exit(run, &end->res);
-	fill_usage(run, &end->res);
+	run_fill_usage(run, &end->res);
 	fill_timing(run, &end->res);
 	fill_attempts(run, &end->res);
 	run_hold(run);
@@ -544,8 +538,8 @@ static void on_again(void *arg)
 		if (run->cancelled)
 			res->status = STATUS_CANCELLED;
 		end_now(run);
-	} else if (run->end.waiter) { /* it was removed */
-		fiber_wake(take_ptr(run->end.waiter));
+	} else if (run->ending.waiter) { /* it was removed */
+		fiber_wake(take_ptr(run->ending.waiter));
 	}
 	jobs_let_go();
 	run_let_go(run);
@@ -581,4 +575,13 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 		fiber_run(on_again, run);
 	}
 	run_let_go(run);
+}
+
+void run_end_done(struct run *run)
+{
+	job_lines_done(&run->ending.lines);
+	free(run->end.name);
+	buf_done(&run->end.late);
+	free(run->end.attempts);
+	free(run->end.attempts_text);
 }

@@ -82,18 +82,10 @@ void run_kill(struct job *job)
 int run_killed(struct job *job)
 {
 	struct run *run = job->run;
-	int r;
 
-	if (!run || job->meta.state != JOB_QUEUED || !run_is_ending(run) ||
-	    run->end.waiter || !fiber_self())
+	if (!run || job->meta.state != JOB_QUEUED || !run_is_ending(run))
 		return 0;
-	run_hold(run);
-	run->end.waiter = fiber_self();
-	jobs_let_go();
-	fiber_pause();
-	r = run->end.waits ? run->end.result : 0;
-	run_let_go(run);
-	return r;
+	return run_wait_end(run);
 }
 
 static bool has_program(const struct run *run)
