@@ -217,7 +217,8 @@ static void go_on(struct run *run, const struct vm_tape *t)
 {
 	struct job *job = run->job;
 
-	run->stored = run->adopted = true;
+	run->adopted = true;
+	run_record_found(run, true);
 	run_enter(run, RUN_RUNNING);
 	run_name_environment(run, t->environment_id, t->environment_name);
 	run->queued_ns = t->queued_ns;

@@ -65,7 +65,7 @@ void run_go(struct run *run)
 	vm_run(run->lease, &run->vm_job);
 	log_start(run);
 	if (run->job->meta.state != JOB_RUNNING)
-		job_posted(run->job, EV_GRANT, run->recorded_ns);
+		job_posted(run->job, EV_GRANT, run->record.at_ns);
 }
 
 static void not_stored(struct run *run, int r)
@@ -86,7 +86,7 @@ static bool wait_again(struct run *run, int r)
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
 	depot_note(run->d->depot, r);
-	if (!full || run->unclear || run_is_guest(run) || run->cancelled ||
+	if (!full || run->record.unclear || run_is_guest(run) || run->cancelled ||
 	    run->why != RUN_NOT_FAILED)
 		return false;
 	if (!run_is_granted(run))
@@ -127,9 +127,9 @@ static void note_machine(struct run *run)
 	struct vm_lease_info info;
 
 	vm_lease_info(run->lease, &info);
-	run->source = vm_source_names[info.source];
-	run->accel = vm_accel_names[info.accel];
-	snprintf(run->template_id, sizeof(run->template_id), "%s",
+	run->machine.source = vm_source_names[info.source];
+	run->machine.accel = vm_accel_names[info.accel];
+	snprintf(run->machine.template_id, sizeof(run->machine.template_id), "%s",
 		 info.template_id ? info.template_id : "");
 }
 
@@ -361,7 +361,7 @@ static void on_making(void *arg, const char *sentence)
 static bool is_lost(const struct run *run)
 {
 	const struct vm_tape *t = run->vm_job.tape;
-	bool recorded = t || run->recording ||
+	bool recorded = t || run->record.writes ||
 			run->job->meta.state == JOB_RUNNING;
 
 	return run_is_guest(run) ||

@@ -44,6 +44,22 @@ struct run_end {
 	int result;        /* of the last attempt: negative errno */
 };
 
+/* The record of a run in the store. start.c alone writes it. */
+struct run_record {
+	bool stored;    /* there is a place for its results */
+	bool writes;    /* that it runs, now */
+	bool unclear;   /* whether the record says that it runs */
+	bool reset;     /* a directory that it may find is its own, and holds nothing
+			 * of an earlier try but its order */
+	uint64_t at_ns; /* CLOCK_REALTIME: of the last run_record() */
+};
+
+/* The machine that it has or had, for its result. run_events.c alone writes it. */
+struct run_machine {
+	const char *source, *accel; /* borrowed constants */
+	char template_id[32];
+};
+
 /* The rest of an end. A thread copies struct run_end to and fro, and never this. Written
  * by run_result.c; run_say_cuts() adds lines. */
 struct run_ending {
@@ -80,13 +96,9 @@ struct run {
 			    its job is no more */
 	enum run_phase phase;     /* run_enter() alone writes it, and counts */
 	struct run_counts counts;
-	bool unclear;    /* whether its record says that it runs */
-	bool recording;  /* that it runs, now */
-	bool reset;      /* a directory that it may find is its own, and holds
-			  * nothing of an earlier try but its order */
+	struct run_record record;
 	enum vm_failure why; /* before it was accepted, with end.message; or
 			      * RUN_NOT_FAILED */
-	bool stored;     /* there is a place for its results */
 	bool timed_out, cancelled;
 	bool final;      /* another run of the job would end like this one */
 	struct run_ending ending;
@@ -99,9 +111,7 @@ struct run {
 	struct run_tree tree;
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
-	uint64_t recorded_ns; /* CLOCK_REALTIME: of the last run_record() */
-	const char *source, *accel; /* borrowed constants */
-	char template_id[32];
+	struct run_machine machine;
 };
 
 extern const struct vm_events run_events;
@@ -207,6 +217,8 @@ void run_fail_accepted(struct run *run);
 /* start.c: has the state on record, with what belongs to it.
  * Return: 0 or negative errno. */
 int run_record(struct run *run, enum job_state state);
+/* The store has, or has not, a place for the results of a run of another server. */
+void run_record_found(struct run *run, bool stored);
 /* What the record says of a run that is new. */
 void run_fill_accepted(const struct run *run, uint64_t queued_no,
 		       struct job_meta *ret);

@@ -81,9 +81,10 @@ static void fill_rest(struct run *run, struct job_result *res)
 		res->step = run->step;
 	}
 	run_fill_environment(run, res);
-	res->source = run->source;
-	res->accel = run->accel;
-	res->template_id = run->template_id[0] ? run->template_id : NULL;
+	res->source = run->machine.source;
+	res->accel = run->machine.accel;
+	if (run->machine.template_id[0])
+		res->template_id = run->machine.template_id;
 	res->missing_walls = missing_walls(run->job->d);
 }
 
@@ -142,7 +143,7 @@ static int store_result(struct run *run, const struct buf *text)
 	uint64_t no = run->end.meta.no;
 	int r = 0;
 
-	if (!run->stored)
+	if (!run->record.stored)
 		r = depot_run_make(depot, no, run->number, true);
 	return r < 0 ? r
 		     : depot_run_publish(depot, no, run->number, "result.json",
@@ -361,7 +362,7 @@ static void count_end(const struct run *run)
 {
 	unsigned lang = run->spec.lang ? run->spec.lang->id : LANG_MAX;
 
-	statistics_ended(run->d, &run->end.res, lang, run->source);
+	statistics_ended(run->d, &run->end.res, lang, run->machine.source);
 }
 
 static void end_run(struct job *job, struct run *run)
@@ -434,7 +435,7 @@ static void on_end(void *arg)
 			fill_found(run, &run->end.res);
 		run->end.meta = run->job->meta;
 		run->end.waits = run->job->meta.state == JOB_QUEUED &&
-				 !run->unclear;
+				 !run->record.unclear;
 		run->end.meta.state = JOB_DONE;
 		job_lines_take(run->job, &run->ending.lines);
 		if (run->phase != RUN_LOST)

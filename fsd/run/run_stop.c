@@ -40,7 +40,8 @@ static struct run *run_found(struct job *job)
 	run_tree_init(run);
 	feed_init(run);
 	run_streams_init(run);
-	run->stored = depot_run_has(job->d->depot, job->meta.no, run->number);
+	run_record_found(run, depot_run_has(job->d->depot, job->meta.no,
+					    run->number));
 	run->queued_ns = now_ns();
 	run_streams_find(run);
 	job->run = run;

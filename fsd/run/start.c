@@ -81,7 +81,7 @@ int run_record(struct run *run, enum job_state state)
 		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
 		.again = accepted &&
 			 (job->leftover.tries || run->queue.put_back ||
-			  run->reset),
+			  run->record.reset),
 		.accepted = accepted,
 	};
 	int r;
@@ -97,21 +97,26 @@ int run_record(struct run *run, enum job_state state)
 	} else if (state == JOB_RUNNING) {
 		events_take_seen(job, &s.seen);
 	}
-	run->recording = state == JOB_RUNNING;
+	run->record.writes = state == JOB_RUNNING;
 	r = depot_do(run->d->depot, do_step, &s);
-	run->recording = false;
+	run->record.writes = false;
 	if (s.unstored.len || s.unstored.failed)
 		unstored_note(job, &s.unstored);
 	buf_done(&s.unstored);
 	events_stored(job, &s.seen);
 	buf_done(&s.seen.records);
-	run->unclear = s.unclear;
+	run->record.unclear = s.unclear;
 	if (r == 0)
-		run->recorded_ns = s.meta.changed_ns;
-	run->stored |= r == 0 && state == JOB_RUNNING;
+		run->record.at_ns = s.meta.changed_ns;
+	run->record.stored |= r == 0 && state == JOB_RUNNING;
 	if (r == 0 && !accepted)
 		job_take_accepted(job, &s.meta);
 	return r;
+}
+
+void run_record_found(struct run *run, bool stored)
+{
+	run->record.stored = stored;
 }
 
 /* --- records that the disk refused ------------------------------------------ */
@@ -214,7 +219,7 @@ static void go_on(struct run *run)
 {
 	if (run->why != RUN_NOT_FAILED)
 		run_fail_accepted(run);
-	else if (run->phase == RUN_GRANTED && run->stored)
+	else if (run->phase == RUN_GRANTED && run->record.stored)
 		run_go(run);
 	else if (run->phase == RUN_GRANTED)
 		run_begin(run, run->lease);
@@ -228,7 +233,7 @@ static void accept_promised(struct run *run)
 
 	depot_run_drop(run->d->depot, job->meta.no, job->meta.run);
 	run_fill_accepted(run, depot_next_no(run->d->depot), &job->meta);
-	run->recorded_ns = job->meta.changed_ns;
+	run->record.at_ns = job->meta.changed_ns;
 }
 
 /* So many turns of the loop it takes a machine that waits to be leased. */
@@ -268,7 +273,7 @@ static int accept_run(struct run *run, struct err *err)
 	job_unpromise(job);
 	job->run = run;
 	statistics_accepted(job->d);
-	r = job_posted(job, EV_COMMIT, run->recorded_ns);
+	r = job_posted(job, EV_COMMIT, run->record.at_ns);
 	/* nothing waits from here to go_on() */
 	run_enter(run, run_phase_accepted(run->phase));
 	return r;
@@ -279,8 +284,8 @@ static int take_up(struct run *run)
 {
 	struct job_meta *m = &run->job->meta;
 
-	run->reset = run_reset(run) == 0;
-	if (!run->reset) /* depot_run_make() minds it, if that matters */
+	run->record.reset = run_reset(run) == 0;
+	if (!run->record.reset) /* depot_run_make() minds it, if that matters */
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
 	if (run->job->leftover.queued_ns)

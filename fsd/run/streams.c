@@ -104,7 +104,7 @@ int run_open(struct job *job, enum vm_stream stream)
 {
 	struct run *run = job->run;
 
-	if (run && run->stored && !run_is_ending(run)) {
+	if (run && run->record.stored && !run_is_ending(run)) {
 		run_hold(run);
 		run_stream_make(run, stream);
 		run_let_go(run);
