@@ -73,7 +73,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	feed_init(run);
 	run_streams_init(run);
 	run_flow_init(run);
-	run->queued_ns = now_ns();
+	run_queued_since(run, now_ns());
 	return run;
 }
 

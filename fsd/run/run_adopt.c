@@ -63,8 +63,8 @@ void run_tape_begin(struct run *run)
 		return;
 	t->job = run->job->meta.no;
 	t->run = run->number;
-	t->queued_ns = run->queued_ns;
-	t->granted_ns = run->granted_ns;
+	t->queued_ns = run->times.queued_ns;
+	t->granted_ns = run->times.granted_ns;
 	t->memory = run->slot.memory;
 	t->places = run->slot.cpus;
 	t->stdin_size = run->vm_job.stdin_size;
@@ -221,8 +221,8 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run_record_found(run, true);
 	run_enter(run, RUN_RUNNING);
 	run_name_environment(run, t->environment_id, t->environment_name);
-	run->queued_ns = t->queued_ns;
-	run->granted_ns = t->granted_ns;
+	run_queued_since(run, t->queued_ns);
+	run_granted_since(run, t->granted_ns);
 	run->timed_out = t->timed_out;
 	run->cancelled = t->cancelled;
 	job->run = run;

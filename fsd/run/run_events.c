@@ -122,6 +122,16 @@ static void on_begin(void *arg)
 	run_let_go(run);
 }
 
+void run_queued_since(struct run *run, uint64_t at_ns)
+{
+	run->times.queued_ns = at_ns;
+}
+
+void run_granted_since(struct run *run, uint64_t at_ns)
+{
+	run->times.granted_ns = at_ns;
+}
+
 static void note_machine(struct run *run)
 {
 	struct vm_lease_info info;
@@ -143,7 +153,7 @@ void run_begin(struct run *run, struct vm_lease *lease)
 	if (!lifecycle_begins_runs(d->lifecycle) && !run_is_granted(run))
 		return;
 	note_machine(run);
-	run->granted_ns = now_ns();
+	run_granted_since(run, now_ns());
 	if (!run_is_granted(run)) /* the first machine may have been dead */
 		run_enter(run, run_is_accepted(run) ? RUN_GRANTED : RUN_EARLY);
 	if (!run_is_accepted(run))
@@ -177,8 +187,8 @@ void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 
 	run_enter(run, RUN_STARTED);
 	note_machine(run); /* the first one may have been dead */
-	run->started_ns = at_ns;
-	run->started_real_ns = at_real_ns;
+	run->times.started_ns = at_ns;
+	run->times.started_real_ns = at_real_ns;
 	run->timer.fn = on_timer;
 	run->timer.arg = run;
 	if (!c->timeout_ms)
@@ -199,10 +209,10 @@ static void on_started(void *arg, uint32_t pid)
 	if (run->job)
 		run_forget_tries(run->job);
 	if (t) {
-		t->started_real_ns = run->started_real_ns;
+		t->started_real_ns = run->times.started_real_ns;
 		t->pid = pid;
 		/* the one by which it is known that both are there */
-		__atomic_store_n(&t->started_ns, run->started_ns,
+		__atomic_store_n(&t->started_ns, run->times.started_ns,
 				 __ATOMIC_RELEASE);
 	}
 	run_sent_inputs(run);
@@ -230,14 +240,15 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
  * guest says of the time is believed as far as it can be true. */
 static void correct_start(struct run *run, uint64_t wall_ns)
 {
+	struct run_times *t = &run->times;
 	uint64_t late;
 
-	if (!run_has_started(run) || wall_ns >= run->exited_ns - run->granted_ns ||
-	    run->exited_ns - wall_ns >= run->started_ns)
+	if (!run_has_started(run) || wall_ns >= t->exited_ns - t->granted_ns ||
+	    t->exited_ns - wall_ns >= t->started_ns)
 		return;
-	late = run->started_ns - (run->exited_ns - wall_ns);
-	run->started_ns -= late;
-	run->started_real_ns -= late;
+	late = t->started_ns - (t->exited_ns - wall_ns);
+	t->started_ns -= late;
+	t->started_real_ns -= late;
 }
 
 static void on_exited(void *arg, const struct wire_exit *e)
@@ -247,7 +258,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	loop_timer_del(&run->timer);
 	run_enter(run, RUN_ENDED);
 	run->exit = *e;
-	run->exited_ns = now_ns();
+	run->times.exited_ns = now_ns();
 	correct_start(run, e->wall_ns);
 	run_flow_exited(run, e);
 	if (e->left)

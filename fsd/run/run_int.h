@@ -54,6 +54,13 @@ struct run_record {
 	uint64_t at_ns; /* CLOCK_REALTIME: of the last run_record() */
 };
 
+/* When it came how far, as now_ns() has it; 0: it did not. run_events.c alone writes
+ * it. */
+struct run_times {
+	uint64_t queued_ns, granted_ns, started_ns, exited_ns;
+	uint64_t started_real_ns; /* started_ns as CLOCK_REALTIME */
+};
+
 /* The machine that it has or had, for its result. run_events.c alone writes it. */
 struct run_machine {
 	const char *source, *accel; /* borrowed constants */
@@ -109,8 +116,7 @@ struct run {
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
 	struct run_tree tree;
-	uint64_t queued_ns, granted_ns, started_ns, exited_ns; /* MONOTONIC */
-	uint64_t started_real_ns;
+	struct run_times times;
 	struct run_machine machine;
 };
 
@@ -129,7 +135,7 @@ static inline bool run_is_granted(const struct run *run)
 /* Did its program begin, as far as its machine has said? */
 static inline bool run_has_started(const struct run *run)
 {
-	return run->started_ns;
+	return run->times.started_ns;
 }
 
 /* Has its program ended? Then run->exit is valid. */
@@ -200,6 +206,9 @@ int run_reset(struct run *run);
 /* Its program has begun, or another run does. */
 void run_forget_tries(struct job *job);
 void run_tape_end(struct run *run);
+/* run_events.c: it waits since then; it has its machine since then. */
+void run_queued_since(struct run *run, uint64_t at_ns);
+void run_granted_since(struct run *run, uint64_t at_ns);
 /* run_events.c: its program has started, then. */
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);
 /* run_prepare.c: what the machine is told of limits. */

@@ -20,14 +20,14 @@ static void fill_timing(struct run *run, struct job_result *res)
 	uint64_t now = now_ns();
 
 	run->end.ended_ns = realtime_ns();
-	res->queued_ms = span_ms(run->queued_ns,
-				 run->granted_ns ? run->granted_ns : now);
-	res->machine_ms = span_ms(run->granted_ns, run->started_ns);
-	res->run_ms = span_ms(run->started_ns, run->exited_ns);
-	res->collect_ms = span_ms(run->exited_ns, now);
-	res->total_ms = span_ms(run->queued_ns, now);
+	res->queued_ms = span_ms(run->times.queued_ns,
+				 run->times.granted_ns ? run->times.granted_ns : now);
+	res->machine_ms = span_ms(run->times.granted_ns, run->times.started_ns);
+	res->run_ms = span_ms(run->times.started_ns, run->times.exited_ns);
+	res->collect_ms = span_ms(run->times.exited_ns, now);
+	res->total_ms = span_ms(run->times.queued_ns, now);
 	res->created_ns = run->job->meta.created_ns;
-	res->started_ns = run->started_real_ns;
+	res->started_ns = run->times.started_real_ns;
 	res->ended_ns = run->end.ended_ns;
 	res->kept_until_ns = retain_until(run->job, res->ended_ns);
 }

@@ -42,7 +42,7 @@ static struct run *run_found(struct job *job)
 	run_streams_init(run);
 	run_record_found(run, depot_run_has(job->d->depot, job->meta.no,
 					    run->number));
-	run->queued_ns = now_ns();
+	run_queued_since(run, now_ns());
 	run_streams_find(run);
 	job->run = run;
 	/* What was stored of its order before it was queued again is no more. */
@@ -249,7 +249,7 @@ static int record(const struct run *run, enum job_status status,
 {
 	const struct result_attempt attempt = {
 		.known = true, .status = status, .message = message,
-		.started_ns = run->started_real_ns, .ended_ns = realtime_ns(),
+		.started_ns = run->times.started_real_ns, .ended_ns = realtime_ns(),
 	};
 	struct job *job = run->job;
 	int r = depot_attempt_add(run->d->depot, job->meta.no, run->number,

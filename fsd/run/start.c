@@ -289,7 +289,7 @@ static int take_up(struct run *run)
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
 	if (run->job->leftover.queued_ns)
-		run->queued_ns = run->job->leftover.queued_ns;
+		run_queued_since(run, run->job->leftover.queued_ns);
 	job_take_limits(run->job, run->spec.config);
 	run->job->run = run;
 	run_enter(run, run_phase_accepted(run->phase));
