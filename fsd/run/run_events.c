@@ -218,17 +218,6 @@ static void on_started(void *arg, uint32_t pid)
 	run_sent_inputs(run);
 }
 
-/* Said once; what is left out is counted where it is. */
-void run_over_quota(struct run *run)
-{
-	if (run->over_quota)
-		return;
-	run->over_quota = true;
-	if (run->vm_job.tape)
-		run->vm_job.tape->spoiled = 1;
-	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
-}
-
 static int on_output(void *arg, enum vm_stream stream, const void *data,
 		     size_t len)
 {

@@ -111,7 +111,6 @@ struct run {
 	struct run_ending ending;
 	struct run_end end;
 	bool adopted;    /* begun by a server that is dead */
-	bool over_quota; /* something was left out for that reason */
 	struct sched_slot slot;
 	struct wire_exit exit;
 	struct loop_timer timer; /* the timeout, then the grace */
@@ -238,9 +237,6 @@ void run_let_go(struct run *run); /* may free it */
 void run_leave(struct run *run);
 /* run_events.c: the program's figures, as its guest says. */
 void run_fill_usage(const struct run *run, struct job_result *res);
-/* run_events.c: something does not fit into the owner's quota of bytes. */
-void run_over_quota(struct run *run);
-#define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"
 
 void run_free(struct run *run);
 /* run.c: it is nobody's any more; it goes when nobody is at it. */

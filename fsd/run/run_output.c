@@ -66,6 +66,17 @@ void run_left_out(struct run *run, const char *path, uint64_t bytes,
 		name.failed ? "?" : name.data, reason);
 }
 
+/* Said once; what is left out is counted where it is. */
+void run_over_quota(struct run *run)
+{
+	if (run->tree.over_quota)
+		return;
+	run->tree.over_quota = true;
+	if (run->vm_job.tape)
+		run->vm_job.tape->spoiled = 1;
+	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
+}
+
 /* Those that it has named are counted as they come. */
 void run_guest_left_out(struct run *run, uint32_t count)
 {
@@ -397,7 +408,7 @@ static void add_value(struct run *run, struct buf *out)
 {
 	auto_buf struct buf text = { 0 };
 
-	if (run->value.overflow && !run->over_quota)
+	if (run->value.overflow && !run->tree.over_quota)
 		buf_str(&text, "the program's value is larger than 16 MiB and "
 			"was dropped");
 	add(run, out, &text, true);
@@ -414,7 +425,7 @@ void run_say_cuts(struct run *run)
 	end->cuts_said = true;
 	if (end->res.message)
 		buf_str(&before, end->res.message);
-	if (run->over_quota)
+	if (run->tree.over_quota)
 		buf_str(&quota, "some of the output is left out: "
 			RUN_OVER_QUOTA);
 	say_end(run, &why);

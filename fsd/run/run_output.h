@@ -25,6 +25,7 @@ struct run_tree {
 	struct node *file;         /* borrowed: the one being written */
 	int fd;                    /* of that file, or -1 */
 	uint64_t missing;          /* bytes of that file that are still to come */
+	bool over_quota;           /* some output does not fit into the quota */
 };
 
 void run_tree_init(struct run *run);
@@ -41,6 +42,9 @@ void run_output_cut(struct run *run);
 
 /* An entry of the output tree is not kept; reason is a constant. */
 void run_left_out(struct run *run, const char *path, uint64_t bytes, const char *reason);
+/* Some output does not fit into the owner's quota of bytes: the log says so, once. */
+void run_over_quota(struct run *run);
+#define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"
 /* The guest left out so many, and has named some of them. */
 void run_guest_left_out(struct run *run, uint32_t count);
 /* The guest's reason, enum wire_left, as a constant. */
