@@ -316,7 +316,8 @@ build/guest/%.o: %.c Makefile
 # What all variants have in common: two makes must not make it at a time.
 shared: build/guest/init $(RUNNERS) $(ZYGOTE) $(TEST_TOOLS)
 
-unit: $(UNIT)
+# A benchmark that only `make bench` runs is compiled here too: it must not rot.
+unit: $(UNIT) $(O)/tests/vm/bench_jail
 fuzzers: $(FUZZ)
 
 deps:

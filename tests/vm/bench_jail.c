@@ -96,7 +96,7 @@ static double plain(void)
 	uint64_t begin;
 	double spent;
 
-	if (argv_probe(QEMU, false, &argv) < 0 ||
+	if (argv_probe((const char *const[]){ QEMU, NULL }, false, &argv) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qmp) < 0)
 		die("no descriptors");
 	s.argv = argv.item;
