@@ -71,6 +71,13 @@ def read(path):
         return file.read()
 
 
+def objects(folder):
+    """Those that were compiled of a source that is there still."""
+    return [path for path in sorted(glob.glob(folder + "/**/*.o", recursive=True))
+            if os.path.isfile(re.sub(r"(\.qemu|\.fake)?\.o$", ".c",
+                                     re.sub(r"^build/\w+/", "", path)))]
+
+
 # --- circles
 
 def braces(pattern):
@@ -82,12 +89,11 @@ def braces(pattern):
 
 def calls(folders):
     """{object: the objects that it uses}."""
-    objects = [path for folder in folders
-               for path in glob.glob(folder + "/**/*.o", recursive=True)
-               if not path.endswith(".fake.o") and
-               (folder.endswith("gateway") or "/gateway/" not in path)]
+    paths = [path for folder in folders for path in objects(folder)
+             if not path.endswith(".fake.o") and
+             (folder.endswith("gateway") or "/gateway/" not in path)]
     owner, uses = {}, collections.defaultdict(set)
-    names = subprocess.check_output(["nm", "-P", "-A", *objects], text=True)
+    names = subprocess.check_output(["nm", "-P", "-A", *paths], text=True)
     for line in names.splitlines():
         path, _, rest = line.partition(": ")
         name, kind = (rest.split() + ["", ""])[:2]
@@ -96,7 +102,7 @@ def calls(folders):
         elif kind.isupper():
             owner[name] = path
     return {path: {owner[name] for name in uses[path] if name in owner} - {path}
-            for path in objects}
+            for path in paths}
 
 
 def circles(graph):
@@ -229,7 +235,7 @@ def functions():
 def statics():
     """Variables that a function or a file has for itself, in each program."""
     found = {"fsd": [], "gateway": []}
-    for path in sorted(glob.glob("build/release/fsd/**/*.o", recursive=True)):
+    for path in objects("build/release/fsd"):
         if "/cli/" in path or "/client/" in path:
             continue
         program = "gateway" if "/gateway/" in path else "fsd"
