@@ -87,6 +87,7 @@ ROOMS    := base users handover store files sched jobs run submit mount fuse \
 	server cli
 CLIENTS  := client
 FUZZED   := base users store
+GATEWAY_ROOMS := base mount jobs http control envd code mcp ui
 VM_ROOMS := os environment jail channel qemu pool
 
 LAYOUT := $(wildcard layout/base/*.c layout/*.c)
@@ -98,7 +99,8 @@ FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 # A program of its own, so that the daemon links no HTTP.
 UI_PAGE := build/gateway/ui_page.c
 WATCH_PROGRAM := build/gateway/watch_program.c
-GATEWAY := $(sort $(wildcard fsd/gateway/*.c) $(UI_PAGE) $(WATCH_PROGRAM))
+GATEWAY := $(sort $(wildcard $(GATEWAY_ROOMS:%=fsd/gateway/%/*.c) fsd/gateway/*.c) \
+	$(UI_PAGE) $(WATCH_PROGRAM))
 GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
@@ -150,16 +152,16 @@ $(O)/bin/fsd-fake: $(COMMON) $(call objects,$(FAKE)) \
 	$(link)
 
 # The dashboard's page, and the sums that its browser checks it by.
-$(UI_PAGE): $(wildcard fsd/gateway/ui/*)
+$(UI_PAGE): $(wildcard fsd/gateway/ui/page.*) fsd/gateway/ui/pack.py
 	$(call say,PACK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)/usr/bin/python3 -B fsd/gateway/ui/pack.py $@
 
 # What runs in a sandbox to watch a directory.
-$(WATCH_PROGRAM): fsd/gateway/watch.py fsd/gateway/pack.py
+$(WATCH_PROGRAM): fsd/gateway/envd/watch.py fsd/gateway/envd/pack.py
 	$(call say,PACK  $@)
 	$(Q)mkdir -p $(@D)
-	$(Q)/usr/bin/python3 -B fsd/gateway/pack.py watch_program $< $@
+	$(Q)/usr/bin/python3 -B fsd/gateway/envd/pack.py watch_program $< $@
 
 $(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) vm/os/rights.c)
 	$(call say,LINK  $@)
@@ -276,7 +278,7 @@ $(O)/tests/fuzz/gateway_%: $(O)/tests/fuzz/gateway_%.o $(O)/gateway.a
 	$(link)
 # The gateway with the tools of MCP's conformance suite in the place of its own.
 $(O)/tests/gateway/mcp_fixtures: $(call objects,tests/gateway/mcp_fixtures.c \
-		$(filter-out fsd/gateway/mcp_tools.c,$(GATEWAY)) $(LAYOUT) vm/os/rights.c)
+		$(filter-out fsd/gateway/mcp/mcp_tools.c,$(GATEWAY)) $(LAYOUT) vm/os/rights.c)
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
@@ -402,6 +404,7 @@ bench: test-deps
 format:
 	clang-format -i $(wildcard layout/*.[ch] layout/base/*.[ch] \
 		guest/*.[ch] vm/*.[ch] vm/*/*.[ch] fsd/*.[ch] fsd/*/*.[ch] \
+		fsd/gateway/*/*.[ch] \
 		tests/*/*.[ch])
 
 install: all

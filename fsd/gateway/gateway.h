@@ -3,13 +3,13 @@
 #ifndef GATEWAY_H
 #define GATEWAY_H
 
-#include "crew.h"
-#include "http.h"
-#include "keys.h"
-#include "mount.h"
-#include "options.h"
-#include "reactor.h"
-#include "watcher.h"
+#include "fsd/gateway/base/crew.h"
+#include "fsd/gateway/base/keys.h"
+#include "fsd/gateway/base/options.h"
+#include "fsd/gateway/base/reactor.h"
+#include "fsd/gateway/http/http.h"
+#include "fsd/gateway/mount/mount.h"
+#include "fsd/gateway/mount/watcher.h"
 
 struct gateway {
 	struct options options;

@@ -3,7 +3,7 @@
 #ifndef GATEWAY_INFO_H
 #define GATEWAY_INFO_H
 
-#include "request.h"
+#include "fsd/gateway/http/request.h"
 
 void get_health(struct request *r);
 void get_healthz(struct request *r);

@@ -15,14 +15,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "follow.h"
+#include "fsd/gateway/jobs/follow.h"
+#include "fsd/gateway/mcp/mcp.h"
+#include "fsd/gateway/ui/ui.h"
 #include "gateway.h"
-#include "mcp.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "restrain.h"
 #include "routes.h"
-#include "ui.h"
 
 static int complain(int code, const char *text)
 {

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-#include "code.h"
-#include "control.h"
-#include "envd.h"
+#include "fsd/gateway/code/code.h"
+#include "fsd/gateway/code/ragflow.h"
+#include "fsd/gateway/control/control.h"
+#include "fsd/gateway/envd/envd.h"
+#include "fsd/gateway/envd/process.h"
+#include "fsd/gateway/mcp/mcp.h"
+#include "fsd/gateway/ui/ui.h"
 #include "info.h"
-#include "mcp.h"
-#include "process.h"
-#include "ragflow.h"
-#include "ui.h"
 
 #define NO(what) what " are not available in fsd"
 

@@ -3,7 +3,7 @@
 #ifndef GATEWAY_ROUTES_H
 #define GATEWAY_ROUTES_H
 
-#include "request.h"
+#include "fsd/gateway/http/request.h"
 
 enum service {
 	SERVICE_CONTROL = 1, /* sandboxes; /mcp and /ui are of it too */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/envd.h"
-#include "fsd/gateway/multipart.h"
+#include "fsd/gateway/envd/envd.h"
+#include "fsd/gateway/base/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

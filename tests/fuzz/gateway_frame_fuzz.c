@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/frame.h"
-#include "fsd/gateway/sandbox.h"
+#include "fsd/gateway/base/frame.h"
+#include "fsd/gateway/jobs/sandbox.h"
 #include "layout/base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/code.h"
-#include "fsd/gateway/head.h"
-#include "fsd/gateway/origin.h"
+#include "fsd/gateway/code/code.h"
+#include "fsd/gateway/base/head.h"
+#include "fsd/gateway/base/origin.h"
 #include "fsd/gateway/routes.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"

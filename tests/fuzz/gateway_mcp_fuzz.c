@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/mcp.h"
+#include "fsd/gateway/mcp/mcp.h"
 #include "layout/base/cleanup.h"
 
 #define LINE_MAX_BYTES 4096u

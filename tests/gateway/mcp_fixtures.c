@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/mcp.h"
+#include "fsd/gateway/mcp/mcp.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 

@@ -1043,7 +1043,7 @@ stream_input() {
 	heads application/json '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "run_code",
 		"arguments": {"code": "hang"}, "_meta": {"progressToken": 1}}}' /mcp
 	# the routes that stream are these, and no other
-	assert_equal "$(grep -l 'reply_stream(r' "$BATS_TEST_DIRNAME"/../../fsd/gateway/*.c | xargs -n 1 basename | paste -sd' ')" \
+	assert_equal "$(grep -l 'reply_stream(r' "$BATS_TEST_DIRNAME"/../../fsd/gateway/*/*.c | xargs -n 1 basename | sort | paste -sd' ')" \
 		'download.c execute.c mcp_http.c process.c ui.c watch.c'
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One worker at a time for one thing, and others beside it for other things. */
-#include "fsd/gateway/alone.h"
+#include "fsd/gateway/base/alone.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

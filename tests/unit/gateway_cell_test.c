@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a cell gave becomes lines; texts of foreign protocols. */
-#include "fsd/gateway/code.h"
+#include "fsd/gateway/code/code.h"
 
 #include <stdlib.h>
 

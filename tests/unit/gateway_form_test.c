@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forms as they come in pieces of any length; paths of a machine in the mount. */
-#include "fsd/gateway/envd.h"
-#include "fsd/gateway/multipart.h"
+#include "fsd/gateway/envd/envd.h"
+#include "fsd/gateway/base/multipart.h"
 
 #include <errno.h>
 

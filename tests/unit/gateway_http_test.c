@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Heads and chunks as they come in pieces; shares of a bounded thing; workers whose time
  * is over. */
-#include "fsd/gateway/crew.h"
-#include "fsd/gateway/head.h"
+#include "fsd/gateway/base/crew.h"
+#include "fsd/gateway/base/head.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's client of the mount, on a plain directory: no path leaves its beginning. */
-#include "fsd/gateway/mount.h"
+#include "fsd/gateway/mount/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's view of a request's head: target, route, host, origin, key, signature. */
-#include "fsd/gateway/origin.h"
+#include "fsd/gateway/base/origin.h"
 #include "fsd/gateway/routes.h"
-#include "fsd/gateway/sandbox.h"
-#include "fsd/gateway/text.h"
+#include "fsd/gateway/jobs/sandbox.h"
+#include "fsd/gateway/base/text.h"
 
 #include <stdlib.h>
 

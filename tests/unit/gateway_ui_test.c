@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dashboard: figures of the mount, runs of one owner, their last hour. */
-#include "fsd/gateway/ui_int.h"
+#include "fsd/gateway/ui/ui_int.h"
 
 #include <stdlib.h>
 #include <string.h>

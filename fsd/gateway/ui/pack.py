@@ -49,7 +49,7 @@ def main():
             for i in range(0, len(page), 16)]
     new = pathlib.Path(sys.argv[1] + ".%d" % os.getpid())
     new.write_text(
-        '#include "fsd/gateway/ui_int.h"\n\n'
+        '#include "fsd/gateway/ui/ui_int.h"\n\n'
         'const char ui_policy[] =\n\t"%s";\n'
         "const size_t ui_page_len = %d;\n"
         "const char ui_page[] = {\n\t%s\n};\n" % (

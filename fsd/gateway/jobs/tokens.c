@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tokens.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsd/gateway/base/alone.h"
+
+#define NONE_MS 1000u /* a sandbox that is being made has no token yet */
+
+struct entry {
+	char name[SANDBOX_NAME];
+	char token[SANDBOX_TOKEN + 1]; /* "": it had none at that time, */
+	uint64_t read_ms;              /* when its config was read */
+};
+
+struct entries {
+	struct entry *item; /* owned */
+	size_t count;
+};
+
+/* By name; of who has "tokens" alone. */
+static struct entries known;
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->name,
+		      ((const struct entry *)b)->name);
+}
+
+/* A token never changes. */
+static bool is_known(struct entry *entry)
+{
+	const struct entry *old =
+		known.count ? bsearch(entry, known.item, known.count,
+				      sizeof(*entry), by_name)
+			    : NULL;
+
+	if (!old || (!*old->token && reactor_now_ms() - old->read_ms >= NONE_MS))
+		return false;
+	*entry = *old;
+	return true;
+}
+
+static void read_entry(struct gateway *g, struct entry *entry)
+{
+	struct sandbox *s = NULL;
+
+	entry->read_ms = reactor_now_ms();
+	if (sandbox_open_named(g, entry->name, &s, NULL) < 0)
+		return;
+	if (*s->id && strlen(s->token) <= SANDBOX_TOKEN)
+		strcpy(entry->token, s->token);
+	sandbox_free(s);
+}
+
+static int add_name(void *arg, const char *name)
+{
+	struct entries *all = arg;
+	struct entry *more;
+
+	if (strlen(name) >= SANDBOX_NAME) /* none of the gateway's */
+		return 0;
+	more = reallocarray(all->item, all->count + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	all->item = more;
+	more[all->count] = (struct entry){ 0 };
+	strcpy(more[all->count++].name, name);
+	return 0;
+}
+
+static void look(struct gateway *g)
+{
+	struct entries all = { 0 };
+
+	if (mount_list(&g->mount, SANDBOXES, add_name, &all, NULL) < 0) {
+		free(all.item);
+		return;
+	}
+	for (size_t i = 0; i < all.count; i++)
+		if (!is_known(&all.item[i]))
+			read_entry(g, &all.item[i]);
+	if (all.count)
+		qsort(all.item, all.count, sizeof(*all.item), by_name);
+	free(known.item);
+	known = all;
+}
+
+bool tokens_find(struct gateway *g, bool (*fits)(void *arg, const char *token),
+		 void *arg, char ret[SANDBOX_NAME])
+{
+	struct alone alone;
+	bool found = false;
+
+	alone_begin(&alone, "tokens");
+	look(g);
+	for (size_t i = 0; i < known.count && !found; i++)
+		if (*known.item[i].token && fits(arg, known.item[i].token)) {
+			strcpy(ret, known.item[i].name);
+			found = true;
+		}
+	alone_end(&alone);
+	return found;
+}

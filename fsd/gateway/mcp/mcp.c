@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One message of the Model Context Protocol: which revision it is of, whether it keeps
+ * that one's rules, which method it asks for. Each message says all that is needed, so
+ * there are no sessions. Everything here runs on a worker.
+ */
+#include "mcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsd/gateway/base/errors.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "layout/base/version.h"
+
+#define DEPTH 32
+#define META "io.modelcontextprotocol/"
+#define LIST_TTL_MS 3600000
+
+/* Not 2025-03-26: a server of that one takes lists of messages, which no other has. */
+static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18",
+					       "2024-11-05" };
+
+/* --- replies ------------------------------------------------------------------- */
+
+static json_t *server_info(void)
+{
+	return json_pack("{s:s, s:s, s:s}", "name", "fsd", "title",
+			 "fsd: code in microVMs", "version", FSD_VERSION);
+}
+
+static json_t *id_of(const struct mcp *m)
+{
+	return m->id ? json_incref(m->id) : json_null();
+}
+
+json_t *mcp_reply(const struct mcp *m, json_t *result)
+{
+	if (m->modern && result) {
+		json_object_set_new(result, "resultType", json_string("complete"));
+		json_object_set_new(result, "_meta", json_pack(
+			"{s:o}", META "serverInfo", server_info()));
+	}
+	return json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_of(m),
+			 "result", result);
+}
+
+static json_t *error_with(const struct mcp *m, int code, const char *sentence,
+			  json_t *data)
+{
+	json_t *error = json_pack("{s:i, s:o}", "code", code, "message",
+				  text_string(sentence, strlen(sentence)));
+
+	if (data)
+		json_object_set_new(error, "data", data);
+	return json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_of(m),
+			 "error", error);
+}
+
+json_t *mcp_error(const struct mcp *m, int code, const char *sentence)
+{
+	return error_with(m, code, sentence, NULL);
+}
+
+json_t *mcp_text_part(const char *text, size_t len)
+{
+	return json_pack("{s:s, s:o}", "type", "text", "text",
+			 text_string(text, len));
+}
+
+json_t *mcp_tool_failed(const char *sentence)
+{
+	return json_pack("{s:[o], s:b}", "content",
+			 mcp_text_part(sentence, strlen(sentence)), "isError", 1);
+}
+
+json_t *mcp_failure(const struct mcp *m, int code, const char *sentence)
+{
+	int rpc = surface_of(code)->rpc;
+	char text[TEXT_SENTENCE];
+
+	text_outside(sentence, text);
+	return rpc ? mcp_error(m, rpc, text)
+		   : mcp_reply(m, mcp_tool_failed(text));
+}
+
+/* Sets the answer, with HTTP's status for a modern client. */
+static enum mcp_state answer(struct mcp *m, unsigned status, json_t *reply)
+{
+	m->status = m->modern ? status : 200;
+	m->answer = reply;
+	return MCP_REPLIED;
+}
+
+static enum mcp_state refuse(struct mcp *m, unsigned status, int code,
+			     const char *sentence)
+{
+	return answer(m, status, mcp_error(m, code, sentence));
+}
+
+/* --- methods ---------------------------------------------------------------------- */
+
+static void add_cache(const struct mcp *m, json_t *result)
+{
+	if (!m->modern)
+		return;
+	json_object_set_new(result, "ttlMs", json_integer(LIST_TTL_MS));
+	json_object_set_new(result, "cacheScope", json_string("public"));
+}
+
+/* Tells the model which modules programs find in their environment. */
+static json_t *instructions(const struct mcp *m)
+{
+	const char *name = gateway_environment(m->gateway);
+	auto_buf struct buf text = { 0 }, modules = { .cap = 65536 };
+	bool any = false;
+	char path[128];
+
+	snprintf(path, sizeof(path), ".fsd/templates/%.64s/imported", name);
+	buf_fmt(&text, "Programs run in the environment \"%s\", without a "
+		"network: nothing can be installed.", name);
+	if (mount_read(&m->gateway->mount, path, &modules, NULL) < 0 ||
+	    !modules.len)
+		return text_string(text.data, text.len);
+	buf_str(&text, " These modules are there, imported already");
+	for (char *at = modules.data, *word; (word = strsep(&at, "\n"));) {
+		if (*word)
+			buf_fmt(&text, "%s %s", any ? "," : ":", word);
+		any |= *word;
+	}
+	buf_str(&text, ".");
+	return text_string(text.data, text.len);
+}
+
+static enum mcp_state discover(struct mcp *m)
+{
+	json_t *result = json_pack("{s:[s], s:{s:{}}, s:o, s:o}",
+				   "supportedVersions", MCP_MODERN,
+				   "capabilities", "tools", "serverInfo",
+				   server_info(), "instructions",
+				   instructions(m));
+
+	add_cache(m, result);
+	return answer(m, 200, mcp_reply(m, result));
+}
+
+static enum mcp_state initialize(struct mcp *m)
+{
+	const char *asked = text_member(m->params, "protocolVersion");
+	const char *version = legacy_versions[0];
+
+	for (size_t i = 0; asked && i < ARRAY_SIZE(legacy_versions); i++)
+		if (!strcmp(legacy_versions[i], asked))
+			version = legacy_versions[i];
+	return answer(m, 200, mcp_reply(m, json_pack(
+		"{s:s, s:{s:{}}, s:o, s:o}", "protocolVersion", version,
+		"capabilities", "tools", "serverInfo", server_info(),
+		"instructions", instructions(m))));
+}
+
+static enum mcp_state ping(struct mcp *m)
+{
+	return answer(m, 200, mcp_reply(m, json_object()));
+}
+
+static enum mcp_state list_tools(struct mcp *m)
+{
+	json_t *result = json_pack("{s:o}", "tools", mcp_tools_list());
+
+	add_cache(m, result);
+	return answer(m, 200, mcp_reply(m, result));
+}
+
+enum era { LEGACY = 1, MODERN = 2, BOTH = 3 };
+
+static const struct {
+	const char *name;
+	enum era era;
+	enum mcp_state (*fn)(struct mcp *m);
+} methods[] = {
+	{ "server/discover", MODERN, discover },
+	{ "initialize", LEGACY, initialize },
+	{ "ping", LEGACY, ping },
+	{ "tools/list", BOTH, list_tools },
+	{ "tools/call", BOTH, mcp_tools_call },
+};
+
+/* --- what a message must have ----------------------------------------------------- */
+
+static const json_t *meta_of(const struct mcp *m)
+{
+	return json_object_get(m->params, "_meta");
+}
+
+static const char *version_of(const struct mcp *m)
+{
+	return text_member(meta_of(m), META "protocolVersion");
+}
+
+static bool is_modern(const struct mcp *m, const struct mcp_head *head)
+{
+	if (version_of(m) || !strcmp(m->method, "server/discover"))
+		return true;
+	return head && head->version && strcmp(head->version, MCP_MODERN) >= 0;
+}
+
+/* "=?base64?TEXT?=" to what it means; other values stay. */
+static int decode_header(const char *value, struct buf *out)
+{
+	static const char begin[] = "=?base64?", end[] = "?=";
+	size_t len = strlen(value), head = sizeof(begin) - 1;
+
+	if (len < head + sizeof(end) - 1 || strncmp(value, begin, head) != 0 ||
+	    strcmp(value + len - 2, end) != 0)
+		return buf_str(out, value);
+	return text_unbase64(out, value + head, len - head - 2);
+}
+
+static bool header_is(const char *header, const char *wanted)
+{
+	auto_buf struct buf value = { 0 };
+
+	return header && wanted && decode_header(header, &value) == 0 &&
+	       value.data && value.len == strlen(value.data) &&
+	       !strcmp(value.data, wanted);
+}
+
+/* Return: NULL, or what does not agree with the body. */
+static const char *wrong_header(const struct mcp *m, const struct mcp_head *head)
+{
+	if (!header_is(head->version, version_of(m)))
+		return "the header MCP-Protocol-Version must be there and be "
+		       "the version that _meta names";
+	if (!header_is(head->method, m->method))
+		return "the header Mcp-Method must be there and be the "
+		       "message's method";
+	if (!strcmp(m->method, "tools/call") &&
+	    !header_is(head->name, text_member(m->params, "name")))
+		return "the header Mcp-Name must be there and be the tool's "
+		       "name";
+	return NULL;
+}
+
+/* Return: MCP_SILENT: all is well; else it has answered. */
+static enum mcp_state check_modern(struct mcp *m, const struct mcp_head *head)
+{
+	const char *version = version_of(m), *wrong;
+
+	if (!version || !json_is_object(json_object_get(
+				meta_of(m), META "clientCapabilities")))
+		return refuse(m, 400, MCP_BAD_PARAMS,
+			      "_meta must have " META "protocolVersion and "
+			      META "clientCapabilities");
+	wrong = head ? wrong_header(m, head) : NULL;
+	if (wrong)
+		return refuse(m, 400, MCP_BAD_HEADERS, wrong);
+	if (strcmp(version, MCP_MODERN) != 0)
+		return answer(m, 400, error_with(
+			m, MCP_BAD_VERSION, "this version is not known here",
+			json_pack("{s:[s], s:s}", "supported", MCP_MODERN,
+				  "requested", version)));
+	return MCP_SILENT;
+}
+
+static enum mcp_state call_method(struct mcp *m)
+{
+	char text[200];
+
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (!strcmp(methods[i].name, m->method) &&
+		    methods[i].era & (m->modern ? MODERN : LEGACY))
+			return methods[i].fn(m);
+	snprintf(text, sizeof(text), "there is no method \"%.100s\"", m->method);
+	return refuse(m, 404, MCP_NO_METHOD, text);
+}
+
+static bool id_is_good(const json_t *id)
+{
+	return json_is_string(id) || json_is_integer(id);
+}
+
+/* Return: MCP_SILENT: it is a message; else it has answered. */
+static enum mcp_state take_message(struct mcp *m)
+{
+	const char *version = text_member(m->message, "jsonrpc");
+
+	if (!json_is_object(m->message))
+		return answer(m, 400, mcp_error(
+			m, MCP_INVALID, "a message must be one JSON object; "
+			"lists of messages are not taken"));
+	m->id = json_object_get(m->message, "id");
+	m->method = text_member(m->message, "method");
+	m->params = json_object_get(m->message, "params");
+	if (m->id && !id_is_good(m->id)) {
+		m->id = NULL;
+		return refuse(m, 400, MCP_INVALID,
+			      "id must be a string or an integer");
+	}
+	if (!version || strcmp(version, "2.0") != 0)
+		return refuse(m, 400, MCP_INVALID, "jsonrpc must be \"2.0\"");
+	if (m->params && !json_is_object(m->params))
+		return refuse(m, 400, MCP_BAD_PARAMS, "params must be an object");
+	return MCP_SILENT;
+}
+
+enum mcp_state mcp_begin(struct mcp *m, const char *text, size_t len,
+			 const struct mcp_head *head)
+{
+	struct err err = { 0 };
+	enum mcp_state state;
+
+	m->modern = head && head->version &&
+		    strcmp(head->version, MCP_MODERN) >= 0;
+	if (json_read(text, len, DEPTH, NULL, &m->message, &err) < 0)
+		return refuse(m, 400, MCP_PARSE, err.text);
+	state = take_message(m);
+	if (state != MCP_SILENT)
+		return state;
+	if (!m->method) /* the reply to something that was never asked */
+		return m->id ? MCP_SILENT
+			     : refuse(m, 400, MCP_INVALID,
+				      "method must be a string");
+	if (!m->id)
+		return MCP_SILENT;
+	m->modern = is_modern(m, head);
+	m->token = json_object_get(meta_of(m), "progressToken");
+	state = m->modern ? check_modern(m, head) : MCP_SILENT;
+	return state == MCP_SILENT ? call_method(m) : state;
+}
+
+void mcp_done(struct mcp *m)
+{
+	json_decref(m->message);
+	json_decref(m->answer);
+	m->message = m->answer = NULL;
+}
