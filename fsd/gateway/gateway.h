@@ -20,6 +20,10 @@ struct gateway {
 	struct watcher watcher;
 	struct http http;
 	struct ui *ui; /* the dashboard */
+	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:
+	 * result.json, or NULL. */
+	void (*ran)(struct gateway *g, const char *job, const char *owner,
+		    const json_t *result);
 	bool stopping; /* SIGTERM came */
 	int64_t started_ms;
 	struct crew_work orphans; /* a look for what another one has left */

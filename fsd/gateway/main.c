@@ -178,6 +178,7 @@ static int begin(struct gateway *g, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "starting threads");
 	g->started_ms = text_now_ms();
+	g->ran = ui_ran;
 	shares_init(&g->http.budget, HTTP_BUDGET);
 	if (g->options.stdio)
 		return 0;

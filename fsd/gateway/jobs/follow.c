@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "fsd/gateway/control/control.h"
-#include "fsd/gateway/ui/ui.h"
 #include "layout/base/cleanup.h"
 #include "layout/limits.h"
 #include "layout/tree.h"
@@ -108,7 +107,7 @@ static void put(struct follow *f, void (*run)(struct crew_work *),
 static void say_over(struct follow *f)
 {
 	reactor_timer_stop(&f->patience);
-	ui_ran(f->gateway, f->name, f->owner, f->result);
+	f->gateway->ran(f->gateway, f->name, f->owner, f->result);
 	f->ops->over(f->arg, f->error);
 	put(f, remove_job, removed);
 }
