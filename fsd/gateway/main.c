@@ -185,7 +185,7 @@ static int begin(struct gateway *g, struct err *err)
 	if (g->options.ui && ui_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for the dashboard");
 	follow_orphans(g);
-	return http_start(g, err);
+	return http_start(g, routes, err);
 }
 
 /* --- its life --------------------------------------------------------------------- */

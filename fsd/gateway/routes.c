@@ -152,8 +152,8 @@ const struct route routes[] = {
 	{ "*", "/v3/templates", CONTROL,
 	  .handler = not_there, .quick = true,
 	  .topic = NO("templates and builds") },
+	{ .path = NULL },
 };
-const size_t route_count = ARRAY_SIZE(routes);
 
 static bool part_is(const char *pattern, size_t len, const char *part)
 {
@@ -182,12 +182,11 @@ static bool path_fits(const struct route *route, const struct target *target,
 	return at == target->parts || *route->method == '*';
 }
 
-const struct route *route_find(const char *method, const struct target *target,
-			       unsigned services, const char **part, bool *other)
+const struct route *route_find(const struct route *table, const char *method,
+			       const struct target *target, unsigned services,
+			       const char **part, bool *other)
 {
-	for (size_t i = 0; i < route_count; i++) {
-		const struct route *route = &routes[i];
-
+	for (const struct route *route = table; route->path; route++) {
 		if (!(route->service & services) ||
 		    !path_fits(route, target, part))
 			continue;

@@ -35,13 +35,13 @@ struct route {
 	const char *topic;    /* of what is not there */
 };
 
+/* All routes; the last row has no path. */
 extern const struct route routes[];
-extern const size_t route_count;
 
-/* services: those that count. *other: a route of this path has another method.
- * part: for each {}. Return: NULL: there is none. Pure. */
-const struct route *route_find(const char *method, const struct target *target,
-			       unsigned services, const char **part,
-			       bool *other);
+/* table: as routes[]. services: those that count. *other: a route of this path has
+ * another method. part: for each {}. Return: NULL: there is none. Pure. */
+const struct route *route_find(const struct route *table, const char *method,
+			       const struct target *target, unsigned services,
+			       const char **part, bool *other);
 
 #endif

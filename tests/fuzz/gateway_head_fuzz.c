@@ -29,7 +29,7 @@ static void check_target(const char *text)
 		check(t.parts <= TARGET_PARTS && t.queries <= TARGET_QUERIES);
 		for (unsigned i = 0; i < t.parts; i++)
 			check(strcmp(t.part[i], "..") && *t.part[i]);
-		(void)route_find("GET", &t, SERVICE_ALL, part, &other);
+		(void)route_find(routes, "GET", &t, SERVICE_ALL, part, &other);
 	}
 	target_done(&t);
 }

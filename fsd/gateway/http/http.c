@@ -301,10 +301,11 @@ static void on_listener(struct reactor_source *source, uint32_t events)
 
 /* --- all of them -------------------------------------------------------------------- */
 
-int http_start(struct gateway *g, struct err *err)
+int http_start(struct gateway *g, const struct route *routes, struct err *err)
 {
 	int r = 0;
 
+	g->http.routes = routes;
 	list_init(&g->http.clients);
 	list_init(&g->http.ready);
 	list_init(&g->http.requests);

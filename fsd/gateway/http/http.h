@@ -30,6 +30,7 @@
 #define HTTP_STREAM_FREE (2u << 20) /* of one stream */
 
 struct gateway;
+struct route;
 
 struct listener {
 	struct gateway *gateway;
@@ -42,6 +43,7 @@ struct listener {
 };
 
 struct http {
+	const struct route *routes; /* borrowed; the last row has no path */
 	struct listener listener[HTTP_LISTENERS];
 	unsigned listeners;
 	struct list clients;  /* struct client; the one that came last at the end */
@@ -56,8 +58,9 @@ struct http {
 int http_listen(struct gateway *g, const char *address, unsigned services,
 		bool keyless, struct err *err);
 bool http_is_loopback(const char *address);
-/* Once all listen. Return: 0 or negative errno. */
-int http_start(struct gateway *g, struct err *err);
+/* Once all listen. routes: the table that requests are looked up in, borrowed. Return: 0
+ * or negative errno. */
+int http_start(struct gateway *g, const struct route *routes, struct err *err);
 /* Takes no more connections. */
 void http_quiesce(struct gateway *g);
 void http_stop(struct gateway *g);

@@ -181,7 +181,8 @@ static void find_route(struct request *r)
 
 	if (!sandbox_locate(r, &services))
 		return;
-	r->route = route_find(r->method, &r->target, services, r->part, &other);
+	r->route = route_find(r->gateway->http.routes, r->method, &r->target, services,
+			      r->part, &other);
 	if (r->route)
 		return;
 	if (other)
