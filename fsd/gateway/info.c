@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fsd/gateway/http/route.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/health.h"
-#include "routes.h"
 
 /* The mount is well, but sandboxes have all machines: what is in one goes on. */
 static bool is_full(const struct buf *text)

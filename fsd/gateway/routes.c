@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one table of routes, and how a request's is found. fsd-gateway(8) has them. */
+/* The one table of routes. fsd-gateway(8) has them. */
 #include "routes.h"
-
-#include <string.h>
 
 #include "fsd/gateway/code/code.h"
 #include "fsd/gateway/code/ragflow.h"
@@ -154,45 +152,3 @@ const struct route routes[] = {
 	  .topic = NO("templates and builds") },
 	{ .path = NULL },
 };
-
-static bool part_is(const char *pattern, size_t len, const char *part)
-{
-	return len == strlen(part) && !memcmp(pattern, part, len);
-}
-
-/* part: of the {}; a "*" route has all that lies below its path, too. */
-static bool path_fits(const struct route *route, const struct target *target,
-		      const char **part)
-{
-	const char *p = route->path;
-	unsigned at = 0, found = 0;
-
-	while (*p == '/' && p[1]) {
-		size_t len = strcspn(++p, "/");
-
-		if (at == target->parts)
-			return false;
-		if (part_is(p, len, "{}"))
-			part[found++] = target->part[at];
-		else if (!part_is(p, len, target->part[at]))
-			return false;
-		at++;
-		p += len;
-	}
-	return at == target->parts || *route->method == '*';
-}
-
-const struct route *route_find(const struct route *table, const char *method,
-			       const struct target *target, unsigned services,
-			       const char **part, bool *other)
-{
-	for (const struct route *route = table; route->path; route++) {
-		if (!(route->service & services) ||
-		    !path_fits(route, target, part))
-			continue;
-		if (*route->method == '*' || !strcmp(route->method, method))
-			return route;
-		*other = true;
-	}
-	return NULL;
-}

@@ -9,7 +9,7 @@
 
 #include "envd.h"
 #include "fsd/gateway/control/control.h"
-#include "fsd/gateway/routes.h"
+#include "fsd/gateway/http/route.h"
 #include "layout/base/num.h"
 #include "probe.h"
 

@@ -38,7 +38,7 @@ struct listener {
 	int fd;
 	bool paused; /* it is not looked at: there are too many connections */
 	char address[64];
-	unsigned services; /* those that it serves, as in routes.h */
+	unsigned services; /* those that it serves, as in route.h */
 	bool keyless;
 };
 

@@ -12,9 +12,9 @@
 
 #include "fsd/gateway/base/errors.h"
 #include "fsd/gateway/jobs/sandbox.h"
-#include "fsd/gateway/routes.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
+#include "route.h"
 
 /* Bytes that a value of JSON takes, an object or a list, and all that a body can have
  * (LIMIT_VALUE_PARTS). A body that is not longer than JSON_FREE is not counted. */

@@ -9,10 +9,10 @@
 
 #include "fsd/gateway/base/errors.h"
 #include "fsd/gateway/base/frame.h"
-#include "fsd/gateway/routes.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/health.h"
 #include "layout/limits.h"
+#include "route.h"
 
 static void clear(struct request *r)
 {

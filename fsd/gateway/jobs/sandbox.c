@@ -14,7 +14,7 @@
 
 #include "fsd/gateway/base/alone.h"
 #include "fsd/gateway/control/control.h"
-#include "fsd/gateway/routes.h"
+#include "fsd/gateway/http/route.h"
 #include "layout/base/cleanup.h"
 #include "tokens.h"
 
