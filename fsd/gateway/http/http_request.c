@@ -179,7 +179,7 @@ static void find_route(struct request *r)
 	unsigned services = r->listener->services;
 	bool other = false;
 
-	if (!sandbox_locate(r, &services))
+	if (!request_locate(r, &services))
 		return;
 	r->route = route_find(r->gateway->http.routes, r->method, &r->target, services,
 			      r->part, &other);

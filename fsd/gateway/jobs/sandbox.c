@@ -144,15 +144,15 @@ static bool is_shared_path(const struct request *r)
 		!strcmp(r->target.part[0], "metrics"));
 }
 
-static bool has_path(const struct request *r, const char *name)
+static bool request_path_is(const struct request *r, const char *name)
 {
 	return r->target.parts == 1 && !strcmp(r->target.part[0], name);
 }
 
 /* Old clients name nothing else there. */
-static bool names_by_token(const struct request *r)
+static bool request_names_token(const struct request *r)
 {
-	return (has_path(r, "files") || has_path(r, "health")) &&
+	return (request_path_is(r, "files") || request_path_is(r, "health")) &&
 	       request_header(r, "X-Access-Token");
 }
 
@@ -176,7 +176,7 @@ static bool id_is_known(const struct request *r, const char *id)
 	       (strcmp(id, SANDBOX_DEBUG) != 0 || is_debug(r->listener));
 }
 
-bool sandbox_locate(struct request *r, unsigned *services)
+bool request_locate(struct request *r, unsigned *services)
 {
 	const struct options *o = &r->gateway->options;
 	const char *id = request_header(r, "E2b-Sandbox-Id");
@@ -199,7 +199,7 @@ bool sandbox_locate(struct request *r, unsigned *services)
 		return take_port(r, port ? strtoul(port, NULL, 10) : label_port,
 				 services);
 	if (is_shared_path(r))
-		*services &= *r->sandbox_id || names_by_token(r)
+		*services &= *r->sandbox_id || request_names_token(r)
 				     ? ~(unsigned)SERVICE_CONTROL
 				     : SERVICE_CONTROL | SERVICE_RUN;
 	return true;
@@ -290,9 +290,9 @@ static bool find(struct request *r)
 			reply_failure(r, code, err.text);
 			return false;
 		}
-	} else if (names_by_token(r)) {
+	} else if (request_names_token(r)) {
 		look_through(r, has_token);
-	} else if (request_query(r, "signature") && has_path(r, "files")) {
+	} else if (request_query(r, "signature") && request_path_is(r, "files")) {
 		look_through(r, has_signature);
 	}
 	if (!r->sandbox && !*r->sandbox_id && request_query(r, "signature"))

@@ -49,7 +49,7 @@ const char *sandbox_path(const char *name, const char *rest, char room[128]);
 
 /* From the head alone: sets sandbox_id, and takes services away that are not meant.
  * Return: false: it has replied. */
-bool sandbox_locate(struct request *r, unsigned *services);
+bool request_locate(struct request *r, unsigned *services);
 /* Guards of routes: find r->sandbox. For /execute and /contexts: a token that is sent
  * must be right, and the traffic's must be sent if the sandbox is not public; */
 bool sandbox_guard(struct request *r);
