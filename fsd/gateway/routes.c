@@ -5,6 +5,7 @@
 #include "fsd/gateway/code/code.h"
 #include "fsd/gateway/code/ragflow.h"
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/sandbox_guard.h"
 #include "fsd/gateway/envd/envd.h"
 #include "fsd/gateway/envd/process.h"
 #include "fsd/gateway/mcp/mcp.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fsd/gateway/base/frame.h"
-#include "fsd/gateway/jobs/sandbox.h"
+#include "fsd/gateway/control/sandbox_guard.h"
 #include "layout/base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

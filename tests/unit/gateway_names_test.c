@@ -3,6 +3,7 @@
 #include "fsd/gateway/base/origin.h"
 #include "fsd/gateway/routes.h"
 #include "fsd/gateway/jobs/sandbox.h"
+#include "fsd/gateway/control/sandbox_guard.h"
 #include "fsd/gateway/base/text.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #ifndef GATEWAY_CODE_H
 #define GATEWAY_CODE_H
 
+#include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 #include "layout/limits.h"
 

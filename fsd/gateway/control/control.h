@@ -3,6 +3,7 @@
 #ifndef GATEWAY_CONTROL_H
 #define GATEWAY_CONTROL_H
 
+#include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 
 void post_sandboxes(struct request *r);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/sandbox_guard.h"
 
 /* The name of Basic authentication, or of the query; "": none. */
 static void sent_user(const struct request *r, char *user, size_t size)

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 
 #define HOME "/home/user"

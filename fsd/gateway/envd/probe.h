@@ -4,6 +4,7 @@
 #ifndef GATEWAY_PROBE_H
 #define GATEWAY_PROBE_H
 
+#include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 
 /* On the loop. Makes the reply. out: what it has printed, ended by a NUL; NULL: it has

@@ -6,6 +6,7 @@
 #ifndef GATEWAY_SEED_H
 #define GATEWAY_SEED_H
 
+#include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 
 /* Whether a request is for the sandbox whose cells get sandboxes of their own. */

@@ -3,6 +3,7 @@
 #ifndef GATEWAY_WATCH_H
 #define GATEWAY_WATCH_H
 
+#include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 
 #define WATCH_SAID_MAX (1u << 20) /* bytes of one line of it */

@@ -14,6 +14,7 @@
 #include "fsd/gateway/jobs/sandbox.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
+#include "locate.h"
 #include "route.h"
 
 /* Bytes that a value of JSON takes, an object or a list, and all that a body can have

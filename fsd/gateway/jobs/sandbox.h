@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which sandbox a request is for, and what the mount knows of it. Its id is a secret of
- * its client; in the mount it is called by the first digits of the id's sum.
+ * A sandbox, and what the mount knows of it. Its id is a secret of its client; in the
+ * mount it is called by the first digits of the id's sum.
  */
 #ifndef GATEWAY_SANDBOX_H
 #define GATEWAY_SANDBOX_H
 
-#include "fsd/gateway/http/request.h"
+#include "fsd/gateway/gateway.h"
 
 #define SANDBOX_ID 20u
 #define SANDBOX_TOKEN 32u
 #define SANDBOX_NAME 17u /* 16 digits and a NUL */
 #define SANDBOX_DEBUG "debug_sandbox_id"
 #define SANDBOXES ".fsd/sandboxes"
-
-#define PORT_CODE 49999u
-#define PORT_ENVD 49983u
 
 struct sandbox {
 	char id[64];
@@ -46,24 +43,5 @@ int sandbox_change(struct gateway *g, const char *id,
 /* ".fsd/sandboxes/NAME/REST" into room; "" if that is too long, which every call of
  * mount.h refuses. */
 const char *sandbox_path(const char *name, const char *rest, char room[128]);
-
-/* From the head alone: sets sandbox_id, and takes services away that are not meant.
- * Return: false: it has replied. */
-bool request_locate(struct request *r, unsigned *services);
-/* Guards of routes: find r->sandbox. For /execute and /contexts: a token that is sent
- * must be right, and the traffic's must be sent if the sandbox is not public; */
-bool sandbox_guard(struct request *r);
-/* for all others: the token must be sent, */
-bool sandbox_token_guard(struct request *r);
-/* or the signature of a file's path. */
-bool sandbox_files_guard(struct request *r);
-
-/* 502, as the clients know it. */
-void reply_no_sandbox(struct request *r);
-
-/* "v1_" and the signature of a path, "read" or "write"; expires NULL: never. */
-void sandbox_signature(const char *path, const char *operation,
-		       const char *user, const char *token, const char *expires,
-		       char ret[64]);
 
 #endif
