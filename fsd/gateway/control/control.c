@@ -21,7 +21,7 @@
 
 /* --- what is known of one -------------------------------------------------------- */
 
-static int read_line(struct gateway *g, const char *name, const char *file,
+static int sandbox_line(struct gateway *g, const char *name, const char *file,
 		     struct buf *ret)
 {
 	char path[128];
@@ -33,7 +33,7 @@ const char *control_state(struct gateway *g, const struct sandbox *s)
 {
 	auto_buf struct buf text = { 0 };
 
-	if (read_line(g, s->name, "state", &text) < 0 || !text.len ||
+	if (sandbox_line(g, s->name, "state", &text) < 0 || !text.len ||
 	    !strcmp(text.data, "lost"))
 		return NULL;
 	return !strcmp(text.data, "paused") ? "paused" : "running";
@@ -43,7 +43,7 @@ bool control_has_machine(struct gateway *g, const struct sandbox *s)
 {
 	auto_buf struct buf text = { 0 };
 
-	return read_line(g, s->name, "state", &text) == 0 &&
+	return sandbox_line(g, s->name, "state", &text) == 0 &&
 	       (!strcmp(text.data, "idle") || !strcmp(text.data, "busy"));
 }
 
@@ -52,11 +52,11 @@ static bool has_asked(struct gateway *g, const char *name)
 {
 	auto_buf struct buf text = { 0 };
 
-	return name && read_line(g, name, "state", &text) == 0 && text.len &&
+	return name && sandbox_line(g, name, "state", &text) == 0 && text.len &&
 	       strcmp(text.data, "new") != 0;
 }
 
-int control_check_machine(struct gateway *g, const char *name, struct err *err)
+int sandbox_check_machine(struct gateway *g, const char *name, struct err *err)
 {
 	auto_buf struct buf health = { 0 };
 
@@ -75,7 +75,7 @@ int64_t control_end(struct gateway *g, const struct sandbox *s)
 	auto_buf struct buf text = { 0 };
 	int64_t end;
 
-	if (read_line(g, s->name, "until", &text) < 0)
+	if (sandbox_line(g, s->name, "until", &text) < 0)
 		return -1;
 	end = text.len ? text_untime(text.data) : 0;
 	return end < 0 ? 0 : end;

@@ -40,7 +40,7 @@ int ask_machine(struct gateway *g, const char *sandbox, json_t *words, struct bu
 		"command", words, "timeout", ASK_S, "retain", ASK_S);
 	char name[FOLLOW_NAME];
 	auto_close int events = -1, hold = -1;
-	int r = config ? control_check_machine(g, sandbox, err) : -ENOMEM;
+	int r = config ? sandbox_check_machine(g, sandbox, err) : -ENOMEM;
 
 	if (r < 0)
 		return r;

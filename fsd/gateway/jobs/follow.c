@@ -396,7 +396,7 @@ int follow_start(struct gateway *g, const struct follow_job *job,
 		 struct follow **ret, struct err *err)
 {
 	int events = -1, hold = -1;
-	int r = control_check_machine(g, text_member(job->config, "sandbox"), err);
+	int r = sandbox_check_machine(g, text_member(job->config, "sandbox"), err);
 
 	if (r == 0)
 		r = follow_make(g, job, &events, &hold, err);
