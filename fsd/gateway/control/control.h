@@ -48,10 +48,6 @@ json_t *control_show(struct gateway *g, const struct sandbox *s);
 const char *control_state(struct gateway *g, const struct sandbox *s);
 /* Has it begun? It does at its first job, or use of its files. */
 bool control_has_machine(struct gateway *g, const struct sandbox *s);
-/* Would a job wait for a machine that sandboxes keep? name: its sandbox in the mount;
- * NULL: it is to have a machine of its own. On a worker. Return: 0, or -EDQUOT with
- * a sentence. */
-int sandbox_check_machine(struct gateway *g, const char *name, struct err *err);
 /* When it ends, ms since 1970; 0: never; -1: it has gone. */
 int64_t control_end(struct gateway *g, const struct sandbox *s);
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "follow.h"
-#include "fsd/gateway/control/control.h"
 #include "layout/base/cleanup.h"
+#include "sandbox.h"
 
 #define ASK_S 30
 #define TEXT_MAX (64u << 10)

@@ -23,10 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/gateway/control/control.h"
 #include "layout/base/cleanup.h"
 #include "layout/limits.h"
 #include "layout/tree.h"
+#include "sandbox.h"
 
 struct follow {
 	struct gateway *gateway;

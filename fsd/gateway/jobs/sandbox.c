@@ -115,3 +115,34 @@ int sandbox_change(struct gateway *g, const char *id,
 	sandbox_free(s);
 	return code;
 }
+
+int sandbox_line(struct gateway *g, const char *name, const char *file,
+		 struct buf *ret)
+{
+	char path[128];
+
+	return mount_line(&g->mount, sandbox_path(name, file, path), ret);
+}
+
+/* Has it asked for a machine already? NULL: one that is to be made. */
+static bool has_asked(struct gateway *g, const char *name)
+{
+	auto_buf struct buf text = { 0 };
+
+	return name && sandbox_line(g, name, "state", &text) == 0 && text.len &&
+	       strcmp(text.data, "new") != 0;
+}
+
+int sandbox_check_machine(struct gateway *g, const char *name, struct err *err)
+{
+	auto_buf struct buf health = { 0 };
+
+	if (has_asked(g, name) ||
+	    mount_read(&g->mount, ".fsd/health", &health, NULL) < 0 ||
+	    !health.len || strncmp(health.data, "full: ", 6) != 0 ||
+	    !strstr(health.data, " and 0 in use; "))
+		return 0; /* or one that is in use may end at any time */
+	return err_set(err, -EDQUOT, "there is no machine for it: sandboxes have "
+		       "all of them, idle and paused ones included; end one, or "
+		       "wait until one ends");
+}

@@ -43,5 +43,12 @@ int sandbox_change(struct gateway *g, const char *id,
 /* ".fsd/sandboxes/NAME/REST" into room; "" if that is too long, which every call of
  * mount.h refuses. */
 const char *sandbox_path(const char *name, const char *rest, char room[128]);
+/* Sets ret to the first line of one of its files, as mount_line(). On a worker. */
+int sandbox_line(struct gateway *g, const char *name, const char *file,
+		 struct buf *ret);
+/* Would a job wait for a machine that sandboxes keep? name: its sandbox in the mount;
+ * NULL: it is to have a machine of its own. On a worker. Return: 0, or -EDQUOT with
+ * a sentence. */
+int sandbox_check_machine(struct gateway *g, const char *name, struct err *err);
 
 #endif
