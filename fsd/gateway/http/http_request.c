@@ -24,37 +24,6 @@
 #define JSON_MOST (144u << 20)
 #define JSON_FREE (64u << 10)
 
-struct request *request_ref(struct request *r)
-{
-	atomic_fetch_add(&r->refs, 1);
-	return r;
-}
-
-static void free_headers(struct header *h, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		free(h[i].name);
-		free(h[i].value);
-	}
-}
-
-void request_unref(struct request *r)
-{
-	if (atomic_fetch_sub(&r->refs, 1) > 1)
-		return;
-	if (r->state && r->state_free)
-		r->state_free(r->state);
-	sandbox_free(r->sandbox);
-	holding_set(&r->held, 0);
-	free_headers(r->header, r->headers);
-	free_headers(r->reply.header, r->reply.headers);
-	buf_done(&r->reply.body);
-	buf_done(&r->body);
-	buf_done(&r->out);
-	target_done(&r->target);
-	free(r);
-}
-
 static bool add_header(struct request *r, const struct head_field *f)
 {
 	struct header *h = &r->header[r->headers];
@@ -96,19 +65,6 @@ struct request *request_new(struct client *c, const struct head *h)
 }
 
 /* --- the head ------------------------------------------------------------------- */
-
-const char *request_header(const struct request *r, const char *name)
-{
-	for (unsigned i = 0; i < r->headers; i++)
-		if (r->header[i].name && text_is(r->header[i].name, name))
-			return r->header[i].value;
-	return NULL;
-}
-
-const char *request_query(const struct request *r, const char *name)
-{
-	return target_query(&r->target, name);
-}
 
 static void allow_origin(struct request *r, const char *origin)
 {
@@ -391,19 +347,6 @@ void request_begin(struct request *r, const struct head *h)
 }
 
 /* --- the body ----------------------------------------------------------------------- */
-
-bool request_hold(struct request *r, size_t more)
-{
-	return holding_set(&r->held, r->held.amount + more);
-}
-
-void request_take(struct request *r, struct holding *from)
-{
-	if (strcmp(r->held.owner, from->owner) != 0)
-		return;
-	r->held.amount += from->amount;
-	from->amount = 0;
-}
 
 bool request_body(struct request *r, const char *data, size_t len)
 {

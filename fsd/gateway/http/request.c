@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request as an object: its references, what it asks, the memory that it holds. It
+ * owns its texts, its sandbox and its handler's state, and the last reference frees them.
+ */
+#include "request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsd/gateway/jobs/sandbox.h"
+
+struct request *request_ref(struct request *r)
+{
+	atomic_fetch_add(&r->refs, 1);
+	return r;
+}
+
+static void free_headers(struct header *h, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		free(h[i].name);
+		free(h[i].value);
+	}
+}
+
+void request_unref(struct request *r)
+{
+	if (atomic_fetch_sub(&r->refs, 1) > 1)
+		return;
+	if (r->state && r->state_free)
+		r->state_free(r->state);
+	sandbox_free(r->sandbox);
+	holding_set(&r->held, 0);
+	free_headers(r->header, r->headers);
+	free_headers(r->reply.header, r->reply.headers);
+	buf_done(&r->reply.body);
+	buf_done(&r->body);
+	buf_done(&r->out);
+	target_done(&r->target);
+	free(r);
+}
+
+const char *request_header(const struct request *r, const char *name)
+{
+	for (unsigned i = 0; i < r->headers; i++)
+		if (r->header[i].name && text_is(r->header[i].name, name))
+			return r->header[i].value;
+	return NULL;
+}
+
+const char *request_query(const struct request *r, const char *name)
+{
+	return target_query(&r->target, name);
+}
+
+bool request_hold(struct request *r, size_t more)
+{
+	return holding_set(&r->held, r->held.amount + more);
+}
+
+void request_take(struct request *r, struct holding *from)
+{
+	if (strcmp(r->held.owner, from->owner) != 0)
+		return;
+	r->held.amount += from->amount;
+	from->amount = 0;
+}
