@@ -29,8 +29,4 @@ struct gateway {
 	struct crew_work orphans; /* a look for what another one has left */
 };
 
-/* The environment of a request that names none: --environment, else data if it is there now,
- * else base. On a worker. In control.c. */
-const char *gateway_environment(const struct gateway *g);
-
 #endif

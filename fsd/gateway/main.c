@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "fsd/gateway/control/control.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "fsd/gateway/mcp/mcp.h"
 #include "fsd/gateway/ui/ui.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fsd/gateway/control/control.h"
 #include "fsd/gateway/http/awaited.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"

@@ -17,6 +17,10 @@ void post_pause(struct request *r);
 void get_sandbox_metrics(struct request *r); /* usage.c */
 void get_all_metrics(struct request *r);
 
+/* The environment of a request that names none: --environment, else data if it is there now,
+ * else base. On a worker. */
+const char *gateway_environment(const struct gateway *g);
+
 /* Finds the caller's own, by the id in the path; else 404. */
 bool control_guard(struct request *r);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fsd/gateway/base/errors.h"
+#include "fsd/gateway/control/control.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "layout/base/version.h"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/gateway/control/control.h"
 #include "fsd/gateway/envd/envd.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "layout/base/cleanup.h"
