@@ -50,6 +50,13 @@ int envd_make_parents(struct gateway *g, const struct envd_path *p,
 
 /* --- files ------------------------------------------------------------------------ */
 
+#define ENTRIES_MAX 100000u /* of a list */
+#define ENTRY_BYTES 2048u   /* of memory, for one and its text */
+/* envd_entry.c. Why there is no list: -EAGAIN: its client has no memory for it; -EDQUOT: it is too long. */
+void envd_list_failed(struct request *r, int code);
+/* One as the calls show it. */
+json_t *envd_entry(const struct envd_path *p, const struct stat *st);
+
 void get_files(struct request *r);  /* download.c */
 void post_files(struct request *r); /* upload.c: the end of the body, */
 int post_files_chunk(struct request *r, const char *data, size_t len);
@@ -59,12 +66,6 @@ void fs_move(struct request *r);
 void fs_make_dir(struct request *r);
 void fs_remove(struct request *r);
 void fs_list_dir(struct request *r);
-#define ENTRIES_MAX 100000u /* of a list */
-#define ENTRY_BYTES 2048u   /* of memory, for one and its text */
-/* Why there is no list: -EAGAIN: its client has no memory for it; -EDQUOT: it is too long. */
-void envd_list_failed(struct request *r, int code);
-/* One as the calls show it. */
-json_t *envd_entry(const struct envd_path *p, const struct stat *st);
 
 /* The mount does not show links (links.c). Does an open directory have some? */
 bool links_hidden(int dir);
