@@ -17,7 +17,7 @@
 #include "layout/base/version.h"
 
 #define DEPTH 32
-#define META "io.modelcontextprotocol/"
+#define MCP_META "io.modelcontextprotocol/"
 #define LIST_TTL_MS 3600000
 
 /* Not 2025-03-26: a server of that one takes lists of messages, which no other has. */
@@ -26,7 +26,7 @@ static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18",
 
 /* --- replies ------------------------------------------------------------------- */
 
-static json_t *server_info(void)
+static json_t *mcp_server_info(void)
 {
 	return json_pack("{s:s, s:s, s:s}", "name", "fsd", "title",
 			 "fsd: code in microVMs", "version", FSD_VERSION);
@@ -42,13 +42,13 @@ json_t *mcp_reply(const struct mcp *m, json_t *result)
 	if (m->modern && result) {
 		json_object_set_new(result, "resultType", json_string("complete"));
 		json_object_set_new(result, "_meta", json_pack(
-			"{s:o}", META "serverInfo", server_info()));
+			"{s:o}", MCP_META "serverInfo", mcp_server_info()));
 	}
 	return json_pack("{s:s, s:o, s:o}", "jsonrpc", "2.0", "id", id_of(m),
 			 "result", result);
 }
 
-static json_t *error_with(const struct mcp *m, int code, const char *sentence,
+static json_t *mcp_error_with(const struct mcp *m, int code, const char *sentence,
 			  json_t *data)
 {
 	json_t *error = json_pack("{s:i, s:o}", "code", code, "message",
@@ -62,7 +62,7 @@ static json_t *error_with(const struct mcp *m, int code, const char *sentence,
 
 json_t *mcp_error(const struct mcp *m, int code, const char *sentence)
 {
-	return error_with(m, code, sentence, NULL);
+	return mcp_error_with(m, code, sentence, NULL);
 }
 
 json_t *mcp_text_part(const char *text, size_t len)
@@ -140,7 +140,7 @@ static enum mcp_state discover(struct mcp *m)
 	json_t *result = json_pack("{s:[s], s:{s:{}}, s:o, s:o}",
 				   "supportedVersions", MCP_MODERN,
 				   "capabilities", "tools", "serverInfo",
-				   server_info(), "instructions",
+				   mcp_server_info(), "instructions",
 				   instructions(m));
 
 	add_cache(m, result);
@@ -157,7 +157,7 @@ static enum mcp_state initialize(struct mcp *m)
 			version = legacy_versions[i];
 	return answer(m, 200, mcp_reply(m, json_pack(
 		"{s:s, s:{s:{}}, s:o, s:o}", "protocolVersion", version,
-		"capabilities", "tools", "serverInfo", server_info(),
+		"capabilities", "tools", "serverInfo", mcp_server_info(),
 		"instructions", instructions(m))));
 }
 
@@ -197,7 +197,7 @@ static const json_t *meta_of(const struct mcp *m)
 
 static const char *version_of(const struct mcp *m)
 {
-	return text_member(meta_of(m), META "protocolVersion");
+	return text_member(meta_of(m), MCP_META "protocolVersion");
 }
 
 static bool is_modern(const struct mcp *m, const struct mcp_head *head)
@@ -250,15 +250,15 @@ static enum mcp_state check_modern(struct mcp *m, const struct mcp_head *head)
 	const char *version = version_of(m), *wrong;
 
 	if (!version || !json_is_object(json_object_get(
-				meta_of(m), META "clientCapabilities")))
+				meta_of(m), MCP_META "clientCapabilities")))
 		return refuse(m, 400, MCP_BAD_PARAMS,
-			      "_meta must have " META "protocolVersion and "
-			      META "clientCapabilities");
+			      "_meta must have " MCP_META "protocolVersion and "
+			      MCP_META "clientCapabilities");
 	wrong = head ? wrong_header(m, head) : NULL;
 	if (wrong)
 		return refuse(m, 400, MCP_BAD_HEADERS, wrong);
 	if (strcmp(version, MCP_MODERN) != 0)
-		return answer(m, 400, error_with(
+		return answer(m, 400, mcp_error_with(
 			m, MCP_BAD_VERSION, "this version is not known here",
 			json_pack("{s:[s], s:s}", "supported", MCP_MODERN,
 				  "requested", version)));
