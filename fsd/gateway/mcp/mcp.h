@@ -19,6 +19,8 @@
 #define MCP_BAD_HEADERS (-32020)
 #define MCP_BAD_VERSION (-32022)
 
+#define MCP_META "io.modelcontextprotocol/" /* before the names of members of _meta */
+
 /* The values of HTTP's headers; NULL: the header was not sent. */
 struct mcp_head {
 	const char *version, *method, *name;
@@ -63,16 +65,23 @@ void mcp_abandon(struct mcp *m);
 /* The same, and the reply comes all the same when the run has ended. */
 void mcp_interrupt(struct mcp *m);
 
-/* --- for the tools ---------------------------------------------------------------- */
+/* --- replies (mcp_reply.c) -------------------------------------------------------- */
 
 /* Takes result, of a tool or a method: the reply. NULL: no memory. */
 json_t *mcp_reply(const struct mcp *m, json_t *result);
 json_t *mcp_error(const struct mcp *m, int code, const char *sentence);
+/* The same; takes data, NULL: the error has none. */
+json_t *mcp_error_with(const struct mcp *m, int code, const char *sentence,
+		       json_t *data);
 /* An error number of the mount: an error of JSON-RPC, or a result that says so. */
 json_t *mcp_failure(const struct mcp *m, int code, const char *sentence);
 /* The result of a tool that failed. */
 json_t *mcp_tool_failed(const char *sentence);
 json_t *mcp_text_part(const char *text, size_t len);
+/* The name and version that each server of MCP tells. */
+json_t *mcp_server_info(void);
+
+/* --- tools ------------------------------------------------------------------------ */
 
 /* mcp_tools.c: the one table of tools. */
 json_t *mcp_tools_list(void);
