@@ -163,15 +163,3 @@ enum mcp_state mcp_tools_call(struct mcp *m)
 	}
 	return replied(m, 200, mcp_error(m, MCP_BAD_PARAMS, "no such tool"));
 }
-
-const char *mcp_text(const json_t *arguments, const char *name)
-{
-	return text_member(arguments, name);
-}
-
-int64_t mcp_number(const json_t *arguments, const char *name, int64_t other)
-{
-	const json_t *number = json_object_get(arguments, name);
-
-	return number ? json_integer_value(number) : other;
-}

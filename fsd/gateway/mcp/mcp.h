@@ -88,9 +88,12 @@ json_t *mcp_tools_list(void);
 /* tools/call. The reply is in m->answer, or the state is MCP_RUNS. */
 enum mcp_state mcp_tools_call(struct mcp *m);
 
-/* A tool's arguments, checked; strings are NULL if they were not given. */
+/* mcp_arguments.c: a tool's arguments, checked; strings are NULL if they were not given. */
 const char *mcp_text(const json_t *arguments, const char *name);
 int64_t mcp_number(const json_t *arguments, const char *name, int64_t other);
+/* JSON Schema takes 30.0 for an integer; models also write "30". Return: false: the value
+ * is no whole number. */
+bool mcp_read_number(const json_t *value, int64_t *ret);
 
 /* mcp_files.c: tools that need no job; each gives a result or sets m->answer. */
 json_t *mcp_write_file(struct mcp *m, const json_t *arguments);

@@ -194,42 +194,6 @@ json_t *mcp_tools_list(void)
 
 /* --- a call ------------------------------------------------------------------------- */
 
-const char *mcp_text(const json_t *arguments, const char *name)
-{
-	return text_member(arguments, name);
-}
-
-/* JSON Schema takes 30.0 for an integer; models also write "30". Return: false: the value
- * is no whole number. */
-static bool read_number(const json_t *value, int64_t *ret)
-{
-	const double most = 9007199254740992.0; /* 2^53: beyond it digits are lost */
-	const char *text = json_string_value(value);
-	double real = json_real_value(value);
-	uint64_t number;
-
-	if (json_is_integer(value)) {
-		*ret = json_integer_value(value);
-	} else if (json_is_real(value) && real >= -most && real <= most &&
-		   (double)(int64_t)real == real) {
-		*ret = (int64_t)real;
-	} else if (text && !text_has_nul(value) &&
-		   parse_u64(text, 0, INT64_MAX, &number) == 0) {
-		*ret = (int64_t)number;
-	} else {
-		return false;
-	}
-	return true;
-}
-
-int64_t mcp_number(const json_t *arguments, const char *name, int64_t other)
-{
-	int64_t number;
-
-	return read_number(json_object_get(arguments, name), &number) ? number
-								      : other;
-}
-
 static bool is_choice(const struct argument *a, const char *text)
 {
 	for (unsigned i = 0; a->choices && a->choices[i]; i++)
@@ -253,7 +217,7 @@ static bool check_value(const struct argument *a, const json_t *value,
 		snprintf(wrong, 200, "%s is \"%.40s\"; it must be one of "
 			 "python, javascript, typescript, bash", a->name,
 			 json_string_value(value));
-	else if (a->kind == NUMBER && (!read_number(value, &number) ||
+	else if (a->kind == NUMBER && (!mcp_read_number(value, &number) ||
 				       number < a->least || number > a->most))
 		snprintf(wrong, 200, "%s must be an integer from %" PRId64
 			 " to %" PRId64, a->name, a->least, a->most);
