@@ -3,6 +3,7 @@
 #ifndef GATEWAY_H
 #define GATEWAY_H
 
+#include "fsd/gateway/base/alone.h"
 #include "fsd/gateway/base/crew.h"
 #include "fsd/gateway/base/keys.h"
 #include "fsd/gateway/base/options.h"
@@ -18,6 +19,7 @@ struct gateway {
 	struct reactor reactor;
 	struct crew crew;
 	struct watcher watcher;
+	struct alones alones; /* the workers' */
 	struct http http;
 	struct ui *ui; /* the dashboard */
 	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:

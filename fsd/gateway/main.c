@@ -180,6 +180,7 @@ static int begin(struct gateway *g, struct err *err)
 		return err_sys(err, r, "starting threads");
 	g->started_ms = text_now_ms();
 	g->ran = ui_ran;
+	alones_init(&g->alones);
 	shares_init(&g->http.budget, HTTP_BUDGET);
 	if (g->options.stdio)
 		return 0;
@@ -305,6 +306,7 @@ static int run(struct gateway *g)
 		http_stop(g);
 	crew_close(&g->crew);
 	ui_close(g);
+	alones_done(&g->alones);
 	watcher_close(&g->watcher);
 	reactor_close(&g->reactor);
 	keys_done(&g->keys);

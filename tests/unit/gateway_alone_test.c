@@ -11,6 +11,7 @@
 #define THREADS 4
 #define ROUNDS 100
 
+static struct alones all;
 static atomic_int inside, most;
 
 static void *take_it(void *what)
@@ -18,7 +19,7 @@ static void *take_it(void *what)
 	for (int i = 0; i < ROUNDS; i++) {
 		struct alone t;
 
-		alone_begin(&t, what);
+		alone_begin(&all, &t, what);
 		if (atomic_fetch_add(&inside, 1) >= 1)
 			most = 2;
 		usleep(50); /* without the lock the others would come in now */
@@ -44,11 +45,11 @@ static void test_beside(void)
 {
 	struct alone a, b;
 
-	alone_begin(&a, "a");
-	alone_begin(&b, "b");
+	alone_begin(&all, &a, "a");
+	alone_begin(&all, &b, "b");
 	ok(true, "a thing of another name is free");
 	alone_end(&a);
-	alone_begin(&a, "a");
+	alone_begin(&all, &a, "a");
 	ok(true, "a thing that is given back can be had again");
 	alone_end(&a);
 	alone_end(&b);
@@ -57,7 +58,9 @@ static void test_beside(void)
 int main(void)
 {
 	alarm(60); /* a wait without an end fails */
+	alones_init(&all);
 	test_beside();
 	test_one_at_a_time();
+	alones_done(&all);
 	return done_testing();
 }

@@ -1,36 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names that are taken are in one list under one lock. A worker that ends with its
+ * name wakes all that wait, and each looks again for its own name.
+ */
 #include "alone.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static struct list taken = { &taken, &taken };
-
-static bool is_taken(const char *what)
+void alones_init(struct alones *all)
 {
-	list_for_each(pos, tmp, &taken)
+	pthread_mutex_init(&all->lock, NULL);
+	pthread_cond_init(&all->ended, NULL);
+	list_init(&all->taken);
+}
+
+void alones_done(struct alones *all)
+{
+	pthread_cond_destroy(&all->ended);
+	pthread_mutex_destroy(&all->lock);
+}
+
+static bool is_taken(const struct alones *all, const char *what)
+{
+	list_for_each(pos, tmp, &all->taken)
 		if (!strcmp(list_entry(pos, struct alone, node)->what, what))
 			return true;
 	return false;
 }
 
-void alone_begin(struct alone *a, const char *what)
+void alone_begin(struct alones *all, struct alone *a, const char *what)
 {
-	pthread_mutex_lock(&lock);
-	while (is_taken(what))
-		pthread_cond_wait(&ended, &lock);
+	pthread_mutex_lock(&all->lock);
+	while (is_taken(all, what))
+		pthread_cond_wait(&all->ended, &all->lock);
+	a->all = all;
 	a->what = what;
-	list_add_tail(&taken, &a->node);
-	pthread_mutex_unlock(&lock);
+	list_add_tail(&all->taken, &a->node);
+	pthread_mutex_unlock(&all->lock);
 }
 
 void alone_end(struct alone *a)
 {
-	pthread_mutex_lock(&lock);
+	struct alones *all = a->all;
+
+	pthread_mutex_lock(&all->lock);
 	list_del(&a->node);
-	pthread_cond_broadcast(&ended);
-	pthread_mutex_unlock(&lock);
+	pthread_cond_broadcast(&all->ended);
+	pthread_mutex_unlock(&all->lock);
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/base/alone.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "layout/env.h"
@@ -310,7 +309,7 @@ int control_make(struct gateway *g, const char *owner, const char *name,
 	int r;
 
 	/* no two of one owner pass the count together */
-	alone_begin(&alone, owner);
+	alone_begin(&g->alones, &alone, owner);
 	r = has_room(g, owner, err);
 	if (r == 0)
 		r = make(g, name, config, ret, err);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/base/alone.h"
 #include "fsd/gateway/base/text.h"
 #include "layout/base/cleanup.h"
 
@@ -105,7 +104,7 @@ int sandbox_change(struct gateway *g, const char *id,
 	struct alone alone;
 	int code;
 
-	alone_begin(&alone, id);
+	alone_begin(&g->alones, &alone, id);
 	code = sandbox_open(g, id, &s, err);
 	if (code == 0) {
 		fn(s->meta, arg);

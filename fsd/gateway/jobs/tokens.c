@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/gateway/base/alone.h"
-
 #define NONE_MS 1000u /* a sandbox that is being made has no token yet */
 
 struct entry {
@@ -94,7 +92,7 @@ bool tokens_find(struct gateway *g, bool (*fits)(void *arg, const char *token),
 	struct alone alone;
 	bool found = false;
 
-	alone_begin(&alone, "tokens");
+	alone_begin(&g->alones, &alone, "tokens");
 	look(g);
 	for (size_t i = 0; i < known.count && !found; i++)
 		if (*known.item[i].token && fits(arg, known.item[i].token)) {
