@@ -21,6 +21,7 @@ struct gateway {
 	struct watcher watcher;
 	struct alones alones; /* the workers' */
 	struct http http;
+	struct tokens *tokens; /* of all sandboxes, as they are known */
 	struct ui *ui; /* the dashboard */
 	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:
 	 * result.json, or NULL. */

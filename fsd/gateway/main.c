@@ -17,6 +17,7 @@
 
 #include "fsd/gateway/control/control.h"
 #include "fsd/gateway/jobs/follow.h"
+#include "fsd/gateway/jobs/tokens.h"
 #include "fsd/gateway/mcp/mcp.h"
 #include "fsd/gateway/ui/ui.h"
 #include "gateway.h"
@@ -184,6 +185,8 @@ static int begin(struct gateway *g, struct err *err)
 	shares_init(&g->http.budget, HTTP_BUDGET);
 	if (g->options.stdio)
 		return 0;
+	if (tokens_open(g) < 0)
+		return err_set(err, -ENOMEM, "no memory for tokens");
 	if (g->options.ui && ui_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for the dashboard");
 	follow_orphans(g);
@@ -306,6 +309,7 @@ static int run(struct gateway *g)
 		http_stop(g);
 	crew_close(&g->crew);
 	ui_close(g);
+	tokens_close(g);
 	alones_done(&g->alones);
 	watcher_close(&g->watcher);
 	reactor_close(&g->reactor);

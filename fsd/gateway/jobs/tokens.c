@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tokens of all sandboxes, as they were read last: a search lists the names in the
+ * mount and reads only the configs that it does not know. One worker at a time searches,
+ * under the name "tokens" of alone.h.
+ */
 #include "tokens.h"
 
 #include <errno.h>
@@ -13,13 +18,25 @@ struct entry {
 	uint64_t read_ms;              /* when its config was read */
 };
 
-struct entries {
+/* By name. */
+struct tokens {
 	struct entry *item; /* owned */
 	size_t count;
 };
 
-/* By name; of who has "tokens" alone. */
-static struct entries known;
+int tokens_open(struct gateway *g)
+{
+	g->tokens = calloc(1, sizeof(*g->tokens));
+	return g->tokens ? 0 : -ENOMEM;
+}
+
+void tokens_close(struct gateway *g)
+{
+	if (g->tokens)
+		free(g->tokens->item);
+	free(g->tokens);
+	g->tokens = NULL;
+}
 
 static int by_name(const void *a, const void *b)
 {
@@ -28,12 +45,12 @@ static int by_name(const void *a, const void *b)
 }
 
 /* A token never changes. */
-static bool is_known(struct entry *entry)
+static bool is_known(const struct tokens *known, struct entry *entry)
 {
 	const struct entry *old =
-		known.count ? bsearch(entry, known.item, known.count,
-				      sizeof(*entry), by_name)
-			    : NULL;
+		known->count ? bsearch(entry, known->item, known->count,
+				       sizeof(*entry), by_name)
+			     : NULL;
 
 	if (!old || (!*old->token && reactor_now_ms() - old->read_ms >= NONE_MS))
 		return false;
@@ -55,7 +72,7 @@ static void read_entry(struct gateway *g, struct entry *entry)
 
 static int add_name(void *arg, const char *name)
 {
-	struct entries *all = arg;
+	struct tokens *all = arg;
 	struct entry *more;
 
 	if (strlen(name) >= SANDBOX_NAME) /* none of the gateway's */
@@ -71,32 +88,33 @@ static int add_name(void *arg, const char *name)
 
 static void look(struct gateway *g)
 {
-	struct entries all = { 0 };
+	struct tokens all = { 0 };
 
 	if (mount_list(&g->mount, SANDBOXES, add_name, &all, NULL) < 0) {
 		free(all.item);
 		return;
 	}
 	for (size_t i = 0; i < all.count; i++)
-		if (!is_known(&all.item[i]))
+		if (!is_known(g->tokens, &all.item[i]))
 			read_entry(g, &all.item[i]);
 	if (all.count)
 		qsort(all.item, all.count, sizeof(*all.item), by_name);
-	free(known.item);
-	known = all;
+	free(g->tokens->item);
+	*g->tokens = all;
 }
 
 bool tokens_find(struct gateway *g, bool (*fits)(void *arg, const char *token),
 		 void *arg, char ret[SANDBOX_NAME])
 {
+	const struct tokens *known = g->tokens;
 	struct alone alone;
 	bool found = false;
 
 	alone_begin(&g->alones, &alone, "tokens");
 	look(g);
-	for (size_t i = 0; i < known.count && !found; i++)
-		if (*known.item[i].token && fits(arg, known.item[i].token)) {
-			strcpy(ret, known.item[i].name);
+	for (size_t i = 0; i < known->count && !found; i++)
+		if (*known->item[i].token && fits(arg, known->item[i].token)) {
+			strcpy(ret, known->item[i].name);
 			found = true;
 		}
 	alone_end(&alone);

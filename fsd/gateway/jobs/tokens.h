@@ -8,6 +8,11 @@
 
 #include "sandbox.h"
 
+/* Return: 0 or -ENOMEM. */
+int tokens_open(struct gateway *g);
+/* When no worker runs any more. */
+void tokens_close(struct gateway *g);
+
 /* On a worker, one at a time: the name of the sandbox whose token fits. Return: false:
  * there is none. */
 bool tokens_find(struct gateway *g, bool (*fits)(void *arg, const char *token),
