@@ -22,6 +22,7 @@ struct gateway {
 	struct alones alones; /* the workers' */
 	struct http http;
 	struct tokens *tokens; /* of all sandboxes, as they are known */
+	struct running *running; /* cells */
 	struct ui *ui; /* the dashboard */
 	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:
 	 * result.json, or NULL. */

@@ -15,6 +15,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "fsd/gateway/code/running.h"
 #include "fsd/gateway/control/control.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "fsd/gateway/jobs/tokens.h"
@@ -187,6 +188,8 @@ static int begin(struct gateway *g, struct err *err)
 		return 0;
 	if (tokens_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for tokens");
+	if (running_open(g) < 0)
+		return err_set(err, -ENOMEM, "no memory for cells");
 	if (g->options.ui && ui_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for the dashboard");
 	follow_orphans(g);

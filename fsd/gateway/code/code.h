@@ -31,8 +31,6 @@ void restart_context(struct request *r);
 void delete_context(struct request *r);
 
 void post_execute(struct request *r);
-/* Marks the executions of a context, which its restart is about to end. Any thread. */
-void execute_restarting(const char *context);
 
 /* cell.c: the lines that follow a cell's output. Pure, but for what `read` reads. */
 #define CELL_SHOWN (LIMIT_RESULTS + 1)

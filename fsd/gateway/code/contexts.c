@@ -9,6 +9,7 @@
 
 #include "code.h"
 #include "layout/base/cleanup.h"
+#include "running.h"
 
 #define HOME "/home/user"
 
@@ -214,7 +215,7 @@ static void end_context(struct request *r, bool forget)
 
 	if (!find_part(r, &c))
 		return;
-	execute_restarting(c.id);
+	running_restart(r->gateway, c.id);
 	code = end_session(r, c.id, &err);
 	if (code == 0 && forget)
 		code = sandbox_change(r->gateway, r->sandbox->id, drop, &c,

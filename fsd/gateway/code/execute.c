@@ -4,8 +4,6 @@
  * reply's head leaves when the job was accepted; what goes wrong later is a line.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +12,7 @@
 #include "fsd/gateway/envd/seed.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "layout/base/cleanup.h"
+#include "running.h"
 
 #define KEEPALIVE_MS 5000u
 #define TAIL_MAX (128u << 20)
@@ -21,14 +20,13 @@
 #define PATIENCE_MS 5000u /* after an interrupt, when the client has gone */
 
 struct execution {
-	struct list node;        /* of all; under the lock */
+	struct running_cell cell; /* it is among those that run */
 	struct request *request; /* a reference; NULL: the client has gone */
 	struct gateway *gateway;
 	struct sandbox *sandbox; /* owned */
 	struct follow *follow;
 	char context[CONTEXT_ID];
 	char job[64];
-	atomic_bool restarted;
 	uint64_t count;          /* of executions in its context */
 	bool shown[CELL_SHOWN];  /* was display n told? */
 	char *message;           /* of an `error` event; owned */
@@ -39,42 +37,9 @@ struct execution {
 	struct crew_work work;
 };
 
-/* All that run, for restarts. */
-static struct {
-	pthread_mutex_t lock;
-	struct list all;
-} running = { PTHREAD_MUTEX_INITIALIZER, { &running.all, &running.all } };
-
-void execute_restarting(const char *context)
-{
-	pthread_mutex_lock(&running.lock);
-	list_for_each(pos, tmp, &running.all) {
-		struct execution *x = list_entry(pos, struct execution, node);
-
-		if (!strcmp(x->context, context))
-			atomic_store(&x->restarted, true);
-	}
-	pthread_mutex_unlock(&running.lock);
-}
-
-/* Those of a context that have not ended, this one left out. */
-static uint64_t count_running(const struct execution *but)
-{
-	uint64_t count = 0;
-
-	list_for_each(pos, tmp, &running.all) {
-		struct execution *x = list_entry(pos, struct execution, node);
-
-		count += x != but && !strcmp(x->context, but->context);
-	}
-	return count;
-}
-
 static void free_execution(struct execution *x)
 {
-	pthread_mutex_lock(&running.lock);
-	list_del(&x->node);
-	pthread_mutex_unlock(&running.lock);
+	running_remove(x->gateway, &x->cell);
 	sandbox_free(x->sandbox);
 	buf_done(&x->tail);
 	holding_set(&x->memory, 0);
@@ -254,7 +219,7 @@ static void on_result(void *arg, json_t *result)
 		.read = read_output, .arg = x,
 		.memory_mb = (uint64_t)json_integer_value(json_object_get(
 			x->sandbox->config, "memory_mb")),
-		.restarted = atomic_load(&x->restarted), .shown = x->shown,
+		.restarted = atomic_load(&x->cell.restarted), .shown = x->shown,
 		.message = x->message,
 	};
 
@@ -279,10 +244,7 @@ static void read_steps(struct execution *x)
 		 x->sandbox->name, x->context);
 	if (mount_read(&x->gateway->mount, path, &text, NULL) == 0 && text.len)
 		x->count = strtoull(text.data, NULL, 10);
-	pthread_mutex_lock(&running.lock);
-	x->count += 1 + count_running(x);
-	list_add_tail(&running.all, &x->node);
-	pthread_mutex_unlock(&running.lock);
+	x->count += 1 + running_add(x->gateway, &x->cell);
 }
 
 /* Old clients, which name no sandbox, get one for each cell. */
@@ -416,6 +378,7 @@ static struct execution *new_execution(struct request *r,
 	x->sandbox = r->sandbox;
 	r->sandbox = NULL;
 	snprintf(x->context, sizeof(x->context), "%s", c->id);
+	x->cell.context = x->context;
 	follow_new_name(x->sandbox->name, x->job);
 	memcpy(x->memory.owner, r->work.owner, sizeof(x->memory.owner));
 	x->memory.shares = &r->gateway->http.budget;
