@@ -23,6 +23,7 @@ struct gateway {
 	struct http http;
 	struct tokens *tokens; /* of all sandboxes, as they are known */
 	struct running *running; /* cells */
+	struct upload_names *upload_names;
 	struct ui *ui; /* the dashboard */
 	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:
 	 * result.json, or NULL. */

@@ -17,6 +17,7 @@
 
 #include "fsd/gateway/code/running.h"
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/envd/upload_name.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "fsd/gateway/jobs/tokens.h"
 #include "fsd/gateway/mcp/mcp.h"
@@ -190,6 +191,8 @@ static int begin(struct gateway *g, struct err *err)
 		return err_set(err, -ENOMEM, "no memory for tokens");
 	if (running_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for cells");
+	if (upload_names_open(g) < 0)
+		return err_set(err, -ENOMEM, "no memory for uploads");
 	if (g->options.ui && ui_open(g) < 0)
 		return err_set(err, -ENOMEM, "no memory for the dashboard");
 	follow_orphans(g);
@@ -312,6 +315,7 @@ static int run(struct gateway *g)
 		http_stop(g);
 	crew_close(&g->crew);
 	ui_close(g);
+	upload_names_close(g);
 	tokens_close(g);
 	alones_done(&g->alones);
 	watcher_close(&g->watcher);

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "seed.h"
+#include "upload_name.h"
 
 #define RATIO_MAX 200u /* of what is packed */
 #define FILES_MAX 65536u
@@ -33,9 +32,7 @@ struct upload {
 	int fd;                  /* of the file that is written, or -1 */
 	bool open;               /* the file's end has not come */
 	uint64_t at, tried;      /* its bytes that were written, and may have been */
-	struct list node;        /* of all whose file is open; under the lock */
-	bool removing;           /* under the lock */
-	atomic_bool overtaken;   /* a later upload has the file's name */
+	struct upload_name name; /* it has one while the file is open */
 	struct crew_work work;
 	json_t *written;         /* [{path, name, type}] */
 	json_t *paths;           /* a member for each of them */
@@ -61,62 +58,7 @@ static int fail(struct upload *u, int code, const char *sentence)
 	return -1;
 }
 
-/* --- uploads of one name ---------------------------------------------------------- */
-
-/* All whose file is open. The last one to begin has the name: a client that repeats an
- * upload must not lose it to the end of its first attempt. */
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t removed;
-	struct list all;
-} uploads = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
-	      { &uploads.all, &uploads.all } };
-
-static struct upload *find_removing(const char *mount)
-{
-	list_for_each(pos, tmp, &uploads.all) {
-		struct upload *u = list_entry(pos, struct upload, node);
-
-		if (u->removing && !strcmp(u->to.mount, mount))
-			return u;
-	}
-	return NULL;
-}
-
-/* Takes the name of u->to from any other upload. */
-static void take_name(struct upload *u)
-{
-	pthread_mutex_lock(&uploads.lock);
-	while (find_removing(u->to.mount))
-		pthread_cond_wait(&uploads.removed, &uploads.lock);
-	list_for_each(pos, tmp, &uploads.all) {
-		struct upload *other = list_entry(pos, struct upload, node);
-
-		if (!strcmp(other->to.mount, u->to.mount))
-			atomic_store(&other->overtaken, true);
-	}
-	atomic_store(&u->overtaken, false);
-	list_add_tail(&uploads.all, &u->node);
-	pthread_mutex_unlock(&uploads.lock);
-}
-
-static void leave_name(struct upload *u)
-{
-	pthread_mutex_lock(&uploads.lock);
-	list_del(&u->node);
-	u->removing = false;
-	pthread_cond_broadcast(&uploads.removed);
-	pthread_mutex_unlock(&uploads.lock);
-}
-
-/* Is the name u's own still? Then no other upload takes the name until leave_name(). */
-static bool hold_name(struct upload *u)
-{
-	pthread_mutex_lock(&uploads.lock);
-	u->removing = !atomic_load(&u->overtaken);
-	pthread_mutex_unlock(&uploads.lock);
-	return u->removing;
-}
+/* --- a file whose end does not come ------------------------------------------------- */
 
 /* Removes the file that is open: the rest of it does not come. A file of another size
  * is no longer the upload's: a program has written to it. */
@@ -127,10 +69,11 @@ static void drop_part(struct upload *u)
 
 	u->open = false;
 	fd_close(&u->fd);
-	if (hold_name(u) && mount_stat(m, u->to.mount, &st, NULL) == 0 &&
+	if (upload_name_hold(u->gateway, &u->name) &&
+	    mount_stat(m, u->to.mount, &st, NULL) == 0 &&
 	    (uint64_t)st.st_size >= u->at && (uint64_t)st.st_size <= u->tried)
 		mount_unlink(m, u->to.mount, NULL);
-	leave_name(u);
+	upload_name_leave(u->gateway, &u->name);
 }
 
 static void free_parts(struct upload *u)
@@ -171,10 +114,10 @@ static int create(struct upload *u, struct err *err)
 {
 	int fd;
 
-	take_name(u);
+	upload_name_take(u->gateway, &u->name, u->to.mount);
 	fd = mount_create(&u->gateway->mount, u->to.mount, 0644, err);
 	if (fd < 0)
-		leave_name(u);
+		upload_name_leave(u->gateway, &u->name);
 	return fd;
 }
 
@@ -224,7 +167,7 @@ static int write_all(struct upload *u, const char *data, size_t len)
 {
 	struct err err = { 0 };
 
-	if (atomic_load(&u->overtaken))
+	if (atomic_load(&u->name.overtaken))
 		return refuse_overtaken(u);
 	u->tried = u->at + len;
 	while (len) {
@@ -272,13 +215,13 @@ static int close_to(struct upload *u)
 {
 	struct err err = { 0 };
 
-	if (atomic_load(&u->overtaken))
+	if (atomic_load(&u->name.overtaken))
 		return refuse_overtaken(u);
 	if (close(take_fd(&u->fd)) < 0)
 		return fail(u, mount_why(&u->request->gateway->mount,
 					 u->to.mount, -errno, &err), err.text);
 	u->open = false;
-	leave_name(u);
+	upload_name_leave(u->gateway, &u->name);
 	note_written(u);
 	return pay(u);
 }
