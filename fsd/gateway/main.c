@@ -265,26 +265,13 @@ static int take_signals(struct signals *s, struct gateway *g)
 	return s->fd < 0 ? -errno : 0;
 }
 
-static bool is_idle(const struct gateway *g)
-{
-	return list_empty(&g->http.requests);
-}
-
-static bool has_workers(const struct gateway *g)
-{
-	list_for_each(pos, tmp, &g->http.requests)
-		if (list_entry(pos, struct request, node)->handed)
-			return true;
-	return false;
-}
-
 static void serve(struct gateway *g, struct signals *s)
 {
 	for (unsigned i = 0; i < g->http.listeners; i++)
 		log_info("listening on %s", g->http.listener[i].address);
 	log_info("ready: %s, environment %s", g->mount.path,
 		 gateway_environment(g));
-	while (!s->over && !(g->stopping && is_idle(g))) {
+	while (!s->over && !(g->stopping && http_is_idle(g))) {
 		reactor_turn(&g->reactor, list_empty(&g->http.ready) ? -1 : 0);
 		http_run(g);
 	}
@@ -309,7 +296,7 @@ static int run(struct gateway *g)
 		r = mcp_stdio(g);
 	else
 		serve(g, &signals);
-	if (!g->options.stdio && has_workers(g)) /* the mount does not answer them */
+	if (!g->options.stdio && http_has_workers(g)) /* the mount does not answer them */
 		_exit(0);
 	if (!g->options.stdio)
 		http_stop(g);

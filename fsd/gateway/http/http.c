@@ -340,6 +340,19 @@ void http_stop(struct gateway *g)
 	http_quiesce(g);
 }
 
+bool http_is_idle(const struct gateway *g)
+{
+	return list_empty(&g->http.requests);
+}
+
+bool http_has_workers(const struct gateway *g)
+{
+	list_for_each(pos, tmp, &g->http.requests)
+		if (list_entry(pos, struct request, node)->handed)
+			return true;
+	return false;
+}
+
 void http_run(struct gateway *g)
 {
 	struct list now;

@@ -64,6 +64,10 @@ int http_start(struct gateway *g, const struct route *routes, struct err *err);
 /* Takes no more connections. */
 void http_quiesce(struct gateway *g);
 void http_stop(struct gateway *g);
+/* Is no request under way? */
+bool http_is_idle(const struct gateway *g);
+/* Has a worker a request? */
+bool http_has_workers(const struct gateway *g);
 /* Behind each turn of the loop: connections go on. */
 void http_run(struct gateway *g);
 
