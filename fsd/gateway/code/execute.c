@@ -380,8 +380,7 @@ static struct execution *new_execution(struct request *r,
 	snprintf(x->context, sizeof(x->context), "%s", c->id);
 	x->cell.context = x->context;
 	follow_new_name(x->sandbox->name, x->job);
-	memcpy(x->memory.owner, r->work.owner, sizeof(x->memory.owner));
-	x->memory.shares = &r->gateway->http.budget;
+	request_share(r, &x->memory);
 	read_steps(x);
 	return x;
 }

@@ -274,8 +274,7 @@ void links_list(struct request *r, const struct envd_path *p, unsigned depth,
 		return;
 	}
 	l->entries = entries;
-	l->memory.shares = &r->gateway->http.budget;
-	memcpy(l->memory.owner, r->work.owner, sizeof(l->memory.owner));
+	request_share(r, &l->memory);
 	snprintf(text, sizeof(text), "%u", depth);
 	probe_start_long(r, json_pack("[s, s, s, s, s, s, s, s, s, s, s]", "find",
 				      "-H", p->path, "-mindepth", "1", "-maxdepth", text,

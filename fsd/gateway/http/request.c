@@ -59,6 +59,12 @@ bool request_hold(struct request *r, size_t more)
 	return holding_set(&r->held, r->held.amount + more);
 }
 
+void request_share(const struct request *r, struct holding *ret)
+{
+	*ret = (struct holding){ .shares = r->held.shares };
+	memcpy(ret->owner, r->held.owner, sizeof(ret->owner));
+}
+
 void request_take(struct request *r, struct holding *from)
 {
 	if (strcmp(r->held.owner, from->owner) != 0)

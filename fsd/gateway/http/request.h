@@ -92,6 +92,9 @@ json_t *request_timeout(const struct request *r);
 /* So much more memory for its answer, from the budget of all. It has it until its end. On a
  * worker, in the handler. Return: false: that is more than its owner's share now. */
 bool request_hold(struct request *r, size_t more);
+/* Makes *ret an empty holding of the same budget and owner, for an answer that outlives its
+ * handler. On a worker, in the handler. */
+void request_share(const struct request *r, struct holding *ret);
 /* On the loop: what another one holds for its answer is the request's from now on. */
 void request_take(struct request *r, struct holding *from);
 
