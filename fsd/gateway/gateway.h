@@ -8,9 +8,14 @@
 #include "fsd/gateway/base/keys.h"
 #include "fsd/gateway/base/options.h"
 #include "fsd/gateway/base/reactor.h"
-#include "fsd/gateway/http/http.h"
 #include "fsd/gateway/mount/mount.h"
 #include "fsd/gateway/mount/watcher.h"
+
+struct http;
+struct running;
+struct tokens;
+struct ui;
+struct upload_names;
 
 struct gateway {
 	struct options options;
@@ -20,11 +25,12 @@ struct gateway {
 	struct crew crew;
 	struct watcher watcher;
 	struct alones alones; /* the workers' */
-	struct http http;
-	struct tokens *tokens; /* of all sandboxes, as they are known */
-	struct running *running; /* cells */
-	struct upload_names *upload_names;
-	struct ui *ui; /* the dashboard */
+	/* Each is made, and known, by one file or folder above this header. */
+	struct http *http;
+	struct tokens *tokens;             /* of all sandboxes, as they are known */
+	struct running *running;           /* cells */
+	struct upload_names *upload_names; /* of uploads whose file is open */
+	struct ui *ui;                     /* the dashboard */
 	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:
 	 * result.json, or NULL. */
 	void (*ran)(struct gateway *g, const char *job, const char *owner,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fsd/gateway/http/http.h"
 #include "fsd/gateway/http/route.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/health.h"
@@ -59,11 +60,11 @@ void get_metrics(struct request *r)
 		return;
 	}
 	buf_str(&text, "# TYPE fsd_gateway_requests_total counter\n");
-	for (unsigned i = 1; i < ARRAY_SIZE(g->http.by_status); i++)
+	for (unsigned i = 1; i < ARRAY_SIZE(g->http->by_status); i++)
 		buf_fmt(&text, "fsd_gateway_requests_total{status=\"%uxx\"} "
-			"%llu\n", i, (unsigned long long)g->http.by_status[i]);
+			"%llu\n", i, (unsigned long long)g->http->by_status[i]);
 	buf_fmt(&text, "# TYPE fsd_gateway_connections gauge\n"
-		"fsd_gateway_connections %u\n", g->http.connections);
+		"fsd_gateway_connections %u\n", g->http->connections);
 	buf_fmt(&text, "# TYPE fsd_gateway_uptime_seconds gauge\n"
 		"fsd_gateway_uptime_seconds %.3f\n",
 		(double)(text_now_ms() - g->started_ms) / 1000);

@@ -18,6 +18,7 @@
 #include "fsd/gateway/code/running.h"
 #include "fsd/gateway/control/control.h"
 #include "fsd/gateway/envd/upload_name.h"
+#include "fsd/gateway/http/http.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "fsd/gateway/jobs/tokens.h"
 #include "fsd/gateway/mcp/mcp.h"
@@ -95,16 +96,18 @@ static void know_ports(struct gateway *g)
 {
 	struct hosts *h = &g->options.hosts;
 
-	for (unsigned i = 0; i < g->http.listeners; i++)
+	for (unsigned i = 0; i < g->http->listeners; i++)
 		h->port[h->ports++] = (unsigned)strtoul(
-			strrchr(g->http.listener[i].address, ':') + 1, NULL, 10);
+			strrchr(g->http->listener[i].address, ':') + 1, NULL, 10);
 }
 
 static int listen_all(struct gateway *g, struct err *err)
 {
 	struct options *o = &g->options;
-	int r = 0;
+	int r = http_open(g);
 
+	if (r < 0)
+		return err_set(err, r, "no memory for connections");
 	for (unsigned i = 0; r == 0 && i < o->listens; i++) {
 		r = check_address(g, o->listen[i], err);
 		if (r == 0)
@@ -162,7 +165,8 @@ static int prepare(struct gateway *g, struct err *err)
 		r = listen_all(g, err);
 	if (r < 0)
 		return r;
-	know_ports(g);
+	if (!g->options.stdio)
+		know_ports(g);
 	raise_limit();
 	if (geteuid() == 0 && !g->options.stdio)
 		log_warn("it runs as root, and need not: it wants a user of "
@@ -184,7 +188,6 @@ static int begin(struct gateway *g, struct err *err)
 	g->started_ms = text_now_ms();
 	g->ran = ui_ran;
 	alones_init(&g->alones);
-	shares_init(&g->http.budget, HTTP_BUDGET);
 	if (g->options.stdio)
 		return 0;
 	if (tokens_open(g) < 0)
@@ -267,12 +270,12 @@ static int take_signals(struct signals *s, struct gateway *g)
 
 static void serve(struct gateway *g, struct signals *s)
 {
-	for (unsigned i = 0; i < g->http.listeners; i++)
-		log_info("listening on %s", g->http.listener[i].address);
+	for (unsigned i = 0; i < g->http->listeners; i++)
+		log_info("listening on %s", g->http->listener[i].address);
 	log_info("ready: %s, environment %s", g->mount.path,
 		 gateway_environment(g));
 	while (!s->over && !(g->stopping && http_is_idle(g))) {
-		reactor_turn(&g->reactor, list_empty(&g->http.ready) ? -1 : 0);
+		reactor_turn(&g->reactor, list_empty(&g->http->ready) ? -1 : 0);
 		http_run(g);
 	}
 }

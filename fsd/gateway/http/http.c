@@ -116,16 +116,30 @@ static void tell_address(struct listener *l, const char *address)
 		 (int)(colon - address), address, port);
 }
 
+int http_open(struct gateway *g)
+{
+	struct http *http = calloc(1, sizeof(*http));
+
+	if (!http)
+		return -ENOMEM;
+	list_init(&http->clients);
+	list_init(&http->ready);
+	list_init(&http->requests);
+	shares_init(&http->budget, HTTP_BUDGET);
+	g->http = http;
+	return 0;
+}
+
 int http_listen(struct gateway *g, const char *address, unsigned services,
 		bool keyless, struct err *err)
 {
-	struct listener *l = &g->http.listener[g->http.listeners];
+	struct listener *l = &g->http->listener[g->http->listeners];
 	struct addrinfo *info;
 	int r = resolve(address, &info, err);
 
 	if (r < 0)
 		return r;
-	if (g->http.listeners == HTTP_LISTENERS) {
+	if (g->http->listeners == HTTP_LISTENERS) {
 		freeaddrinfo(info);
 		return err_set(err, -EINVAL, "at most %u addresses",
 			       HTTP_LISTENERS);
@@ -137,7 +151,7 @@ int http_listen(struct gateway *g, const char *address, unsigned services,
 	*l = (struct listener){ .gateway = g, .fd = r, .services = services,
 				.keyless = keyless };
 	tell_address(l, address);
-	g->http.listeners++;
+	g->http->listeners++;
 	return 0;
 }
 
@@ -190,7 +204,7 @@ static bool is_over(struct http *h, const struct client *c)
 void client_wake(struct client *c)
 {
 	if (!c->ready.next || list_empty(&c->ready))
-		list_add_tail(&c->gateway->http.ready, &c->ready);
+		list_add_tail(&c->gateway->http->ready, &c->ready);
 }
 
 static void on_socket(struct reactor_source *source, uint32_t events)
@@ -234,9 +248,9 @@ static void client_open(struct listener *l, int fd, const struct sockaddr *from,
 	c->local = is_loopback(from);
 	c->in.cap = CLIENT_IN;
 	c->writable = true;
-	list_add_tail(&g->http.clients, &c->node);
-	g->http.connections++;
-	c->spare = is_over(&g->http, c);
+	list_add_tail(&g->http->clients, &c->node);
+	g->http->connections++;
+	c->spare = is_over(g->http, c);
 	reactor_timer_set(&g->reactor, &c->clock, HTTP_IDLE_MS);
 }
 
@@ -268,16 +282,16 @@ void client_close(struct client *c)
 	buf_done(&c->in);
 	buf_done(&c->out);
 	free(c);
-	g->http.connections--;
-	for (unsigned i = 0; i < g->http.listeners; i++)
-		look_at(&g->http.listener[i], false);
+	g->http->connections--;
+	for (unsigned i = 0; i < g->http->listeners; i++)
+		look_at(&g->http->listener[i], false);
 }
 
 /* So many at a time; the others of the loop have their turn then. */
 static void on_listener(struct reactor_source *source, uint32_t events)
 {
 	struct listener *l = container_of(source, struct listener, source);
-	struct http *h = &l->gateway->http;
+	struct http *h = l->gateway->http;
 
 	(void)events;
 	for (unsigned n = 0; n < 64; n++) {
@@ -305,12 +319,9 @@ int http_start(struct gateway *g, const struct route *routes, struct err *err)
 {
 	int r = 0;
 
-	g->http.routes = routes;
-	list_init(&g->http.clients);
-	list_init(&g->http.ready);
-	list_init(&g->http.requests);
-	for (unsigned i = 0; r == 0 && i < g->http.listeners; i++) {
-		struct listener *l = &g->http.listener[i];
+	g->http->routes = routes;
+	for (unsigned i = 0; r == 0 && i < g->http->listeners; i++) {
+		struct listener *l = &g->http->listener[i];
 
 		l->source.fn = on_listener;
 		r = reactor_add(&g->reactor, l->fd, EPOLLIN, &l->source);
@@ -322,9 +333,9 @@ int http_start(struct gateway *g, const struct route *routes, struct err *err)
 
 void http_quiesce(struct gateway *g)
 {
-	for (unsigned i = 0; i < g->http.listeners; i++) {
-		look_at(&g->http.listener[i], true);
-		fd_close(&g->http.listener[i].fd);
+	for (unsigned i = 0; i < g->http->listeners; i++) {
+		look_at(&g->http->listener[i], true);
+		fd_close(&g->http->listener[i].fd);
 	}
 }
 
@@ -332,7 +343,7 @@ void http_stop(struct gateway *g)
 {
 	struct client *c;
 
-	while ((c = list_first(&g->http.clients, struct client, node))) {
+	while ((c = list_first(&g->http->clients, struct client, node))) {
 		if (c->request) /* jobs go on without us */
 			c->request->ops = NULL;
 		client_close(c);
@@ -342,12 +353,12 @@ void http_stop(struct gateway *g)
 
 bool http_is_idle(const struct gateway *g)
 {
-	return list_empty(&g->http.requests);
+	return list_empty(&g->http->requests);
 }
 
 bool http_has_workers(const struct gateway *g)
 {
-	list_for_each(pos, tmp, &g->http.requests)
+	list_for_each(pos, tmp, &g->http->requests)
 		if (list_entry(pos, struct request, node)->handed)
 			return true;
 	return false;
@@ -359,7 +370,7 @@ void http_run(struct gateway *g)
 	struct client *c;
 
 	list_init(&now);
-	while ((c = list_first(&g->http.ready, struct client, ready))) {
+	while ((c = list_first(&g->http->ready, struct client, ready))) {
 		list_del(&c->ready);
 		list_add_tail(&now, &c->ready);
 	}

@@ -54,6 +54,9 @@ struct http {
 	uint64_t by_status[6]; /* replies: 1xx to 5xx at their number */
 };
 
+/* First. Its memory stays until the process ends: a request whose job continues points to the
+ * budget. Return: 0 or -ENOMEM. */
+int http_open(struct gateway *g);
 /* "ADDR:PORT", with an IPv6 address in brackets. Return: 0 or negative errno. */
 int http_listen(struct gateway *g, const char *address, unsigned services,
 		bool keyless, struct err *err);

@@ -108,7 +108,7 @@ static void refuse(struct client *c, unsigned status, const char *why)
 	auto_buf struct buf text = { 0 };
 
 	log_info("%s - - - - %u: %s", c->address, status, why);
-	c->gateway->http.by_status[status / 100]++;
+	c->gateway->http->by_status[status / 100]++;
 	c->keep = c->head_only = c->old = false;
 	text_json(&text, json);
 	begin_reply(c, status, text.data ? text.data : "");
@@ -126,7 +126,7 @@ static void reply_to(struct client *c)
 
 static void next_request(struct client *c)
 {
-	struct list *clients = &c->gateway->http.clients;
+	struct list *clients = &c->gateway->http->clients;
 
 	c->at = AT_HEAD;
 	list_del(&c->node);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "fsd/gateway/base/head.h"
+#include "http.h"
 #include "request.h"
 
 #define CLIENT_IN (64u << 10)    /* bytes that are read and not taken */

@@ -48,7 +48,7 @@ struct request *request_new(struct client *c, const struct head *h)
 	r->begun_ms = text_now_ms();
 	r->body.cap = r->reply.body.cap = UINT32_MAX;
 	r->out.cap = UINT32_MAX;
-	list_add_tail(&c->gateway->http.requests, &r->node);
+	list_add_tail(&c->gateway->http->requests, &r->node);
 	snprintf(r->method, sizeof(r->method), "%s",
 		 c->head_only ? "GET" : h->method);
 	error = target_parse(h->target, &r->target);
@@ -138,7 +138,7 @@ static void find_route(struct request *r)
 
 	if (!request_locate(r, &services))
 		return;
-	r->route = route_find(r->gateway->http.routes, r->method, &r->target, services,
+	r->route = route_find(r->gateway->http->routes, r->method, &r->target, services,
 			      r->part, &other);
 	if (r->route)
 		return;
@@ -304,7 +304,7 @@ static void begin_body(struct request *r)
 
 	know_owner(r);
 	snprintf(r->held.owner, sizeof(r->held.owner), "%s", r->work.owner);
-	r->held.shares = &r->gateway->http.budget;
+	r->held.shares = &r->gateway->http->budget;
 	hold_body(r, first);
 	answer_resume(r);
 }
@@ -502,7 +502,7 @@ static void log_line(const struct request *r, const char *address)
 
 void request_over(struct request *r)
 {
-	struct http *h = &r->gateway->http;
+	struct http *h = r->gateway->http;
 
 	request_client_gone(r);
 	h->by_status[(r->handed ? 503 : r->reply.status) / 100 % 6]++;

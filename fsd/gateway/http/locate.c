@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fsd/gateway/jobs/sandbox.h"
+#include "http.h"
 #include "route.h"
 
 #define PORT_CODE 49999u

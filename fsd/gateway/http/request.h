@@ -15,6 +15,8 @@
 #define REPLY_HEADERS 10u
 #define SIZE_UNKNOWN UINT64_MAX
 
+struct client;
+struct listener;
 struct route;
 struct sandbox;
 struct request;
