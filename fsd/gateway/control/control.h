@@ -14,7 +14,6 @@ void post_timeout(struct request *r); /* control_time.c */
 void post_connect(struct request *r);
 void post_refreshes(struct request *r);
 void post_pause(struct request *r);
-void get_sandbox_metrics(struct request *r); /* usage.c */
 void get_all_metrics(struct request *r);
 
 /* The environment of a request that names none: --environment, else data if it is there now,

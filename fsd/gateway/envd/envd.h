@@ -21,6 +21,7 @@ bool envd_stream_guard(struct request *r);
 void get_envd_health(struct request *r);
 void get_envs(struct request *r);
 void get_envd_metrics(struct request *r); /* usage.c */
+void get_sandbox_metrics(struct request *r); /* the same, of the control plane */
 
 /* --- paths (envd_path.c) -------------------------------------------------------- */
 
