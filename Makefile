@@ -207,7 +207,7 @@ build/zygote/%.o: %.c Makefile
 	$(call compile,-std=c11 -D_GNU_SOURCE -I. $(WARN) -O2 -fPIC \
 		-fvisibility=hidden -ffunction-sections -fdata-sections \
 		-fstack-protector-strong -ftls-model=initial-exec)
-$(call objects,vm/qemu/zygote_library.c): $(ZYGOTE)
+$(call objects,vm/jail/zygote_library.c): $(ZYGOTE)
 
 # The bats files wait with the one and read results with the other.
 $(TEST_TOOLS): build/tests/%: tests/lib/%.c Makefile

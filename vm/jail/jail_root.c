@@ -14,7 +14,7 @@
 #include "layout/base/cleanup.h"
 #include "vm/os/spawn.h"
 #include "vm/zygote/wire.h"
-#include "vm/qemu/zygote_library.h"
+#include "zygote_library.h"
 
 #define LOADER_WAIT_MS 10000
 #define LIST_MAX 65536
