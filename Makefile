@@ -89,10 +89,11 @@ CLIENTS  := client
 FUZZED   := base users store
 GATEWAY_ROOMS := base mount jobs http control envd code mcp ui
 VM_ROOMS := os environment jail channel qemu pool
+GUEST_ROOMS := wire os files run agent warm init
 
 LAYOUT := $(wildcard layout/base/*.c layout/*.c)
 FAKE   := $(wildcard vm/fake*.c vm/fake/*.c)
-VM     := guest/wire.c guest/wire_fs.c \
+VM     := $(wildcard guest/wire/*.c) \
 	$(filter-out $(FAKE),$(wildcard vm/*.c $(VM_ROOMS:%=vm/%/*.c)))
 CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
 FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
@@ -101,7 +102,7 @@ UI_PAGE := build/gateway/ui_page.c
 WATCH_PROGRAM := build/gateway/watch_program.c
 GATEWAY := $(sort $(wildcard $(GATEWAY_ROOMS:%=fsd/gateway/%/*.c) fsd/gateway/*.c) \
 	$(UI_PAGE) $(WATCH_PROGRAM))
-GUEST  := $(wildcard guest/*.c) layout/base/err.c layout/base/buf.c \
+GUEST  := $(wildcard $(GUEST_ROOMS:%=guest/%/*.c)) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
 CHOICE := $(if $(FSD),$(shell grep -l FSD_BACKEND $(FSD)))
@@ -188,7 +189,7 @@ build/bare/fsd: $(call objects,$(BARE) $(LAYOUT) $(filter-out $(WALLED),\
 	$(Q)$(CC) $(ALL_LDFLAGS) $(BARE_WRAPS:%=-Wl,--wrap=%) -o $@ $^ \
 		$(PKG_LIBS) -pthread
 build/bare/init: build/guest/tests/bare/guest.o \
-		$(filter-out build/guest/guest/filter.o,$(GUEST_OBJECTS))
+		$(filter-out build/guest/guest/os/filter.o,$(GUEST_OBJECTS))
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -static -o $@ $^ -lseccomp
@@ -260,7 +261,7 @@ $(O)/fsd.a: $(CORE) $(call objects,$(filter-out $(CHOICE) fsd/cli/main.c,$(FSD))
 endif
 $(O)/gateway.a: $(call objects,$(filter-out fsd/gateway/main.c,$(GATEWAY)) \
 		$(LAYOUT) vm/os/rights.c)
-$(O)/guest.a: $(call objects,$(filter-out guest/init.c,$(GUEST)))
+$(O)/guest.a: $(call objects,$(filter-out guest/init/init.c,$(GUEST)))
 %.a:
 	$(Q)rm -f $@ && ar crs $@ $^
 
@@ -403,7 +404,7 @@ bench: test-deps
 
 format:
 	clang-format -i $(wildcard layout/*.[ch] layout/base/*.[ch] \
-		guest/*.[ch] vm/*.[ch] vm/*/*.[ch] fsd/*.[ch] fsd/*/*.[ch] \
+		$(GUEST_ROOMS:%=guest/%/*.[ch]) vm/*.[ch] vm/*/*.[ch] fsd/*.[ch] fsd/*/*.[ch] \
 		fsd/gateway/*/*.[ch] \
 		tests/*/*.[ch])
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "class.h"
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 #include "options.h"
 #include "vm/os/accel.h"
 #include "vm/os/loop.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "guest/wire_fs.h"
+#include "guest/wire/wire_fs.h"
 
 struct vm_tape; /* channel/tape.h */
 

@@ -126,7 +126,7 @@ slim() {
 	rm -rf "$tree"/usr/lib/{systemd,udev,tmpfiles.d,sysusers.d,valgrind}
 	rm -rf "$tree"/usr/{games,local/games,src,include}
 	rm -f "$tree"/etc/ld.so.cache~ "$tree"/etc/alternatives/README
-	# cache/user is for an environment's caches (guest/environment.c).
+	# cache/user is for an environment's caches (guest/os/environment.c).
 	mkdir -p "$tree"/var/{cache/user,log,spool,mail}
 	# Links whose page went with share/man; what stays must lead somewhere.
 	find "$tree/etc/alternatives" -xtype l -name '*.gz' -delete

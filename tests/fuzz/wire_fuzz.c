@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/wire_fs.h"
+#include "guest/wire/wire_fs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 lies.py MNT STATE GROUP — the cases of one group, each a job of its own, all at
 once. The status is 0 if every one came to what its row says within its bound,
 and nothing half or wrong was published; otherwise a sentence for each that did
-not. The frames are built from guest/wire.h, so a new version needs no change
+not. The frames are built from guest/wire/wire.h, so a new version needs no change
 here as long as the frames themselves stay.
 
 The fake machine's verbs are told in vm/fake/fake_script.c.
@@ -30,7 +30,7 @@ GROUPS = {}
 
 def constants():
     """Every WIRE_X = n and #define WIRE_X n of the header."""
-    with open(os.path.join(HERE, "../../guest/wire.h")) as f:
+    with open(os.path.join(HERE, "../../guest/wire/wire.h")) as f:
         text = f.read()
     found = re.findall(r"\bWIRE_([A-Z_]+) = (\d+)", text)
     found += re.findall(r"#define WIRE_([A-Z_]+) (\d+)u", text)

@@ -3,7 +3,7 @@
 """Drives a guest over its wire, without the product's host side.
 
 For the tests of the guest alone: it boots the image in QEMU, saves and
-restores templates, speaks the frames of guest/wire.h, and measures.
+restores templates, speaks the frames of guest/wire/wire.h, and measures.
 Nothing here is used by the product.
 """
 import json

@@ -262,7 +262,7 @@ asked() {
 
 # frame LANE TYPE — an empty one of the guest's, in hex.
 frame() {
-	local header=$TESTS/../guest/wire.h version type
+	local header=$TESTS/../guest/wire/wire.h version type
 	version=$(sed -n 's/^#define WIRE_VERSION \([0-9]*\)u/\1/p' "$header")
 	type=$(sed -n "s/^\tWIRE_$2 = \([0-9]*\),/\1/p" "$header")
 	printf '000000%02x%02xf5%02x00' "$1" "$version" "$type"

@@ -72,10 +72,10 @@ check_doors() {
 		"$(doors '^layout/base/.*\.[ch]$' 'layout/base/[^/]+\.h')"
 	verdict 'guest/ includes layout/{env,limits}.h and layout/base/ only' \
 		"$(doors '^guest/.*\.[ch]$' \
-		'layout/(env|limits)\.h|layout/base/[^/]+\.h|guest/runners/(hold|populate)\.h')"
-	verdict 'vm/ includes guest/wire*.h, layout/{environment,packages}.h and layout/base/ only' \
+		'layout/(env|limits)\.h|layout/base/[^/]+\.h|guest/(wire|os|files|run|agent|warm)/[^/]+\.h|guest/runners/(hold|populate)\.h')"
+	verdict 'vm/ includes guest/wire/, layout/{environment,packages}.h and layout/base/ only' \
 		"$(doors '^vm/(os/|environment/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
-			'guest/wire(_fs)?\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
+			'guest/wire/[^/]+\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
 	# it lives in QEMU's process
 	verdict "vm/zygote/ includes what a jail's child is made with only" \
 		"$(doors '^vm/zygote/.*\.[ch]$' \

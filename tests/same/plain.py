@@ -21,7 +21,7 @@ KEPT = TOP + "/build/plain"
 
 HOME = "/home/user"
 UID = 1000
-# As WIRE_BASE_ENV in guest/wire.h has it.
+# As WIRE_BASE_ENV in guest/wire/wire.h has it.
 ENV = {"HOME": HOME, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
        "USER": "user", "LOGNAME": "user", "SHELL": "/bin/bash",
        "LANG": "C.UTF-8", "PWD": HOME}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a runner says of how it began, and what an environment sets. */
-#include "guest/begun.h"
-#include "guest/environment.h"
+#include "guest/run/begun.h"
+#include "guest/os/environment.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A digest is of the bytes, however they come. */
-#include "guest/digest.h"
+#include "guest/files/digest.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs and outputs in a home that a hostile program has arranged. */
-#include "guest/files.h"
+#include "guest/files/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/collect.h"
-#include "guest/wire.h"
+#include "guest/files/collect.h"
+#include "guest/wire/wire.h"
 #include "tap.h"
 
 static int put(struct files *f, enum wire_file_kind kind, const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The filter of system calls, in a child of its own for each call. */
-#include "guest/filter.h"
+#include "guest/os/filter.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a machine as FS shows them: the time of a file, of any year. */
-#include "guest/fs.h"
+#include "guest/files/fs.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/sys.h"
-#include "guest/wire_fs.h"
+#include "guest/os/sys.h"
+#include "guest/wire/wire_fs.h"
 #include "layout/base/num.h"
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom a shell's interrupt reaches once more. */
-#include "guest/interrupt.h"
+#include "guest/run/interrupt.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest/runner.h"
+#include "guest/run/runner.h"
 #include "tap.h"
 
 static pid_t sleeper(pid_t group)

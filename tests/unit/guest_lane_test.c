@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs on lanes: frames with a lane, files under another name, what goes on. */
-#include "guest/lane.h"
+#include "guest/run/lane.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "guest/port.h"
+#include "guest/os/port.h"
 #include "tap.h"
 
 static struct port port_new(void)

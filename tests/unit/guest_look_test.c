@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "guest/look.h"
+#include "guest/run/look.h"
 #include "tap.h"
 
 #define OWN (1u << WIRE_WALL_USER | 1u << WIRE_WALL_CAPS | \

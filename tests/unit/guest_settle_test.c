@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process's memory is settled while one of its threads writes. */
-#include "guest/settle.h"
+#include "guest/warm/settle.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step's end, and what a program that goes on makes of it. */
-#include "guest/step.h"
+#include "guest/run/step.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/job.h"
+#include "guest/run/job.h"
 #include "tap.h"
 
 static struct port port_new(void)

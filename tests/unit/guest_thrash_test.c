@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who has no memory left and does not end of it, and who only seems so. */
-#include "guest/thrash.h"
+#include "guest/os/thrash.h"
 
 #include "tap.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 #include "layout/base/cleanup.h"
 #include "vm/channel/tape.h"
 #include "tap.h"

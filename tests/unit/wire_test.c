@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames between host and guest: what is written is read, what lies is not. */
-#include "guest/wire_fs.h"
+#include "guest/wire/wire_fs.h"
 
 #include <errno.h>
 #include <stdlib.h>

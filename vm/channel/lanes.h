@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wire of a shared machine: several lanes, each of them the life of a wire
- * from JOB on (guest/wire.h). A lane's host end is a channel without a socket; frames
+ * from JOB on (guest/wire/wire.h). A lane's host end is a channel without a socket; frames
  * move between it and the machine's socket, and their headers say which lane they are
  * of. Lane 0 is the machine's own channel. What is on its way lies in memory that
  * may outlive this process (mux.h). Frames that a lane does not take wait, up to a

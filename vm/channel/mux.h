@@ -9,7 +9,7 @@
 #ifndef VM_MUX_H
 #define VM_MUX_H
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 #include "ring.h"
 #include "tape.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 #include "layout/base/num.h"
 #include "ring.h"
 

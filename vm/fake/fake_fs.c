@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/wire_fs.h"
+#include "guest/wire/wire_fs.h"
 #include "layout/base/cleanup.h"
 
 struct call {

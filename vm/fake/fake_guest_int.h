@@ -6,7 +6,7 @@
 
 #include "fake_guest.h"
 
-#include "guest/wire_fs.h"
+#include "guest/wire/wire_fs.h"
 #include "layout/base/buf.h"
 
 struct fake_file {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 #include "layout/base/num.h"
 
 /*

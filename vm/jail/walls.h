@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 
 enum wall {
 	WALL_USER,         /* a user id that no other living process has */

@@ -7,7 +7,7 @@
 #ifndef VM_DEMAND_H
 #define VM_DEMAND_H
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 
 struct demand {
 	double weight[WIRE_RUN_MAX];

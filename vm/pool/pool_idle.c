@@ -7,7 +7,7 @@
 #include "pool_class.h"
 
 #define MANY 4 /* machines; then a zygote pays at once */
-#define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/heat.c */
+#define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/warm/heat.c */
 
 /* Each is heated for one demand only: to serve all it would take too long. */
 static bool is_cold(const struct machine *m, uint32_t runners)

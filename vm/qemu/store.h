@@ -15,7 +15,7 @@
 #ifndef VM_STORE_H
 #define VM_STORE_H
 
-#include "guest/wire.h"
+#include "guest/wire/wire.h"
 #include "layout/base/err.h"
 #include "vm/os/sha.h"
 #include "vm/options.h"

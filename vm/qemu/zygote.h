@@ -5,7 +5,7 @@
  * off it. They find the guest's memory as the heat has left it and all that
  * QEMU has translated, which is most of what a machine costs under emulation;
  * both are shared until one of them writes. It has no secret of its own: OWN is
- * for its children (guest/wire.h).
+ * for its children (guest/wire/wire.h).
  *
  * It is never needed: without one machines are restored from the template.
  */

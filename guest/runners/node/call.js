@@ -44,7 +44,7 @@ function handOver(file, name) {
 }
 
 function readInput(file) {
-	// In a shared home both have a name of their own: see guest/lane.h.
+	// In a shared home both have a name of their own: see guest/run/lane.h.
 	const own = /^\.code(-\d+)\./.exec(path.basename(file));
 	const input = path.join(path.dirname(file),
 				own ? `.input${own[1]}.json` : 'input.json');

@@ -11,7 +11,7 @@ const childProcess = require('child_process');
 
 const BINARY = '/usr/bin/esbuild';
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/nodejs/esbuild/package.json';
-// The descriptors that guest/child.c leaves: two pipes, both ends of each.
+// The descriptors that guest/run/child.c leaves: two pipes, both ends of each.
 const ITS_INPUT = 5;
 const TO_IT = 6;
 const FROM_IT = 7;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both runners on Node share this: the wait for the job, heating, and the
-// program's end. RESULT and CONTROL are the descriptors of guest/runner.h.
+// program's end. RESULT and CONTROL are the descriptors of guest/run/runner.h.
 'use strict';
 
 const fs = require('fs');
@@ -18,7 +18,7 @@ const { quit, hold, grow, turn, block, begin } = own.native() ?? {
 
 const CONTROL = 3;
 const RESULT = 4;
-const INPUT = '/run/input/stdin'; // guest/runner.h
+const INPUT = '/run/input/stdin'; // guest/os/sys.h
 const started = process.argv[1]; // what Node would load by itself
 
 function read(length) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the packages of an environment before the template is saved: "node" of
-// /usr/lib/fsd-environment/warm.json (guest/environment.h) is a list of names.
+// /usr/lib/fsd-environment/warm.json (guest/os/environment.h) is a list of names.
 //
 // They are asked for from /node_modules, where they lie. From the program's place
 // Node would remember for ever that the program has no package.json and no

@@ -114,7 +114,7 @@ def _call(main, name, result):
 
     arguments = {}
     directory, _, program = main.__file__.rpartition("/")
-    # In a shared home both have a name of their own: see guest/lane.h.
+    # In a shared home both have a name of their own: see guest/run/lane.h.
     own = program.startswith(".code-") and program[5:].partition(".")[0]
     path = f"{directory}/" + (f".input{own}.json" if own else "input.json")
     if os.path.exists(path):

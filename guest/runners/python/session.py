@@ -39,7 +39,7 @@ HIGH = 200  # where a program looks for descriptors last
 # The file name of the frames here. Warnings pass over frames of that name, and
 # nobody takes it for a file.
 INTERNAL = "<frozen importlib._bootstrap>"
-# What is told when it is shown: of one display, and of all of a step. guest/wire.h
+# What is told when it is shown: of one display, and of all of a step. guest/wire/wire.h
 # and layout/event_line.h have the bounds, which are not less.
 SHOWN_MOST = 1 << 20
 SHOWN_ALL = 8 << 20

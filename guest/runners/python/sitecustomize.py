@@ -21,7 +21,7 @@ def _wait():
 
     if "PYTHONPATH" not in os.environ:
         return  # forget() was here: this is a subinterpreter
-    control, result = 3, 900  # of guest/runner.h it is 4, which is the program's
+    control, result = 3, 900  # of guest/run/runner.h it is 4, which is the program's
     program = "/home/user/code.py"
     fresh = "FSD_FRESH"  # in the environment: again() has started this one
     is_fresh = fresh in os.environ
@@ -74,7 +74,7 @@ def _wait():
             site.execusercustomize = nothing
 
     def take_input():
-        """The host has put standard input into a file: see guest/runner.h."""
+        """The host has put standard input into a file: see guest/run/runner.h."""
         import io
         given = posix.open("/run/input/stdin", posix.O_RDONLY)
         posix.dup2(given, 0)
@@ -93,7 +93,7 @@ def _wait():
         argv = [os.fsdecode(t) for t in texts[6:6 + count]]
         if texts[4]:
             posix.chdir(texts[4])
-        # The usual one is there already: see guest/child.c.
+        # The usual one is there already: see guest/run/child.c.
         if texts[6 + count:-1] != usual:
             os.environ.clear()
             for text in texts[6 + count:-1]:
@@ -230,7 +230,7 @@ def _wait():
             os._exit(126)
 
     def say(letter, text):
-        """Tells init a line: see guest/begun.h and guest/runner.h."""
+        """Tells init a line: see guest/run/begun.h and guest/run/runner.h."""
         posix.write(control, letter + ascii(text)[1:-1].encode()[:250] + b"\0")
 
     def begin():
@@ -277,7 +277,7 @@ def _wait():
 
         By a variable that is obeyed only at the start, or by a module of its
         own that is called as one that is there. Return: None, or a letter of
-        guest/begun.h and what it was.
+        guest/run/begun.h and what it was.
         """
         if texts[3]:
             return b"A", ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes an environment's modules warm, before the template is saved.
 
-A layer has /usr/lib/fsd-environment/warm.json (guest/environment.h):
+A layer has /usr/lib/fsd-environment/warm.json (guest/os/environment.h):
 
     {"python": [modules], "program": "text", "env_at_start": ["NAME", "PREFIX_*"]}
 

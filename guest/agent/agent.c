@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest/os/clone.h"
+#include "guest/files/fs.h"
+#include "guest/warm/gather.h"
+#include "guest/warm/heat.h"
+#include "lane_agent.h"
+#include "guest/run/look.h"
+#include "mux.h"
+#include "layout/base/num.h"
+#include "guest/os/sys.h"
+
+#define READY_MS 300000
+#define IMAGE_ID "/usr/lib/fsd/image-id"
+#define ROUNDS_MAX 16u
+
+static bool is_heating(const struct agent *a)
+{
+	return a->current != &a->job;
+}
+
+static void send_u32(struct port *port, enum wire_type type, uint32_t value)
+{
+	uint8_t bytes[4];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+
+	wire_put_u32(&w, value);
+	port_send(port, (uint8_t)type, 0, bytes, w.used);
+}
+
+static void send_ready(struct port *port, uint32_t runners, uint32_t walls,
+		       const struct buf *cold)
+{
+	struct wire_writer w = {port_room(port), WIRE_PAYLOAD_MAX, 0};
+
+	wire_put_u32(&w, runners);
+	wire_put_u32(&w, walls);
+	wire_put_str(&w, cold->data ? cold->data : "");
+	port_commit(port, WIRE_READY, 0, w.used);
+}
+
+void agent_hello(struct agent *a)
+{
+	struct wire_writer w = {port_room(&a->port), WIRE_PAYLOAD_MAX, 0};
+	struct utsname kernel;
+	char image[128];
+
+	uname(&kernel);
+	if (sys_read_line(IMAGE_ID, image, sizeof(image)))
+		image[0] = '\0';
+	wire_put_u32(&w, WIRE_VERSION);
+	wire_put_str(&w, kernel.release);
+	wire_put_str(&w, image);
+	port_commit(&a->port, WIRE_HELLO, 0, w.used);
+}
+
+/* Until it is ready, or sys_now() is end. */
+static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
+			struct buf *cold, struct err *err)
+{
+	char group[32];
+	int e;
+
+	snprintf(group, sizeof(group), "job-%s", runner_name(kind));
+	e = runner_start(r, kind, group, err);
+	return e ? e : runner_await(r, end, cold, err);
+}
+
+/* The kernel gives us what it does not know of its command line: the host asks for
+ * a plain machine so. No interpreter waits in it, but what starts a program. */
+static uint32_t wanted_runners(void)
+{
+	return getenv("fsd_plain") ? 1u << WIRE_RUN_EXEC
+				   : (1u << WIRE_RUN_MAX) - 1;
+}
+
+int agent_ready(struct agent *a, struct err *err)
+{
+	const uint32_t all = wanted_runners();
+	uint64_t end = sys_now() + READY_MS * 1000000ull;
+	auto_buf struct buf cold = {.cap = WIRE_COLD_MAX};
+	uint32_t walls;
+	int e = gather_programs(err);
+	int mask;
+
+	/* One after the other: what each has in memory lies together, too. */
+	for (int i = 0; !e && i < WIRE_RUN_MAX; i++)
+		if (all & 1u << i)
+			e = start_runner(&a->runners[i], (enum wire_runner)i,
+					 end, &cold, err);
+	if (e)
+		return e;
+	walls = look_at_walls(a->runners, WIRE_RUN_MAX);
+	mask = heat_runners(a, all, 1);
+	if (mask < 0)
+		return err_sys(err, mask, "heating");
+	if ((uint32_t)mask != all)
+		return err_set(err, -ECHILD, "not all runners are hot, but 0x%x",
+			       (unsigned)mask);
+	send_ready(&a->port, (uint32_t)mask, walls, &cold);
+	return 0;
+}
+
+static int on_heat(struct agent *a, const struct frame *f, struct err *err)
+{
+	struct wire_cursor c;
+	uint32_t mask, rounds;
+	int heated;
+
+	wire_begin(&c, f->payload, f->header.length);
+	mask = wire_get_u32(&c);
+	rounds = wire_get_u32(&c);
+	if (wire_end(&c) || rounds > ROUNDS_MAX || (!rounds && !a->owned) ||
+	    a->job.phase != JOB_NONE)
+		return err_set(err, -EPROTO, "a HEAT that breaks the rules");
+	heated = port_drain(&a->port, true);
+	if (!heated)
+		heated = heat_runners(a, mask, rounds);
+	if (heated < 0)
+		return err_sys(err, heated, "heating");
+	send_u32(&a->port, WIRE_HEATED, (uint32_t)heated);
+	return 0;
+}
+
+static int on_own(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (f->header.length != WIRE_ENTROPY_SIZE || a->owned ||
+	    a->job.phase != JOB_NONE)
+		return err_set(err, -EPROTO, "an OWN that breaks the rules");
+	a->owned = true;
+	for (int i = 0; i < WIRE_RUN_MAX; i++)
+		a->runners[i].heats = 0;
+	return clone_own(f->payload, err);
+}
+
+/* A clone with the template's secrets runs nobody's program. */
+static int on_job(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (is_heating(a)) /* its runner is found as a real one is */
+		return job_begin(a->current, &a->port,
+				 a->spends ? a->runners : a->ghost, f, err);
+	if (!a->owned)
+		return err_set(err, -EPROTO, "a JOB before OWN");
+	return job_begin(&a->job, &a->port, a->runners, f, err);
+}
+
+/* The machine is a shared one from now on. */
+static int on_share(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (is_heating(a) || !a->owned || a->end || a->job.phase != JOB_NONE ||
+	    a->job.again)
+		return err_set(err, -EPROTO, "a SHARE that breaks the rules");
+	return mux_open(a, f, err);
+}
+
+static int on_close(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (!a->end || f->header.length || f->header.arg >= WIRE_CLOSE_MAX)
+		return err_set(err, -EPROTO, "a CLOSE that breaks the rules");
+	lane_close(a, f->header.arg);
+	return 0;
+}
+
+/* Only a session's files are anybody's but the program's. */
+static int on_fs(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (!a->job.again && !a->job.step.on)
+		return err_set(err, -EPROTO, "an FS without a session");
+	return fs_answer(&(struct fs_trees){.home = a->job.files.home,
+					   .root = -1}, &a->port, f, err);
+}
+
+/*
+ * Runners that wait for other languages have no part in this job, and their memory
+ * is better used. But to kill them is dear, so a program that ends at once is not
+ * made to wait for that.
+ */
+static void abandon_others(struct agent *a)
+{
+	for (int i = 0; i < WIRE_RUN_MAX; i++) {
+		struct runner *r = &a->runners[i];
+
+		if (r != a->job.runner && r->pid)
+			cgroup_abandon(&r->cgroup);
+	}
+}
+
+/* A program that runs longer may exec, and then the memory that a holder still
+ * has counts against the next one. */
+static void release_memory(struct agent *a)
+{
+	(void)a;
+	cgroup_kill_holders();
+}
+
+/* Things that are good for short programs only end so many milliseconds after the
+ * start, in this order. */
+static const struct {
+	unsigned ms;
+	void (*fn)(struct agent *a);
+} later[] = {
+	{100, release_memory},
+	{2000, abandon_others},
+};
+
+/* Milliseconds until the next of these, -1: never. */
+static int later_in(const struct agent *a)
+{
+	uint64_t due, now;
+
+	if (a->later == ARRAY_SIZE(later) || a->job.phase != JOB_RUNNING)
+		return -1;
+	due = a->job.started + later[a->later].ms * 1000000ull;
+	now = sys_now();
+	return now < due ? (int)((due - now) / 1000000u) + 1 : 0;
+}
+
+/* Milliseconds until something is due by time alone, -1: nothing is. */
+static int due_in(const struct agent *a)
+{
+	int one = later_in(a), other = job_look_due(a->current);
+
+	if (job_is_young(a->current))
+		return JOB_YOUNG_MS;
+	return one < 0 || (other >= 0 && other < one) ? other : one;
+}
+
+static int on_frame(struct agent *a, const struct frame *f, struct err *err)
+{
+	struct job *job = a->current;
+
+	switch (f->header.type) {
+	case WIRE_PING:
+		return clone_answer_ping(&a->port, f, err);
+	case WIRE_HEAT:
+		return on_heat(a, f, err);
+	case WIRE_OWN:
+		return on_own(a, f, err);
+	case WIRE_JOB:
+		return on_job(a, f, err);
+	case WIRE_FILE:
+	case WIRE_FILE_DATA:
+	case WIRE_FILE_END:
+		return job_file(job, &a->port, f, err);
+	case WIRE_RUN:
+		return job_run(job, &a->port, f, err);
+	case WIRE_STDIN:
+	case WIRE_STDIN_END:
+		return job_stdin(job, &a->port, f, err);
+	case WIRE_KILL:
+		return job_kill(job, &a->port, f, err);
+	case WIRE_FS:
+		return on_fs(a, f, err);
+	case WIRE_SHARE:
+		return on_share(a, f, err);
+	case WIRE_CLOSE:
+		return on_close(a, f, err);
+	case WIRE_ABORT:
+		return job_abort(job, err);
+	default:
+		return err_set(err, -EPROTO, "the host sent %s",
+			       wire_type_name(f->header.type));
+	}
+}
+
+/* All whole frames that are there, as long as there is room for answers. */
+static int on_port(struct agent *a, struct err *err)
+{
+	int r = is_heating(a) ? 0 : port_fill(&a->port);
+
+	if (r)
+		return err_sys(err, r, "the port");
+	while (port_can_answer(&a->port) && !a->mux) {
+		struct frame f;
+
+		r = port_next(&a->port, &f);
+		if (r <= 0)
+			return r ? err_set(err, r, "no frame of this protocol")
+				 : 0;
+		r = on_frame(a, &f, err);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static void reaped(struct agent *a, struct runner *r, int status)
+{
+	r->pid = 0;
+	if (a->current->runner == r)
+		job_reaped(a->current, status);
+}
+
+void agent_ended(struct agent *a, pid_t pid, int status)
+{
+	if (a->ghost[WIRE_RUN_EXEC].pid == pid)
+		reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
+	for (int i = 0; i < WIRE_RUN_MAX; i++)
+		if (a->runners[i].pid == pid) {
+			reaped(a, &a->runners[i], status);
+			if (!a->end && !a->mux && !a->spends &&
+			    !a->job.received)
+				a->lost = &a->runners[i];
+		}
+}
+
+void agent_reap(struct agent *a)
+{
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	while (read(a->children, &info, sizeof(info)) > 0)
+		;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		agent_ended(a, pid, status);
+}
+
+/* Milliseconds until something is due, or end has come; -1: never. */
+static int wait_ms(const struct agent *a, uint64_t end)
+{
+	uint64_t now = sys_now();
+	int due = due_in(a);
+
+	if (a->starved && port_can_answer(&a->port))
+		return 0;
+	if (end == UINT64_MAX)
+		return due;
+	end = end > now ? (end - now) / 1000000u + 1 : 0;
+	return due >= 0 && (uint64_t)due < end ? due : (int)end;
+}
+
+/* Return: how many there are to poll. */
+static int what_to_poll(struct agent *a, struct pollfd *p)
+{
+	struct job *job = a->current;
+	int n = 2;
+
+	p[0] = (struct pollfd){.fd = a->port.fd};
+	if (!is_heating(a) && port_can_answer(&a->port))
+		p[0].events |= POLLIN;
+	if (!is_heating(a) && port_is_pending(&a->port) && !job_is_young(job))
+		p[0].events |= POLLOUT;
+	p[1] = (struct pollfd){.fd = a->children, .events = POLLIN};
+	if (a->end)
+		n += lane_poll(a, p + n);
+	return n + job_poll(job, &a->port, p + n);
+}
+
+int agent_turn(struct agent *a, uint64_t end, struct err *err)
+{
+	struct job *job = a->current;
+	struct pollfd p[2 + LANE_POLL_MAX + JOB_POLL_MAX];
+	bool read_on = a->starved && port_can_answer(&a->port);
+	int n = what_to_poll(a, p);
+	int r = job_launch(job, &a->port, err);
+
+	if (r)
+		return r;
+	n = poll(p, (nfds_t)n, wait_ms(a, end));
+	if (n < 0 && errno != EINTR)
+		return err_sys(err, -errno, "poll");
+	if (n == 0 && sys_now() >= end)
+		return -ETIMEDOUT;
+	if (p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+		return err_set(err, -EPIPE, "the host has gone");
+	if (p[0].revents & POLLIN || read_on)
+		r = on_port(a, err);
+	a->starved = !port_can_answer(&a->port);
+	if (!r && p[1].revents)
+		agent_reap(a);
+	if (!r && a->end)
+		lane_hear(a);
+	while (!r && later_in(a) == 0)
+		later[a->later++].fn(a);
+	if (!r && job_look_due(job) == 0)
+		job_look(job);
+	if (!r)
+		r = job_step(job, &a->port);
+	if (is_heating(a))
+		port_forget(&a->port);
+	else if (!r && !job_is_young(job))
+		r = port_flush(&a->port);
+	return !r && a->end ? lane_progress(a) : r;
+}
+
+int agent_serve(struct agent *a, struct err *err)
+{
+	int r = port_flush(&a->port);
+
+	while (!r && !a->lost)
+		r = a->mux ? mux_turn(a, err) : agent_turn(a, UINT64_MAX, err);
+	if (!r)
+		r = err_set(err, -ECHILD, "the %s runner has ended by itself",
+			    runner_name(a->lost->kind));
+	if (err && !err->code)
+		err_sys(err, r, "the port");
+	return r;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The frame loop: one poll for the port, the children and the job. */
+#ifndef GUEST_AGENT_H
+#define GUEST_AGENT_H
+
+#include "guest/run/job.h"
+#include "guest/os/port.h"
+#include "guest/run/runner.h"
+
+struct agent {
+	struct port port;
+	struct runner runners[WIRE_RUN_MAX];
+	struct runner ghost[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
+	struct job job;
+	struct job *current; /* &job, but while the ghost runs */
+	bool spends;         /* the ghost is a runner itself, for the last time */
+	bool starved; /* frames are there that nothing announces */
+	int children; /* owned; signalfd for SIGCHLD */
+	unsigned later; /* of what is due some time after the start: the next */
+	bool owned;   /* OWN has come: no other machine has these secrets */
+	struct mux *mux;   /* owned; SHARE has come: see mux.h */
+	struct lane_end *end; /* borrowed; this is a lane's agent: see lane_agent.h */
+	const struct runner *lost; /* borrowed; it has ended before any job came */
+};
+
+void agent_hello(struct agent *a);
+/* Starts the runners, heats each once, says READY. */
+int agent_ready(struct agent *a, struct err *err);
+/*
+ * Waits for what comes next and does it, until sys_now() is end at most. While
+ * the ghost runs, the frames are those that heat.c has put there and the host
+ * hears nothing. Return: 0, -ETIMEDOUT, -EPIPE (the host has gone), else why
+ * the host cannot be served any more.
+ */
+int agent_turn(struct agent *a, uint64_t end, struct err *err);
+/* Serves the host until it has gone or breaks a rule, or a runner has ended that no
+ * job had: the host makes another machine before it has a job that is refused.
+ * Return: why. */
+int agent_serve(struct agent *a, struct err *err);
+
+/* The only waitpid there is: PID 1 inherits every orphan, and a lane's agent those
+ * of its lane, so each end is taken here and given to whom it belongs. */
+void agent_reap(struct agent *a);
+/* The process has ended, if it is a runner. */
+void agent_ended(struct agent *a, pid_t pid, int status);
+
+#endif

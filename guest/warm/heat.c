@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heat.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "layout/base/buf.h"
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "guest/os/environment.h"
+#include "settle.h"
+#include "guest/run/stream.h"
+#include "guest/os/sys.h"
+
+#define ROUND_MS 60000
+#define REST_MS 12 /* three ticks */
+
+/* A machine's first round runs this: the least that still prints. */
+struct nothing {
+	const char *file, *text;
+	const char *const argv[3];
+};
+
+/*
+ * The later rounds run this: most programs do it, and it is long for the first who
+ * does. For bash it gained nothing (its programs are processes, which are slow
+ * under emulation however warm it is); for Node it is in nothing.js.
+ */
+static const char *const usual[WIRE_RUN_MAX] = {
+	[WIRE_RUN_PYTHON] =
+		"import collections, csv, dataclasses, datetime, enum, io\n"
+		"import itertools, json, math, os, pathlib, random, re\n"
+		"import subprocess, sys, time, typing\n"
+		"@dataclasses.dataclass\n"
+		"class Point:\n"
+		"    x: int = 1\n"
+		"text = json.dumps({'a': re.findall('a+', 'caat'), 'b': 0.5})\n"
+		"print(json.loads(text), Point(), f'{math.pi:.2f}')\n"
+		"print(datetime.datetime.now(), random.randint(1, 6))\n"
+		"print(collections.Counter('aab'), pathlib.Path('.').resolve())\n"
+		"print(list(csv.reader(io.StringIO('a,b'))))\n"
+		"with open('/proc/self/comm') as file: print(file.read())\n"
+		"print(subprocess.run(['true'], capture_output=True))\n"
+		/* The environment's program, last: see runners/python/warm.py. */
+		"try:\n"
+		"    with open('" ENVIRONMENT_DIR "/warm.json') as file:\n"
+		"        text = json.load(file).get('program', '')\n"
+		"except OSError:\n"
+		"    text = ''\n"
+		"exec(text)\n"
+		"int('')\n",
+};
+
+/*
+ * Starts the programs that scripts start most, and the login shell that each command
+ * of E2B's clients is. Their code is then translated in
+ * each machine that is forked off this one, and their pages are in memory. It
+ * takes long, so only a machine that is heated thoroughly does it. Measured: a pipeline of
+ * seven of them takes 120 ms instead of 265, python3 150 instead of 255. Node is
+ * not among them: its start would take 1.5 s instead of 2.3, but what is translated for
+ * it takes memory: an idle machine's PSS would be 107 MB, not 85. It also writes
+ * code of its own into memory, and the next process to get that memory pays for
+ * each page. That would be no matter if it were the first of these.
+ */
+static const char programs[] =
+	"cd \"$(mktemp -d)\" || exit\n"
+	"printf 'b 1\\na 2\\na 3\\n' >t\n"
+	"ls -l /usr | awk '{ print $1 }' | sort | uniq -c | grep -v x | sed s/a/b/ |\n"
+	"	head -n 2 | tail -n 1 | tr a b | cut -c 1 | wc -l\n"
+	"cat t | sort -n | tee u | grep -c a\n"
+	"find . -name t | xargs wc -c\n"
+	"mkdir -p d && cp t d/ && mv d/t d/v && touch d/w && chmod 600 d/w\n"
+	"basename \"$(dirname \"$PWD/x\")\"; date; env; true; seq 3; sleep 0; expr 1 + 1\n"
+	"rm -r d t u; cd /; rmdir \"$OLDPWD\"\n"
+	"python3 -c 'print(1)'\n"
+	"bash -l -c :\n";
+
+static const struct nothing nothings[WIRE_RUN_MAX] = {
+	[WIRE_RUN_PYTHON] = {"code.py", "print(1)\n", {HOME "/code.py"}},
+	[WIRE_RUN_NODE] = {"code.js", "console.log(1)\n", {HOME "/code.js"}},
+	[WIRE_RUN_TYPESCRIPT] = {"code.ts", "console.log(1 as number)\n",
+				 {HOME "/code.ts"}},
+	[WIRE_RUN_BASH] = {"code.sh", "echo 1\n", {HOME "/code.sh"}},
+	[WIRE_RUN_EXEC] = {"code.sh", "echo 1\n",
+			   {"/bin/bash", HOME "/code.sh"}},
+};
+
+static const char *const heat_env[] = {WIRE_BASE_ENV};
+static const char *const ghost_argv[] = {RUNNER_GHOST, NULL};
+
+/* The job that says nothing: no limit binds, the clock is as it was. */
+static void describe(enum wire_runner kind, const char *const *argv,
+		     struct wire_job *ret_job)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	*ret_job = (struct wire_job){
+		.runner = kind,
+		.cpus = UINT32_MAX,
+		.processes = 4096,
+		.memory_bytes = 512ull << 20,
+		.stdout_limit = UINT64_MAX,
+		.stderr_limit = UINT64_MAX,
+		.output_limit = 1, /* to look for some is part of every job */
+		.output_files = 1,
+		.realtime_ns = (uint64_t)now.tv_sec * 1000000000u +
+			       (uint64_t)now.tv_nsec,
+		.call = "",
+		.argv = {argv[1] ? 2 : 1, (const char **)(uintptr_t)argv},
+		.envp = {ARRAY_SIZE(heat_env),
+			 (const char **)(uintptr_t)heat_env},
+	};
+}
+
+static void file_head(struct wire_writer *w, const struct nothing *n)
+{
+	wire_put_u32(w, 0644);
+	wire_put_u64(w, strlen(n->text));
+	wire_put_time(w, (struct wire_time){0});
+	wire_put_str(w, n->file);
+}
+
+/* Makes the program's file in the way in which a job's inputs are made. */
+static int put_file(struct files *files, const struct nothing *n)
+{
+	uint8_t bytes[64];
+	struct wire_writer w = {bytes, sizeof(bytes), 0};
+	int r;
+
+	file_head(&w, n);
+	r = files_begin(files, WIRE_FILE_REG, bytes, w.used, NULL);
+	if (!r)
+		r = files_data(files, n->text, strlen(n->text), NULL);
+	return r ? r : files_end(files, NULL);
+}
+
+static void take_file(struct files *files, const struct nothing *n)
+{
+	unlinkat(files->home, n->file, 0);
+	files->count = 0;
+}
+
+/* Empties the pipes and forgets what came. */
+static void drain(struct runner *r, struct port *port)
+{
+	for (int i = PIPE_OUT; i < PIPE_MAX; i++) {
+		struct stream s = {.fd = r->pipe[i], .type = WIRE_OUT,
+				   .limit = UINT64_MAX};
+
+		while (stream_pump(&s, port) == 0 && s.bytes) {
+			port_forget(port);
+			s.bytes = 0;
+		}
+	}
+}
+
+/* Polls p until end; p[0] must be the port. Return: 0, -ESHUTDOWN (the host
+ * has gone), -ETIMEDOUT or an errno. */
+static int wait_until(struct pollfd *p, int count, uint64_t end)
+{
+	uint64_t now = sys_now();
+
+	if (now >= end)
+		return -ETIMEDOUT;
+	if (poll(p, (nfds_t)count, (int)((end - now) / 1000000u) + 1) < 0 &&
+	    errno != EINTR)
+		return -errno;
+	return p[0].revents & POLLHUP ? -ESHUTDOWN : 0;
+}
+
+/* Those that keep secrets draw them anew now rather than in the job. */
+static int own_runner(struct runner *r)
+{
+	static const char *const argv[] = {"", NULL};
+	struct wire_job job;
+	int e;
+
+	if (r->kind == WIRE_RUN_BASH || r->kind == WIRE_RUN_EXEC)
+		return 0;
+	describe(WIRE_RUN_EXEC, argv, &job);
+	e = runner_send(r, "own", &job);
+	if (!e)
+		e = runner_wait(r->control, ROUND_MS);
+	r->own = !e;
+	return e;
+}
+
+/* The runner itself answers; its pipes are kept empty meanwhile. */
+static int heat_runner(struct agent *a, struct runner *r)
+{
+	struct port *port = &a->port;
+	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
+	struct pollfd p[] = {
+		{.fd = port->fd}, /* POLLHUP only */
+		{.fd = r->control, .events = POLLIN},
+		{.fd = r->pipe[PIPE_OUT], .events = POLLIN},
+		{.fd = r->pipe[PIPE_ERR], .events = POLLIN},
+	};
+	bool forks = r->kind == WIRE_RUN_PYTHON || r->kind == WIRE_RUN_BASH;
+	struct wire_job job;
+	int e;
+
+	describe(WIRE_RUN_EXEC, nothings[r->kind].argv, &job);
+	e = a->owned && !r->own ? own_runner(r) : 0;
+	if (!e && forks)
+		e = cgroup_lend(r->pid);
+	if (!e)
+		e = runner_send(r, "heat", &job);
+	while (!e && !p[1].revents) {
+		e = wait_until(p, ARRAY_SIZE(p), end);
+		drain(r, port);
+	}
+	if (!e)
+		e = runner_wait(r->control, 0);
+	if (!e && forks)
+		e = cgroup_take_back(&r->cgroup, r->pid);
+	/*
+	 * After a fork. The others need it only once, in the template: done in
+	 * a clone it makes the host copy all their pages.
+	 */
+	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
+		settle_memory(r->pid);
+	cgroup_mark(&r->cgroup);
+	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
+	return e;
+}
+
+/* As the host would: a job with one file, then its start. */
+static int add_frame(struct buf *b, enum wire_type type, uint8_t arg,
+		     const void *payload, size_t length)
+{
+	uint8_t header[WIRE_HEADER_SIZE];
+
+	wire_header_put(header, (uint32_t)length, (uint8_t)type, arg);
+	buf_add(b, header, sizeof(header));
+	return length ? buf_add(b, payload, length) : b->failed;
+}
+
+static int add_job(struct buf *b, enum wire_runner kind,
+		   const char *const *argv)
+{
+	struct wire_job spec;
+	struct wire_writer count = {NULL, 0, 0};
+	auto_free uint8_t *bytes = NULL;
+
+	describe(kind, argv, &spec);
+	wire_job_put(&count, &spec);
+	bytes = malloc(count.used);
+	if (!bytes)
+		return -ENOMEM;
+	struct wire_writer w = {bytes, count.used, 0};
+
+	wire_job_put(&w, &spec);
+	return add_frame(b, WIRE_JOB, 0, bytes, w.used);
+}
+
+static int add_frames(struct buf *b, enum wire_runner kind,
+		      const char *const *argv, const struct nothing *n)
+{
+	uint8_t head[64];
+	struct wire_writer w = {head, sizeof(head), 0};
+	int e = add_job(b, kind, argv);
+
+	if (e)
+		return e;
+	file_head(&w, n);
+	add_frame(b, WIRE_FILE, WIRE_FILE_REG, head, w.used);
+	add_frame(b, WIRE_FILE_DATA, 0, n->text, strlen(n->text));
+	add_frame(b, WIRE_FILE_END, 0, NULL, 0);
+	add_frame(b, WIRE_RUN, 0, NULL, 0);
+	return add_frame(b, WIRE_STDIN_END, 0, NULL, 0);
+}
+
+/* The agent takes the frames for the host's, and nobody hears its answers. */
+static int run_ghost(struct agent *a, struct job *job, struct buf *frames)
+{
+	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
+	struct port real = a->port;
+	int e = 0;
+
+	a->current = job;
+	a->port.in = (uint8_t *)frames->data;
+	a->port.in_at = 0;
+	a->port.in_size = a->port.in_end = frames->len;
+	a->starved = true;
+	while (!e && job->phase != JOB_DONE)
+		e = agent_turn(a, end, NULL);
+	port_forget(&a->port);
+	a->port.in = real.in;
+	a->port.in_at = real.in_at;
+	a->port.in_size = real.in_size;
+	a->port.in_end = real.in_end;
+	a->current = &a->job;
+	return e == -EPIPE ? -ESHUTDOWN : e;
+}
+
+/*
+ * A whole job on a process of its own, with its own control group: all that
+ * init and the kernel do for one, from JOB to EXIT, but for the interpreter.
+ */
+static int heat_ghost(struct agent *a, const char *const *argv,
+		      const struct nothing *n)
+{
+	struct runner *r = &a->ghost[WIRE_RUN_EXEC];
+	auto_buf struct buf frames = {0};
+	struct job job;
+	int e = job_open(&job, NULL);
+
+	if (e)
+		return e;
+	e = runner_start(r, WIRE_RUN_EXEC, "job-heat", NULL);
+	if (!e)
+		e = runner_wait(r->control, ROUND_MS);
+	if (!e)
+		e = add_frames(&frames, WIRE_RUN_EXEC, argv, n);
+	if (!e)
+		e = run_ghost(a, &job, &frames);
+	if (e && r->pid > 0)
+		kill(r->pid, SIGKILL);
+	take_file(&job.files, n);
+	job_close(&job);
+	runner_close(r);
+	return e;
+}
+
+/* The runner itself runs what most programs do, exactly as in a job, and is
+ * gone. */
+static int spend(struct agent *a, struct runner *r)
+{
+	struct nothing n = nothings[r->kind];
+	auto_buf struct buf frames = {0};
+	struct job job;
+	int e = job_open(&job, NULL);
+
+	if (e)
+		return e;
+	if (usual[r->kind])
+		n.text = usual[r->kind];
+	e = add_frames(&frames, r->kind, n.argv, &n);
+	if (!e) {
+		a->spends = true;
+		e = run_ghost(a, &job, &frames);
+		a->spends = false;
+	}
+	take_file(&job.files, &n);
+	job_close(&job);
+	return e;
+}
+
+/* text NULL: what is due. */
+static int heat_round(struct agent *a, struct runner *r, const char *text)
+{
+	struct nothing n = nothings[r->kind];
+	int e;
+
+	if (r->kind == WIRE_RUN_EXEC)
+		return heat_ghost(a, n.argv, &n);
+	if (text)
+		n.text = text;
+	else if (r->heats && usual[r->kind])
+		n.text = usual[r->kind];
+	e = put_file(&a->job.files, &n);
+	if (!e)
+		e = heat_runner(a, r);
+	take_file(&a->job.files, &n);
+	if (e)
+		return e;
+	r->heats++;
+	return heat_ghost(a, ghost_argv, &n);
+}
+
+/*
+ * The kernel stops its tick when it is idle and starts it again when the host
+ * sends something: that has a way of its own, and it is the first of each job.
+ */
+static void rest(void)
+{
+	poll(NULL, 0, REST_MS);
+}
+
+/*
+ * A runner of Node keeps what each round has taught its engine. The others heat in
+ * a child or in a ghost, of which only the kernel keeps something, and all of that
+ * the first time; translated code is not in a template.
+ */
+static uint32_t rounds_of(const struct agent *a, const struct runner *r,
+			  uint32_t rounds)
+{
+	bool learns = r->kind == WIRE_RUN_NODE ||
+		      r->kind == WIRE_RUN_TYPESCRIPT;
+
+	return a->owned || learns || !rounds ? rounds : 1;
+}
+
+int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
+{
+	int heated = 0;
+
+	for (int i = 0; !mask && i < WIRE_RUN_MAX; i++)
+		if (a->owned && a->runners[i].pid && !a->runners[i].own)
+			own_runner(&a->runners[i]); /* else the job does it */
+	for (int i = 0; i < WIRE_RUN_MAX; i++) {
+		struct runner *r = &a->runners[i];
+		bool restored = r->heats; /* the template was heated before */
+		int e = 0;
+
+		if (!(mask & 1u << i) || !r->pid)
+			continue;
+		if (!rounds)
+			e = spend(a, r);
+		for (uint32_t n = rounds_of(a, r, rounds); !e && n; n--)
+			e = heat_round(a, r, NULL);
+		if (!e && restored && rounds > 2 && i == WIRE_RUN_BASH)
+			e = heat_round(a, r, programs);
+		if (e == -ESHUTDOWN)
+			return e;
+		if (e)
+			kill(r->pid, SIGKILL);
+		else
+			heated |= 1 << i;
+	}
+	if (!rounds || !mask)
+		return heated;
+	settle_self(); /* it has forked the ghosts */
+	if (heated)
+		rest();
+	return heated;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire between the host (vm/channel) and the guest's init, compiled by
+ * both sides. One virtio-serial port, both directions, a stream of frames:
+ *
+ *   0               3      4        6      7     8
+ *   +---------------+------+--------+------+-----+=====================+
+ *   | length (le24) | lane | magic  | type | arg | payload, length bytes|
+ *   +---------------+------+--------+------+-----+=====================+
+ *
+ * All integers are little-endian and unsigned. length counts the payload only
+ * and is checked against WIRE_PAYLOAD_MAX before anything is allocated. lane is
+ * 0, but on the wire of a shared machine (below): a peer that takes no lane off
+ * reads a length of four bytes, and one with a lane in it is too large. magic
+ * holds the protocol version, so a peer of another version, or a stream that
+ * lost its place, is noticed at the first frame. Everything that comes from
+ * the guest is hostile; a frame that breaks a rule below ends the machine.
+ *
+ * A machine's life on the wire (H host, G guest):
+ *
+ *   G HELLO            once, when init runs; READY once every runner waits
+ *   H HEAT   G HEATED  any number of times before the job
+ *   H OWN              once, before the job: this clone is one machine now and
+ *                      shares no secret with another
+ *   H PING   G PONG    any time; PONG echoes the payload. A payload of 8 bytes is
+ *                      the host's CLOCK_REALTIME (u64, ns): the guest's clock goes
+ *                      forward to it. A machine gets one when it was stopped
+ *   H JOB, H FILE*     one job: its fields, then its files, in order
+ *   H RUN              everything was sent: start the program
+ *   G STARTED          the program's first instruction is about to run; it
+ *                      may come some milliseconds late
+ *   H STDIN*, H STDIN_END   at most WIRE_STDIN_WINDOW bytes beyond what
+ *   G STDIN_ACK        has been consumed
+ *   H KILL             any time after JOB
+ *   G OUT* ERR* RESULT*
+ *   G EXIT             after the last OUT, ERR and RESULT byte, and when
+ *                      nobody lingers (see guest/run/job.h)
+ *   G FILE* OUTPUT_END the output tree, if the job asked for it
+ *   G FAILED           instead of STARTED/EXIT: the guest could not run it. Or,
+ *                      at any time from HELLO to SHARE: init ends
+ *   H FS   G FS_REPLY  any number of times from a session's first JOB on, or
+ *                      from SHARE on, to the machine's end; see wire_fs.h
+ *
+ * A job whose mode is SESSION or CELL is a step: the interpreter lives on when
+ * EXIT says so, and after OUTPUT_END the next JOB may come, with the same
+ * runner. Its files replace those of the same name.
+ *
+ * A shared machine runs several jobs at once:
+ *
+ *   H SHARE            once, after OWN and instead of JOB
+ *   H JOB ...          on a lane of 1..WIRE_LANE_MAX that is not open: it opens.
+ *                      On it goes all that follows from JOB on, as above; then
+ *                      the next JOB, if an interpreter lives. STARTED to EXIT of
+ *                      one lane say nothing of another. Lane 0 has no job
+ *   H JOB ... ABORT    the host has lost what it was about to send
+ *   H CLOSE  G CLOSED  the host wants no more of a lane. CLOSED is the last
+ *                      frame of it, then the lane may be opened again
+ *
+ * Processes that a lane's program leaves live on until the machine ends, or
+ * until CLOSE with WIRE_CLOSE_KILL. An EXIT of a lane counts its own processes.
+ *
+ * HELLO, READY: payload struct-free, fields in order:
+ *   HELLO      u32 version, str kernel release, str image id
+ *   READY      u32 mask of warm runners (1 << enum wire_runner), u32 mask of
+ *              the walls that stand around them (1 << enum wire_wall), str:
+ *              what of the environment is not kept warm. A line for each
+ *              module, "NAME: WHY", wire_text_ok() but for the line's end,
+ *              WIRE_COLD_MAX bytes in all.
+ *   HEAT       u32 mask of runners, u32 rounds (0..16). 0, after OWN: each
+ *              runs its no-op itself, as in a job, and is gone. Without a
+ *              runner, after OWN: all of them draw their secrets.
+ *   HEATED     u32 mask of runners that answered
+ *   OWN        64 bytes from the host's CSPRNG. The guest mixes them into its
+ *              kernel's random numbers and draws its machine id; a runner
+ *              draws its own secrets at the next HEAT, or else at RUN.
+ *   JOB        see struct wire_job
+ *   FILE       arg = enum wire_file_kind; u32 mode (07777), u64 size, from the
+ *              host time of change (unknown: now), str path, and of a link str target.
+ *              path is relative, "/"-separated, no empty, "." or ".."
+ *              component, no leading "/". Directories come before what is in
+ *              them. A regular file is followed by FILE_DATA frames with
+ *              exactly size bytes in all, then FILE_END: the commit. It is
+ *              empty, or from the guest a time, when the file was changed.
+ *              A link's target is what wire_link_ok() takes.
+ *              WIRE_FILE_LEFT, from the guest only, tells of an entry that it
+ *              does not send: mode is an enum wire_left, path is any text of
+ *              1..WIRE_PATH_MAX bytes. At most WIRE_LEFT_TOLD come.
+ *              WIRE_FILE_STDIN, from the host only, is a regular file: it is the
+ *              program's standard input. Its path says nothing.
+ *   SHARE      see struct wire_share
+ *   CLOSE      empty; arg = enum wire_close
+ *   CLOSED     empty
+ *   ABORT      empty; of a lane: the step whose JOB has come is not to be, and RUN
+ *              does not follow; another JOB may. The interpreter lives on. Nothing
+ *              is answered.
+ *   STARTED    u32 pid of the program in the machine, or empty: not known
+ *   STDIN_ACK  u32 bytes newly consumed by the program's pipe; arg: 1 if the
+ *              program has closed it
+ *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
+ *   OUT, ERR, RESULT   bytes
+ *   EXIT       see struct wire_exit
+ *   OUTPUT_END u32 files sent, u32 entries left out, told or not
+ *   FAILED     str, one sentence of WIRE_SAID_MAX bytes at most; arg is an enum
+ *              wire_failed
+ * A str is u32 length and that many bytes, no NUL inside, not terminated.
+ * A time is i64 seconds since 1970 and u32 nanoseconds below 10^9; UINT32_MAX of
+ * these: it is not known, and the seconds are 0.
+ */
+#ifndef GUEST_WIRE_H
+#define GUEST_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define WIRE_VERSION 14u
+#define WIRE_MAGIC (0xf500u | WIRE_VERSION)
+#define WIRE_HEADER_SIZE 8u
+#define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
+#define WIRE_JOB_MAX (512u << 10)    /* args + env + fixed fields */
+#define WIRE_STDIN_WINDOW (64u << 10)
+#define WIRE_PATH_MAX 4095u
+#define WIRE_STRINGS_MAX 4096u /* most strings in one list */
+#define WIRE_PORT_NAME "fsd.wire"
+#define WIRE_ENTROPY_SIZE 64u
+#define WIRE_COLD_MAX 4096u
+#define WIRE_SAID_MAX 400u /* of a FAILED */
+#define WIRE_LANE_MAX 96u
+
+/* When a file was changed, of any year. Zeroed: it is not known. */
+struct wire_time {
+	int64_t s;   /* since 1970 */
+	uint32_t ns; /* below 10^9 */
+	bool known;
+};
+
+/* A file's, of stat(2). */
+struct wire_time wire_time_of(const struct timespec *ts);
+/* For utimensat(2): one that is not known stays as it is. */
+struct timespec wire_time_to_set(struct wire_time t);
+
+enum wire_type {
+	WIRE_NONE = 0,
+	/* host to guest */
+	WIRE_HEAT = 1,
+	WIRE_PING = 2,
+	WIRE_JOB = 3,
+	WIRE_RUN = 4,
+	WIRE_STDIN = 5,
+	WIRE_STDIN_END = 6,
+	WIRE_KILL = 7,
+	WIRE_OWN = 8,
+	WIRE_FS = 9,
+	WIRE_SHARE = 10,
+	WIRE_CLOSE = 11,
+	WIRE_ABORT = 12,
+	/* both */
+	WIRE_FILE = 16,
+	WIRE_FILE_DATA = 17,
+	WIRE_FILE_END = 18,
+	/* guest to host */
+	WIRE_HELLO = 32,
+	WIRE_READY = 33,
+	WIRE_HEATED = 34,
+	WIRE_PONG = 35,
+	WIRE_STARTED = 36,
+	WIRE_STDIN_ACK = 37,
+	WIRE_OUT = 38,
+	WIRE_ERR = 39,
+	WIRE_RESULT = 40,
+	WIRE_EXIT = 41,
+	WIRE_OUTPUT_END = 42,
+	WIRE_FAILED = 43,
+	WIRE_FS_REPLY = 44,
+	WIRE_CLOSED = 45,
+	WIRE_TYPE_MAX
+};
+
+/* The program's runner. EXEC forks and execs argv, whatever it names. */
+enum wire_runner {
+	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
+	WIRE_RUN_NODE,       /* the same */
+	WIRE_RUN_TYPESCRIPT, /* the same; types are erased first */
+	WIRE_RUN_BASH,       /* WIRE_HOME/code.sh without arguments, in the
+				environment WIRE_BASE_ENV; envp is not heeded */
+	WIRE_RUN_EXEC,       /* argv as execvpe() takes it */
+	WIRE_RUN_MAX
+};
+
+/* The walls that init sees around every runner, before any program has run. */
+enum wire_wall {
+	WIRE_WALL_USER,    /* uid and gid 1000 in every place, no other group */
+	WIRE_WALL_CAPS,    /* no capability in any set, no_new_privs */
+	WIRE_WALL_FILTER,  /* a filter of system calls */
+	WIRE_WALL_ROOT,    /* the root is read-only */
+	WIRE_WALL_DEVICES, /* /dev is, and has no disk, console or port */
+	WIRE_WALL_MODULES, /* the kernel takes none */
+	WIRE_WALL_NETWORK, /* a loopback and no other device */
+	WIRE_WALL_MAX
+};
+#define WIRE_WALLS_ALL ((1u << WIRE_WALL_MAX) - 1)
+
+#define WIRE_HOME "/home/user" /* the program's directory */
+/* The environment of every program, unless its config says otherwise. */
+#define WIRE_BASE_ENV                                                          \
+	"HOME=" WIRE_HOME,                                                     \
+		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",           \
+		"USER=user", "LOGNAME=user", "SHELL=/bin/bash",                \
+		"LANG=C.UTF-8", "PWD=" WIRE_HOME
+
+enum wire_mode {
+	WIRE_MODE_SCRIPT, /* run the program */
+	WIRE_MODE_CALL,   /* load it, call a function, RESULT has its value */
+	WIRE_MODE_SESSION, /* run it in a living interpreter: a step */
+	WIRE_MODE_CELL,   /* the same, and RESULT has its last value */
+	WIRE_MODE_MAX
+};
+
+static inline bool wire_mode_is_step(uint32_t mode)
+{
+	return mode == WIRE_MODE_SESSION || mode == WIRE_MODE_CELL;
+}
+
+enum wire_file_kind {
+	WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_LINK, WIRE_FILE_LEFT,
+	WIRE_FILE_KIND_MAX,
+	WIRE_FILE_STDIN = 16 /* no entry of a tree */
+};
+
+/* Why an entry of the output tree is left out. */
+enum wire_left {
+	WIRE_LEFT_LIMIT,   /* over output_limit */
+	WIRE_LEFT_MANY,    /* more entries than may be sent, or be in the home */
+	WIRE_LEFT_LINK,    /* a link that leads outside of the home */
+	WIRE_LEFT_SPECIAL, /* a device, a socket or a fifo */
+	WIRE_LEFT_DEEP,    /* its path is too long, or has too many names */
+	WIRE_LEFT_UNREAD,  /* it cannot be read */
+	WIRE_LEFT_MAX
+};
+#define WIRE_LEFT_TOLD 100u /* entries of whom the guest tells */
+
+enum wire_failed {
+	WIRE_FAILED_JOB,   /* the guest cannot run it */
+	WIRE_FAILED_ENDED, /* the session's interpreter had ended before it */
+	WIRE_FAILED_INIT,  /* init ends, whether it has a job or not */
+	WIRE_FAILED_MAX
+};
+
+enum wire_kill_scope {
+	WIRE_KILL_FIRST, /* the program's first process */
+	WIRE_KILL_ALL,   /* every process of the job; 9 uses cgroup.kill */
+	WIRE_KILL_GROUP, /* the first process's group, as a terminal does */
+	WIRE_KILL_INTERRUPT, /* what it does now, as Ctrl-C; a session's
+				interpreter stays */
+	WIRE_KILL_SCOPE_MAX
+};
+
+enum wire_close {
+	WIRE_CLOSE_LEAVE, /* what a program left running lives on */
+	WIRE_CLOSE_KILL,  /* every process of the lane is killed */
+	WIRE_CLOSE_MAX
+};
+
+/* Which interpreter ran the program, and why it was a fresh one. */
+enum wire_begun {
+	WIRE_BEGUN_WARM,  /* the one that waited */
+	WIRE_BEGUN_ASKED, /* a fresh one: JOB said so */
+	WIRE_BEGUN_ENV,   /* begun_by is a variable that is obeyed at the start */
+	WIRE_BEGUN_FILE,  /* begun_by is an input that would be imported in place
+			     of a module that is loaded, or is read at an import */
+	WIRE_BEGUN_ITSELF, /* none waits for it: "#!", a session of bash */
+	WIRE_BEGUN_MAX
+};
+#define WIRE_BEGUN_BY_MAX 63u
+#define WIRE_EXIT_MAX 384u /* bytes of an EXIT */
+
+/*
+ * Bytes of RESULT that a job may send; further ones are dropped and counted. A cell
+ * first tells of each display when it is shown: a line that begins with this byte,
+ * then JSON. What comes behind the last such line is the value.
+ */
+#define WIRE_SHOWN 0x1e /* as in RFC 7464 */
+#define WIRE_SHOWN_MAX (8u << 20)  /* bytes of such lines that the host keeps */
+#define WIRE_RESULT_MAX (WIRE_SHOWN_MAX + (16u << 20))
+
+struct wire_strings {
+	uint32_t count;
+	const char **item; /* owned array of borrowed or owned strings */
+};
+
+/*
+ * JOB. On the wire, in this order: u32 runner, u32 mode, u32 cpus,
+ * u32 processes, u64 memory_bytes, u64 stdout_limit, u64 stderr_limit,
+ * u64 output_limit, u32 output_files, u32 linger_ms, u32 fresh,
+ * u64 realtime_ns, str call, str cwd, list argv, list envp. A list is u32 count,
+ * then that many str.
+ */
+struct wire_job {
+	uint32_t runner;       /* enum wire_runner */
+	uint32_t mode;         /* enum wire_mode */
+	uint32_t cpus;         /* >= 1 */
+	uint32_t processes;    /* pids.max */
+	uint64_t memory_bytes; /* memory.max */
+	uint64_t stdout_limit; /* bytes; beyond it the guest drops and counts */
+	uint64_t stderr_limit;
+	uint64_t output_limit; /* bytes of all output files; 0: send none */
+	uint32_t output_files; /* most output entries */
+	uint32_t linger_ms;    /* see guest/run/job.h; a step has none */
+	uint32_t fresh;        /* 1: not in the interpreter that waits */
+	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
+	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
+	const char *cwd;       /* where it starts, from "/" on; "" (or NULL, to
+				  put it): WIRE_HOME */
+	struct wire_strings argv; /* >= 1 */
+	struct wire_strings envp; /* "NAME=value" */
+};
+
+/* SHARE: what all lanes together may use. On the wire in this order. */
+struct wire_share {
+	uint64_t memory_bytes; /* memory.max */
+	uint32_t processes;    /* pids.max */
+	uint32_t cpus;         /* >= 1 */
+	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
+};
+
+enum wire_exit_kind {
+	WIRE_EXIT_CODE,   /* value is the exit code, 0..255 */
+	WIRE_EXIT_SIGNAL, /* value is the signal number */
+	WIRE_EXIT_KIND_MAX
+};
+
+#define WIRE_UNKNOWN UINT64_MAX /* a figure that the guest could not read */
+
+/* EXIT. On the wire: the u32 fields, then the u64 fields, in order, then
+ * begun_by. */
+struct wire_exit {
+	uint32_t kind;  /* enum wire_exit_kind */
+	uint32_t value;
+	uint32_t lives; /* 1: a step's end, its interpreter takes another */
+	uint32_t unasked; /* 1: no KILL_ALL had come when the first process ended */
+	uint32_t left;  /* processes that were killed at the end */
+	uint32_t begun; /* enum wire_begun */
+	uint64_t wall_ns; /* from the program's start to waitpid */
+	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
+	uint64_t peak_memory_bytes;  /* memory.peak */
+	uint64_t peak_processes;     /* pids.peak */
+	uint64_t oom_kills;          /* memory.events oom_kill */
+	uint64_t stdout_bytes, stdout_dropped; /* written, of these dropped */
+	uint64_t stderr_bytes, stderr_dropped;
+	uint64_t result_dropped;
+	char begun_by[WIRE_BEGUN_BY_MAX + 1]; /* wire_text_ok(); "" unless begun
+						 says that there is a name */
+};
+
+struct wire_header {
+	uint32_t length;
+	uint8_t type;
+	uint8_t arg;
+};
+
+/* Reads the 8 bytes at p. Return: 0, or -EPROTO (magic, type, length). */
+int wire_header_get(const uint8_t *p, struct wire_header *ret_header);
+void wire_header_put(uint8_t *p, uint32_t length, uint8_t type, uint8_t arg);
+
+/* The lane of the header at p. Return: it, and p is as on lane 0 from now on. */
+uint8_t wire_lane_take(uint8_t *p);
+void wire_lane_put(uint8_t *p, uint8_t lane);
+
+/*
+ * A cursor over one payload. Every getter checks the bounds; after the first
+ * failure all further ones return zero values and wire_end() says -EPROTO.
+ */
+struct wire_cursor {
+	const uint8_t *p, *end;
+	bool failed;
+};
+
+void wire_begin(struct wire_cursor *c, const void *payload, size_t length);
+uint32_t wire_get_u32(struct wire_cursor *c);
+uint64_t wire_get_u64(struct wire_cursor *c);
+struct wire_time wire_get_time(struct wire_cursor *c);
+/* A NUL-terminated copy, owned by the caller; NULL on failure. Refuses NUL
+ * inside and more than max bytes. */
+char *wire_get_str(struct wire_cursor *c, size_t max);
+/* 0 if every getter succeeded and nothing is left over, else -EPROTO. */
+int wire_end(const struct wire_cursor *c);
+
+/* A writer into caller-owned room. Past the end it counts but does not write:
+ * used > size tells the room that would have been needed. */
+struct wire_writer {
+	uint8_t *p;
+	size_t size, used;
+};
+
+void wire_put_u32(struct wire_writer *w, uint32_t v);
+void wire_put_u64(struct wire_writer *w, uint64_t v);
+void wire_put_time(struct wire_writer *w, struct wire_time t);
+void wire_put_bytes(struct wire_writer *w, const void *data, size_t length);
+void wire_put_str(struct wire_writer *w, const char *text);
+
+void wire_job_put(struct wire_writer *w, const struct wire_job *job);
+/*
+ * Decodes a JOB payload; the strings are copies. Free with wire_job_done().
+ * Return: 0, -EPROTO or -ENOMEM; on failure *ret_job needs no release.
+ */
+int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job);
+void wire_job_done(struct wire_job *job);
+/* Frees a list of heap copies, as a decoded JOB has. */
+void wire_strings_done(struct wire_strings *s);
+
+void wire_share_put(struct wire_writer *w, const struct wire_share *share);
+/* Return: 0 or -EPROTO (bounds, a figure that is 0). */
+int wire_share_get(const void *payload, size_t length, struct wire_share *ret);
+
+/* STARTED's payload. Return: 0 and a pid, which is 0 if it is not known, or
+ * -EPROTO. */
+int wire_pid_get(const void *payload, size_t length, uint32_t *ret_pid);
+
+void wire_exit_put(struct wire_writer *w, const struct wire_exit *e);
+/* Return: 0 or -EPROTO (bounds, kind, code over 255, signal not 1..64, begun). */
+int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret);
+
+/*
+ * True if path may name a file inside a tree: relative, 1..WIRE_PATH_MAX
+ * bytes, components of 1..255 bytes, none of them "." or "..", at most 64.
+ */
+bool wire_path_ok(const char *path);
+
+/*
+ * True if a link in a directory so many levels below the top may have this
+ * target: relative, 1..WIRE_PATH_MAX bytes, and no ".." leads above the top.
+ * That is by its text alone: a name in it may be another link.
+ */
+bool wire_link_ok(unsigned depth, const char *target);
+/* Names in path, which passed wire_path_ok(), before the last one. */
+unsigned wire_path_depth(const char *path);
+
+/* True if text is printable ASCII only; other bytes are escaped by the guest. */
+bool wire_text_ok(const char *text);
+/* The same for READY's lines, of which each ends with a newline. */
+bool wire_cold_ok(const char *text);
+
+/* A type's name for messages, "?" if it has none. */
+const char *wire_type_name(unsigned type);
+
+#endif
