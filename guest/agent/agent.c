@@ -5,19 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "guest/os/clone.h"
 #include "guest/files/fs.h"
 #include "guest/warm/gather.h"
 #include "guest/warm/heat.h"
-#include "lane_agent.h"
+#include "lane_turn.h"
 #include "guest/run/look.h"
 #include "mux.h"
 #include "layout/base/num.h"
+#include "reap.h"
 #include "guest/os/sys.h"
 
 #define READY_MS 300000
@@ -292,38 +291,6 @@ static int on_port(struct agent *a, struct err *err)
 			return r;
 	}
 	return 0;
-}
-
-static void reaped(struct agent *a, struct runner *r, int status)
-{
-	r->pid = 0;
-	if (a->current->runner == r)
-		job_reaped(a->current, status);
-}
-
-void agent_ended(struct agent *a, pid_t pid, int status)
-{
-	if (a->ghost[WIRE_RUN_EXEC].pid == pid)
-		reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
-	for (int i = 0; i < WIRE_RUN_MAX; i++)
-		if (a->runners[i].pid == pid) {
-			reaped(a, &a->runners[i], status);
-			if (!a->end && !a->mux && !a->spends &&
-			    !a->job.received)
-				a->lost = &a->runners[i];
-		}
-}
-
-void agent_reap(struct agent *a)
-{
-	struct signalfd_siginfo info;
-	int status;
-	pid_t pid;
-
-	while (read(a->children, &info, sizeof(info)) > 0)
-		;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		agent_ended(a, pid, status);
 }
 
 /* Milliseconds until something is due, or end has come; -1: never. */

@@ -19,7 +19,7 @@ struct agent {
 	unsigned later; /* of what is due some time after the start: the next */
 	bool owned;   /* OWN has come: no other machine has these secrets */
 	struct mux *mux;   /* owned; SHARE has come: see mux.h */
-	struct lane_end *end; /* borrowed; this is a lane's agent: see lane_agent.h */
+	struct lane_end *end; /* borrowed; this is a lane's agent: see lane_turn.h */
 	const struct runner *lost; /* borrowed; it has ended before any job came */
 };
 
@@ -37,11 +37,5 @@ int agent_turn(struct agent *a, uint64_t end, struct err *err);
  * job had: the host makes another machine before it has a job that is refused.
  * Return: why. */
 int agent_serve(struct agent *a, struct err *err);
-
-/* The only waitpid there is: PID 1 inherits every orphan, and a lane's agent those
- * of its lane, so each end is taken here and given to whom it belongs. */
-void agent_reap(struct agent *a);
-/* The process has ended, if it is a runner. */
-void agent_ended(struct agent *a, pid_t pid, int status);
 
 #endif
