@@ -156,10 +156,19 @@ static int on_job(struct agent *a, const struct frame *f, struct err *err)
 /* The machine is a shared one from now on. */
 static int on_share(struct agent *a, const struct frame *f, struct err *err)
 {
-	if (is_heating(a) || !a->owned || a->end || a->job.phase != JOB_NONE ||
-	    a->job.again)
+	if (!a->owned || a->job.phase != JOB_NONE || a->job.again)
 		return err_set(err, -EPROTO, "a SHARE that breaks the rules");
 	return mux_open(a, f, err);
+}
+
+/* It is for the whole machine, not for a job: the caller of the turn does it. */
+static int set_aside(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (is_heating(a) || a->end)
+		return err_set(err, -EPROTO, "a %s that breaks the rules",
+			       wire_type_name(f->header.type));
+	a->aside = *f;
+	return 0;
 }
 
 static int on_close(struct agent *a, const struct frame *f, struct err *err)
@@ -242,7 +251,8 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 	case WIRE_PING:
 		return clone_answer_ping(&a->port, f, err);
 	case WIRE_HEAT:
-		return on_heat(a, f, err);
+	case WIRE_SHARE:
+		return set_aside(a, f, err);
 	case WIRE_OWN:
 		return on_own(a, f, err);
 	case WIRE_JOB:
@@ -260,8 +270,6 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 		return job_kill(job, &a->port, f, err);
 	case WIRE_FS:
 		return on_fs(a, f, err);
-	case WIRE_SHARE:
-		return on_share(a, f, err);
 	case WIRE_CLOSE:
 		return on_close(a, f, err);
 	case WIRE_ABORT:
@@ -272,14 +280,15 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 	}
 }
 
-/* All whole frames that are there, as long as there is room for answers. */
+/* All whole frames that are there, as long as there is room for answers and none is
+ * set aside. */
 static int on_port(struct agent *a, struct err *err)
 {
 	int r = is_heating(a) ? 0 : port_fill(&a->port);
 
 	if (r)
 		return err_sys(err, r, "the port");
-	while (port_can_answer(&a->port) && !a->mux) {
+	while (port_can_answer(&a->port) && a->aside.header.type == WIRE_NONE) {
 		struct frame f;
 
 		r = port_next(&a->port, &f);
@@ -361,12 +370,28 @@ int agent_turn(struct agent *a, uint64_t end, struct err *err)
 	return !r && a->end ? lane_progress(a) : r;
 }
 
+/* A HEAT or a SHARE that a turn has set aside. */
+static int on_aside(struct agent *a, struct err *err)
+{
+	struct frame f = a->aside;
+	int r;
+
+	a->aside = (struct frame){0};
+	r = f.header.type == WIRE_HEAT ? on_heat(a, &f, err)
+				       : on_share(a, &f, err);
+	a->starved = true; /* frames may have come with it */
+	return r ? r : port_flush(&a->port);
+}
+
 int agent_serve(struct agent *a, struct err *err)
 {
 	int r = port_flush(&a->port);
 
-	while (!r && !a->lost)
+	while (!r && !a->lost) {
 		r = a->mux ? mux_turn(a, err) : agent_turn(a, UINT64_MAX, err);
+		if (!r && a->aside.header.type != WIRE_NONE)
+			r = on_aside(a, err);
+	}
 	if (!r)
 		r = err_set(err, -ECHILD, "the %s runner has ended by itself",
 			    runner_name(a->lost->kind));

@@ -18,6 +18,8 @@ struct agent {
 	int children; /* owned; signalfd for SIGCHLD */
 	unsigned later; /* of what is due some time after the start: the next */
 	bool owned;   /* OWN has come: no other machine has these secrets */
+	struct frame aside; /* borrowed, of type WIRE_NONE if there is none: a HEAT or
+			       a SHARE, for the caller of agent_turn() */
 	struct mux *mux;   /* owned; SHARE has come: see mux.h */
 	struct lane_end *end; /* borrowed; this is a lane's agent: see lane_turn.h */
 	const struct runner *lost; /* borrowed; it has ended before any job came */
@@ -29,8 +31,9 @@ int agent_ready(struct agent *a, struct err *err);
 /*
  * Waits for what comes next and does it, until sys_now() is end at most. While
  * the ghost runs, the frames are those that heat.c has put there and the host
- * hears nothing. Return: 0, -ETIMEDOUT, -EPIPE (the host has gone), else why
- * the host cannot be served any more.
+ * hears nothing. A HEAT or a SHARE ends the reading of frames: the caller takes it
+ * from a->aside before the next turn. Return: 0, -ETIMEDOUT, -EPIPE (the host has
+ * gone), else why the host cannot be served any more.
  */
 int agent_turn(struct agent *a, uint64_t end, struct err *err);
 /* Serves the host until it has gone or breaks a rule, or a runner has ended that no

@@ -57,13 +57,25 @@ static int become(struct agent *a, struct lane_end *end, struct err *err)
 	return r;
 }
 
+/* Return: why it ends; -EPIPE: init has closed the lane's socket. */
+static int serve(struct agent *a, struct err *err)
+{
+	int r = port_flush(&a->port);
+
+	while (!r)
+		r = agent_turn(a, UINT64_MAX, err);
+	if (!err->code)
+		err_sys(err, r, "the port");
+	return r;
+}
+
 _Noreturn void lane_live(struct agent *a, struct lane_end *end)
 {
 	struct err err = {0};
 	int r = become(a, end, &err);
 
 	if (!r)
-		r = agent_serve(a, &err);
+		r = serve(a, &err);
 	if (r != -EPIPE) {
 		port_send_text(&a->port, WIRE_FAILED, WIRE_FAILED_JOB, err.text);
 		port_drain(&a->port, true);
