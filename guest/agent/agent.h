@@ -25,9 +25,6 @@ struct agent {
 	const struct runner *lost; /* borrowed; it has ended before any job came */
 };
 
-void agent_hello(struct agent *a);
-/* Starts the runners, heats each once, says READY. */
-int agent_ready(struct agent *a, struct err *err);
 /*
  * Waits for what comes next and does it, until sys_now() is end at most. While
  * the ghost runs, the frames are those that heat.c has put there and the host
@@ -36,9 +33,5 @@ int agent_ready(struct agent *a, struct err *err);
  * gone), else why the host cannot be served any more.
  */
 int agent_turn(struct agent *a, uint64_t end, struct err *err);
-/* Serves the host until it has gone or breaks a rule, or a runner has ended that no
- * job had: the host makes another machine before it has a job that is refused.
- * Return: why. */
-int agent_serve(struct agent *a, struct err *err);
 
 #endif

@@ -15,13 +15,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guest/agent/agent.h"
 #include "guest/os/clone.h"
 #include "guest/os/environment.h"
 #include "guest/os/filter.h"
 #include "layout/base/cleanup.h"
 #include "guest/os/modules.h"
 #include "guest/os/mounts.h"
+#include "serve.h"
 #include "guest/os/sys.h"
 
 #define FIRST_NAME "/init"
