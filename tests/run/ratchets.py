@@ -71,13 +71,6 @@ def read(path):
         return file.read()
 
 
-def objects(folder):
-    """Those that were compiled of a source that is there still."""
-    return [path for path in sorted(glob.glob(folder + "/**/*.o", recursive=True))
-            if os.path.isfile(re.sub(r"(\.qemu|\.fake)?\.o$", ".c",
-                                     re.sub(r"^build/\w+/", "", path)))]
-
-
 # --- circles
 
 def braces(pattern):
@@ -89,7 +82,7 @@ def braces(pattern):
 
 def calls(folders):
     """{object: the objects that it uses}."""
-    paths = [path for folder in folders for path in objects(folder)
+    paths = [path for folder in folders for path in order.objects(folder)
              if not path.endswith(".fake.o") and
              (folder.endswith("gateway") or "/gateway/" not in path)]
     owner, uses = {}, collections.defaultdict(set)
@@ -235,7 +228,7 @@ def functions():
 def statics():
     """Variables that a function or a file has for itself, in each program."""
     found = {"fsd": [], "gateway": []}
-    for path in objects("build/release/fsd"):
+    for path in sorted(order.objects("build/release/fsd")):
         if "/cli/" in path or "/client/" in path:
             continue
         program = "gateway" if "/gateway/" in path else "fsd"
