@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One turn of the frame loop: polls the port, the children and the job, then does
+ * what has come and what is due by time. PID 1 takes turns for the machine's job, the
+ * agent of a lane for the jobs of its lane, heat.c for the ghost. All state is in
+ * struct agent.
+ */
 #include "agent.h"
 
 #include <errno.h>

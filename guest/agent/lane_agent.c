@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process of one lane, from its fork to its end. It starts as a copy of init, so it
+ * first gives up what belongs to init or to other lanes. It takes over the runner that
+ * has waited, if there is one, and then takes turns of agent.c.
+ */
 #include "lane_agent.h"
 
 #include <errno.h>

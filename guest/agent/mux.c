@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a shared machine in PID 1: opens a lane at its first JOB, moves frames
+ * between the host and the agents of the lanes, reaps. It owns the lanes, the serial
+ * numbers of their control groups, and the runners that still wait. In the file:
+ * a lane's life, frames from the host, frames to the host, processes.
+ */
 #include "mux.h"
 
 #include <errno.h>

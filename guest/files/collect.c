@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks the home after the program's end and sends what it has made. The walk is a
+ * recursion of bounded depth over sorted names. An entry that cannot be sent is
+ * reported as left out, with the reason, and does not end the walk.
+ */
 #include "collect.h"
 
 #include <errno.h>

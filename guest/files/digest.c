@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A multiplicative hash over words of eight bytes. digest_file() reads a whole file;
+ * the other calls take its bytes as they arrive from the host.
+ */
 #include "digest.h"
 
 #include <errno.h>

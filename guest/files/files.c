@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the inputs of a job from FILE frames, one open file at a time, and remembers
+ * each by inode, times and digest. After the program's end it tells inputs that are as
+ * they were from files that the program has changed. Runs in PID 1, or in the agent of a lane.
+ */
 #include "files.h"
 
 #include <errno.h>

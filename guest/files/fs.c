@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carries out one FS request at a time: a table has a function for each operation.
+ * An operation runs with the user's file system ids. READ and WRITE are tried again
+ * without them if the mode of the file forbids the user what cp may do.
+ */
 #include "fs.h"
 
 #include <dirent.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks fanotify which files below the home were closed after writing, and the kernel
+ * for a lease to learn whether one is still open for writing. Without fanotify `lost` is
+ * true, and files.c compares contents.
+ */
 #include "written.h"
 
 #include <errno.h>

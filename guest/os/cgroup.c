@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control group of a runner: limits before the job, figures and signals after it.
+ * The descriptors are opened when the runner starts, so a job costs writes and reads
+ * only. It also owns the group of the holders (runners/hold.h), one for all runners.
+ */
 #include "cgroup.h"
 
 #include <errno.h>

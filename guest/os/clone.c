@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gives a clone of the template its own time, random numbers and machine id. PID 1 calls
+ * it when the host sends PING, OWN, JOB, RUN or SHARE, and once at the start, to stop
+ * the clock.
+ */
 #include "clone.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the variables of the environment once, at the start, and copies its caches to a
+ * tmpfs that the user may write. The variables then stay as they are, and
+ * environment_vars() gives them to everyone who starts a program.
+ */
 #include "environment.h"
 
 #include <errno.h>

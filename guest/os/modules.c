@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads kernel modules by finit_module(), in the initramfs, before the root image is
+ * mounted. A module that does not load ends init, because its device would be missing.
+ */
 #include "modules.h"
 
 #include <errno.h>

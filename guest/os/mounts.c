@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds the file tree of the machine in the order in which mounts.h lists the calls:
+ * initramfs, root image and layers, system mounts, devices, settings, walls. Later it
+ * only changes the size of the user's tmpfs mounts. Tables say what is mounted, made,
+ * set and covered; each function works through one of them.
+ */
 #include "mounts.h"
 
 #include <errno.h>

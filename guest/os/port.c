@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the virtio port by its name, fills and empties its two buffers. One process
+ * reads and writes a port: PID 1 that of the machine, the agent of a lane the socket to
+ * PID 1, which has the same frames.
+ */
 #include "port.h"
 
 #include <dirent.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists the processes whose control group belongs to an open lane, from /proc, as lines
+ * of bounded length. A process may end while it is read: its line is left out then.
+ */
 #include "processes.h"
 
 #include <dirent.h>

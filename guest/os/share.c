@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes, names, kills and removes the control groups of lanes below one group that has
+ * the limits of the machine. PID 1 keeps the serial numbers (mux.c); this file has no
+ * state.
+ */
 #include "share.h"
 
 #include <errno.h>

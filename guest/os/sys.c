@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads and writes the small files by which the kernel is asked and set, and powers the
+ * machine off. The calls keep no state and retry nothing.
+ */
 #include "sys.h"
 
 #include <errno.h>

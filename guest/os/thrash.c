@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides whether a program is out of memory without being killed: the kernel reads its
+ * code again and again. Pure arithmetic over two samples; job.c takes the samples and
+ * kills.
+ */
 #include "thrash.h"
 
 #include "layout/base/num.h"

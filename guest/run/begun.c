@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A parser with a few bytes of state for what a runner says on its control socket. The
+ * program may write there, so each byte is checked, and the outcome is shown in the
+ * job's own result only.
+ */
 #include "begun.h"
 
 #include <sys/socket.h>

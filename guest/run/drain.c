@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holds pipes that a job has finished with and reads them into the void, in the agent of
+ * a lane. The oldest is closed when there are too many.
+ */
 #include "drain.h"
 
 #include <errno.h>

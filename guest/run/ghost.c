@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program inside init. The EXEC runner calls it in place of execve() if its message
+ * names RUNNER_GHOST (child.c), which only heat.c does.
+ */
 #include "ghost.h"
 
 #include <linux/futex.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sends SIGINT again to processes of a shell's control group that were forked about the
+ * time of the first one. It looks a few times, at growing distances; job.c calls each look
+ * when it is due.
+ */
 #include "interrupt.h"
 
 #include <fcntl.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The states of job.h and their changes: frames come in (job_begin to job_kill), turns
+ * look at what is due (job_look, job_step), and the end is reported (finish). It runs in
+ * PID 1 for a machine's only job and in the agent of a lane for the jobs of that lane;
+ * `job->lane` tells which. Nothing here waits, but for a runner that must start first.
+ */
 #include "job.h"
 
 #include <errno.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of job.c that are other on a lane: own files under names of their own, a runner that
+ * starts with the job, a shelf in place of an output tree. Runs in the agent of the lane,
+ * but for lane_mount() and lane_kind(), which are PID 1's.
+ */
 #include "lane.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads /proc of runners that wait and tries what must fail, to learn which walls stand.
+ * Runs once, in PID 1, before READY, which carries the result.
+ */
 #include "look.h"
 
 #include <dirent.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts the process of a runner, waits for its "ready", sends it messages, closes its
+ * descriptors. The waits block the caller. child.c has what the new process itself does.
+ */
 #include "runner.h"
 
 #include <errno.h>

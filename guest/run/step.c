@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prepares the directory of a step, starts the session with its first step, and hears
+ * from the interpreter when a step has begun and ended. It changes the fields of its
+ * struct job and sends no frame: job.c reports what it finds there.
+ */
 #include "step.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moves bytes between the pipes of a program and the port: output to frames within its
+ * limit, STDIN frames to the program within the window. Never blocks.
+ */
 #include "stream.h"
 
 #include <errno.h>

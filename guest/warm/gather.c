@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has the kernel read the files of the large interpreters whole, by readahead(), before
+ * the first runner starts. A file that is not there ends init.
+ */
 #include "gather.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs rounds of heat in PID 1: in the runner itself, which forks for it if it can, then
+ * in a ghost that goes the way of a whole job with frames made here. Blocks until all
+ * rounds are over. The port's input is swapped for these frames meanwhile, and what the
+ * agent answers is forgotten.
+ */
 #include "heat.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes one byte of each page that fork() has made copy-on-write, so that no job pays for
+ * the fault: in PID 1 itself, and in a runner, which is stopped meanwhile.
+ */
 #include "settle.h"
 
 #include <fcntl.h>

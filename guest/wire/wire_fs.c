@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes and reads FS requests and FS_REPLY, for the host and the guest alike. A
+ * message comes from the other side, so every length and path is checked here.
+ */
 #include "wire_fs.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts leases by runner, with averages that decay by each further lease. Pure
+ * arithmetic, without a clock.
+ */
 #include "demand.h"
 
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of one machine, from its start or adoption to its end: heat, pause, lease,
+ * job, death. The only file that sets machine->state. It tells the pool by struct
+ * machine_events; the backend and the channel tell it.
+ */
 #include "machine.h"
 
 #include <errno.h>

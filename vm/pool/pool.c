@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The work of the pool: whenever something has happened, pool_kick() schedules one look
+ * at all classes, which grants, starts and refills. Owns the queue of leases. Runs on
+ * the loop, never inside a call of vm.h.
+ */
 #include "pool_class.h"
 #include "pool_shared.h"
 
