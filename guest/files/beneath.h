@@ -8,9 +8,9 @@
 
 /* flags are those of open(). "" is dir itself. Return: a descriptor or
  * negative errno. */
+int beneath_open(int dir, const char *path, int flags);
 /* The same, and other file systems that are mounted there as well. */
 int beneath_open_all(int dir, const char *path, int flags);
-int beneath_open(int dir, const char *path, int flags);
 /* The directory that path is in, as O_PATH. *ret_name is the rest, in path. */
 int beneath_parent(int dir, const char *path, const char **ret_name);
 /* Calls fn for what is in the directory fd, which is consumed, until that
