@@ -51,9 +51,10 @@ static const unsigned next[RUN_PHASE_MAX] = {
 			TO(RUN_RUNNING),
 	/* the service ends, and no other server begins it */
 	[RUN_STRANDED] = ANY | TO(RUN_GRANTED),
-	/* RUN_ENDED: killed before its start was heard of */
-	[RUN_RUNNING] = ANY | TO(RUN_STRANDED) | TO(RUN_STARTED) |
-			TO(RUN_ENDED),
+	/* RUN_GRANTED: the session's interpreter had ended, and another is begun;
+	 * RUN_ENDED: killed before its start was heard of */
+	[RUN_RUNNING] = ANY | TO(RUN_GRANTED) | TO(RUN_STRANDED) |
+			TO(RUN_STARTED) | TO(RUN_ENDED),
 	[RUN_STARTED] = ANY | TO(RUN_ENDED),
 	[RUN_ENDED] = ANY | TO(RUN_COMPLETE),
 	[RUN_COMPLETE] = ANY,

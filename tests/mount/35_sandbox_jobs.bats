@@ -230,6 +230,21 @@ job() {
 	assert_equal "$(cat "$S/a/state")" idle
 }
 
+@test "a step whose interpreter had ended is sent to a new one, and ends with that" {
+	start
+	job j 'out one' '"session": "s"'
+	job_wait j
+	# FAILED, ended, "gone"
+	job k 'out two' '"session": "s", "env": {"FAKE_AT_JOB": "080000000ef52b0104000000676f6e65"}'
+	job_wait k
+	run cat "$MNT/k/log"
+	assert_output --partial "its interpreter had ended; begun anew"
+	result_is k .status failed
+	job l 'out three' '"session": "s"'
+	job_wait l
+	stdout_is l three
+}
+
 @test "a sandbox is one run: it waits for a machine, and its jobs for nothing else" {
 	start --max-machines 1 --max-queued 1
 	mkdir "$S/b"

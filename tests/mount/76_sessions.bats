@@ -36,6 +36,23 @@ session() {
 	result_is c .step null
 }
 
+# What a guest answers to a step whose interpreter is no more: FAILED, ended, "gone".
+GONE=080000000ef52b0104000000676f6e65
+
+@test "a step whose interpreter had ended is sent to a new one, and ends with that" {
+	step a 'out one'
+	job_wait a
+	step b 'out two' s "\"env\": {\"FAKE_AT_JOB\": \"$GONE\"}"
+	job_wait b
+	run cat "$MNT/b/log"
+	assert_output --partial "its interpreter had ended; begun anew"
+	result_is b .status failed # the new one has ended, too
+	result_is b .message "the program never ran: gone"
+	step c 'out three'
+	job_wait c
+	stdout_is c three
+}
+
 @test "each step is a job with its own output, code and files" {
 	step a $'out of a\nerr of a\nwrite a.txt a\nexit 3'
 	job_wait a
