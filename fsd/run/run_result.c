@@ -553,6 +553,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 
 	run_hold(run);
 	loop_timer_del(&run->timer);
+	run_queue_done(run); /* else a build that ends meanwhile would end it again */
 	if (run->vm_job.tape) /* it ends, and does not begin after all */
 		tape_order(run->vm_job.tape);
 	run_end_enter(run, again ? RUN_END_AGAIN : RUN_END_PUBLISH);
