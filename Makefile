@@ -83,8 +83,8 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 
 # The lowest first, as tests/run/order.py has them. A client of the mount is no room
 # of the daemon.
-ROOMS    := base users handover store files sched jobs run submit mount fuse \
-	server cli
+ROOMS    := base users handover store files sched jobs builds run submit mount \
+	fuse server cli
 CLIENTS  := client
 FUZZED   := base users store
 GATEWAY_ROOMS := base mount jobs http control envd code mcp ui

@@ -6,7 +6,7 @@
 #ifndef FSD_RUN_QUEUE_H
 #define FSD_RUN_QUEUE_H
 
-#include "builds.h"
+#include "fsd/builds/builds.h"
 #include "fsd/fsd.h"
 
 struct run;

@@ -42,7 +42,7 @@
 #include "fsd/mount/wait.h"
 #include "fsd/store/depot.h"
 #include "fsd/files/remote.h"
-#include "fsd/run/builds.h"
+#include "fsd/builds/builds.h"
 #include "fsd/run/homes.h"
 #include "fsd/run/runs.h"
 #include "fsd/run/run.h"

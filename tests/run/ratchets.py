@@ -33,8 +33,8 @@ JOB_OWNERS = {"run": "fsd/run", "gone": "fsd/run", "submit": "fsd/submit",
               "rows": "fsd/handover"}
 # Programs, each with the objects that are linked into it.
 CIRCLES = {
-    "fsd": "build/release/fsd/{base,users,handover,store,files,sched,jobs,run,submit,"
-           "mount,fuse,server}",
+    "fsd": "build/release/fsd/{base,users,handover,store,files,sched,jobs,builds,run,"
+           "submit,mount,fuse,server}",
     "cli": "build/release/fsd/{cli,client}",
     "gateway": "build/release/fsd/gateway",
     "vm": "build/release/vm",
