@@ -33,9 +33,22 @@ has_not() {
 	has_not pip no-such-package 'no-such-package is not in this machine, which has no network'
 	has_not pip ./here '"./here" is not taken'
 	printf '%s\n' '# needed' json 'no-such==1.2  # another' >needs.txt
-	run -1 "$PROGRAMS/pip" install -q -r needs.txt
+	run -1 "$PROGRAMS/pip" install -r needs.txt
 	assert_line --partial 'pip: no-such is not in this machine'
 	assert_line --partial 'satisfied: json'
+}
+
+@test "pip -q says what is missing, and nothing else" {
+	local quiet
+	for quiet in '-q install' 'install --quiet' 'install -qq' 'install -Uq'; do
+		# shellcheck disable=SC2086
+		run -0 "$PROGRAMS/pip" $quiet json
+		assert_output ''
+		# shellcheck disable=SC2086
+		run -1 "$PROGRAMS/pip" $quiet json no-such
+		assert_output --partial 'pip: no-such is not in this machine'
+		refute_output --partial satisfied
+	done
 }
 
 @test "pip install -r takes a file of whatever system, as pip does" {
