@@ -35,6 +35,10 @@ struct gateway {
 	 * result.json, or NULL. */
 	void (*ran)(struct gateway *g, const char *job, const char *owner,
 		    const json_t *result);
+	/* The same job before it is removed: on a worker, what is shown of it (the
+	 * caller's, or NULL); and with that on the loop (taken). NULL: not wanted. */
+	json_t *(*peek)(struct gateway *g, const char *job);
+	void (*peeked)(struct gateway *g, const char *job, json_t *seen);
 	bool stopping; /* SIGTERM came */
 	int64_t started_ms;
 	struct crew_work orphans; /* a look for what another one has left */

@@ -187,6 +187,10 @@ static int begin(struct gateway *g, struct err *err)
 		return err_sys(err, r, "starting threads");
 	g->started_ms = text_now_ms();
 	g->ran = ui_ran;
+	if (g->options.ui) {
+		g->peek = ui_peek;
+		g->peeked = ui_peeked;
+	}
 	alones_init(&g->alones);
 	if (g->options.stdio)
 		return 0;

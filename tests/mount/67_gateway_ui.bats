@@ -99,6 +99,41 @@ print("sha256-" + base64.b64encode(hashlib.sha256(inner.encode()).digest()).deco
 	assert_equal "$(status_of /ui/sandboxes/..%2f..)" 404
 }
 
+@test "a job opens: its code, streams, log and error, also when the gateway has removed it" {
+	local gone
+
+	gateway_start
+	job sleeper $'out up\nsleep 600000'
+	running sleeper
+	await becomes 20 grep -q up "$MNT/sleeper/stdout"
+	run ask /ui/jobs/sleeper
+	assert_line 200
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '[.name, .code[:6], .stdout, .stderr_bytes]')" \
+		'["sleeper","out up","up\n",0]'
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '.log | contains("running")')" true
+	# the gateway's own, of which nothing is in the mount any more
+	ask -d "$(jq -nc --arg c "$(printf 'out <b>\nerr oops\nexit 3' | base64)" '{code_b64: $c, language: "python"}')" /run
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c '! compgen -G "$0/gw.*"' "$MNT"
+	gone=$(ui '.runs[0].name' | tr -d '"')
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c 'curl -sf "$0" >/dev/null' "$URL/ui/jobs/$gone"
+	run ask "/ui/jobs/$gone"
+	assert_line 200
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '[.code, .stdout, .stderr, .stdout_bytes]')" \
+		'["out <b>\nerr oops\nexit 3","<b>\n","oops\n",4]'
+	assert_equal "$(status_of /ui/jobs/none)" 404
+	assert_equal "$(status_of /ui/jobs/..%2f..)" 404
+}
+
+@test "a command that runs is named so in the state" {
+	gateway_start
+	mkdir "$MNT/c"
+	echo '{"mode": "command", "command": ["sleep", "600"], "env": {"FAKE": "sleep 600000"}}' >"$MNT/c/config.json"
+	await becomes 20 grep -qE 'running|done' "$MNT/c/state"
+	assert_equal "$(ui '[(.jobs[], .runs[]) | select(.name == "c") | .language]')" '["command"]'
+}
+
 @test "a look at one sandbox reads no job again that has not changed" {
 	local n
 
@@ -174,7 +209,7 @@ print("sha256-" + base64.b64encode(hashlib.sha256(inner.encode()).digest()).deco
 	chmod 600 "$BATS_TEST_TMPDIR/keys"
 	gateway_start --api-key-file "$BATS_TEST_TMPDIR/keys"
 	assert_equal "$(status_of /ui)" 200
-	for path in /ui/state /ui/events /ui/sandboxes/box; do
+	for path in /ui/state /ui/events /ui/sandboxes/box /ui/jobs/one; do
 		assert_equal "$(status_of "$path")" 401
 	done
 	assert_equal "$(status_of -H 'X-Fsd-Ui: 1' -X POST /ui/jobs/one/kill)" 401
@@ -195,8 +230,15 @@ print("sha256-" + base64.b64encode(hashlib.sha256(inner.encode()).digest()).deco
 	name=$(basename "$MNT"/gw.*)
 	kill_as() { status_of -H "X-API-Key: $1" -H 'X-Fsd-Ui: 1' -X POST "/ui/jobs/$2/kill"; }
 	assert_equal "$(kill_as "$two" "$name")" 404
+	open_as() { status_of -H "X-API-Key: $1" "/ui/jobs/$2"; }
+	assert_equal "$(open_as "$two" "$name") $(open_as "$one" other) $(open_as "$one" "$name")" '404 404 200'
 	assert_equal "$(kill_as "$one" other)" 404
 	assert_equal "$(kill_as "$one" "$name")" 204
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c '[ ! -e "$0" ]' "$MNT/$name"
+	# shellcheck disable=SC2016
+	await becomes 20 bash -c 'curl -sf -H "X-API-Key: $1" "$0" >/dev/null' "$URL/ui/jobs/$name" "$one"
+	assert_equal "$(open_as "$two" "$name")" 404
 	assert_equal "$(status_of -H "X-API-Key: $two" /ui/sandboxes/"$(ls "$MNT/.fsd/sandboxes")")" 404
 	assert_equal "$(status_of -H "X-API-Key: $one" /ui/sandboxes/"$(ls "$MNT/.fsd/sandboxes")")" 200
 }

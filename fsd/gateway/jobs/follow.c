@@ -37,6 +37,7 @@ struct follow {
 	void *arg;
 	struct watch *watch;
 	json_t *result;  /* as `events` told it, or NULL */
+	json_t *seen;    /* for the dashboard; a worker's until its end */
 	int hold;        /* a descriptor, or -1 */
 	int error;
 	bool keep;       /* it is somebody else's to remove */
@@ -80,6 +81,8 @@ static void remove_job(struct crew_work *work)
 {
 	struct follow *f = container_of(work, struct follow, work);
 
+	if (f->result && f->gateway->peek)
+		f->seen = f->gateway->peek(f->gateway, f->name);
 	if (!f->keep)
 		mount_remove_job(&f->gateway->mount, f->name, NULL);
 	fd_close(&f->hold);
@@ -87,7 +90,11 @@ static void remove_job(struct crew_work *work)
 
 static void removed(struct crew_work *work)
 {
-	free_follow(container_of(work, struct follow, work));
+	struct follow *f = container_of(work, struct follow, work);
+
+	if (f->seen)
+		f->gateway->peeked(f->gateway, f->name, f->seen);
+	free_follow(f);
 }
 
 /* Gives the crew a work that waits for no machine. A removal has no bound in time. */

@@ -240,7 +240,7 @@
 				make("td", job.sandbox || "\u2013", "name"),
 				counting(make("td", "", "n"), job.since));
 			if (fresh)
-				row.lastElementChild.append(button("Kill", "Kill job " + job.name, () =>
+				row.lastElementChild.append(opens(job.name), button("Kill", "Kill job " + job.name, () =>
 					change("POST", "/ui/jobs/" + encodeURIComponent(job.name) +
 						"/kill", "job " + job.name)));
 		});
@@ -276,9 +276,11 @@
 				? "exit " + run.exit_code : run.status.replace(/_/g, " ");
 			const ended = make("td", new Date(run.ended).toLocaleTimeString(), "n");
 			ended.title = new Date(run.ended).toString();
-			row.replaceChildren(named(run.name), make("td", run.language || "\u2013"),
+			const fresh = cells(row, named(run.name), make("td", run.language || "\u2013"),
 				make("td", end, good ? "good" : "bad"),
 				make("td", time(run.ms), "n"), make("td", time(run.waited_ms), "n"), ended);
+			if (fresh)
+				row.lastElementChild.append(opens(run.name));
 		});
 	}
 
@@ -316,6 +318,56 @@
 	}
 
 	setInterval(() => document.querySelectorAll("[data-since]").forEach(count), 1000);
+
+	// --- one job
+
+	function opens(name) {
+		const b = make("button", "Open");
+		b.type = "button";
+		b.setAttribute("aria-label", "Open job " + name);
+		b.addEventListener("click", () => openJob(name, b));
+		return b;
+	}
+
+	let jobOpener = null;
+
+	async function openJob(name, button) {
+		jobOpener = button;
+		at("job-name").textContent = name;
+		at("job-parts").replaceChildren();
+		at("job").hidden = false;
+		at("job-name").focus();
+		try {
+			const reply = await ask("/ui/jobs/" + encodeURIComponent(name));
+			if (at("job-name").textContent !== name)
+				return;
+			if (!reply.ok) {
+				at("job-parts").replaceChildren(make("p", await reason(reply)));
+				return;
+			}
+			showJob(await reply.json());
+		} catch {
+			at("job-parts").replaceChildren(make("p", "The gateway does not answer."));
+		}
+	}
+
+	function showJob(job) {
+		const parts = ["code", "stdout", "stderr", "error", "log"].filter((name) => job[name]);
+		at("job-parts").replaceChildren(...parts.map((name) => {
+			const part = make("div");
+			const pre = make("pre", job[name]);
+			pre.tabIndex = 0;
+			const bytes = job[name + "_bytes"];
+			part.append(make("p", name + (bytes ? ", " + bytes + " bytes" : "")), pre);
+			return part;
+		}));
+	}
+
+	at("job-close").addEventListener("click", () => {
+		at("job").hidden = true;
+		if (jobOpener)
+			jobOpener.focus();
+	});
 
 	// --- the output of one sandbox
 

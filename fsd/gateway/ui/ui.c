@@ -82,7 +82,7 @@ void ui_close(struct gateway *g)
 	ui_jobs_done(&ui->jobs);
 	ui_look_done(&ui->fresh);
 	shares_done(&ui->seats);
-	free(ui->ring.run);
+	ui_ring_done(&ui->ring);
 	free(ui);
 }
 
@@ -108,6 +108,19 @@ void ui_ran(struct gateway *g, const char *job, const char *owner,
 	ring->next = (ring->next + 1) % UI_KEPT;
 	if (ring->count < UI_KEPT)
 		ring->count++;
+}
+
+void ui_peeked(struct gateway *g, const char *job, json_t *seen)
+{
+	if (g->ui)
+		ui_ring_see(&g->ui->ring, job, seen);
+	else
+		json_decref(seen);
+}
+
+const struct ui_ring *ui_ring_of(const struct gateway *g)
+{
+	return &g->ui->ring;
 }
 
 /* --- what a viewer hears ----------------------------------------------------------------- */

@@ -13,29 +13,7 @@
 #include "layout/base/num.h"
 #include "ui_int.h"
 
-#define TAIL_BYTES (16u << 10) /* of each stream of a job */
 #define SHOWN 32u              /* jobs of one sandbox */
-
-/* The end of a stream, and how long all of it is. */
-static json_t *read_tail(struct gateway *g, const char *job, const char *name,
-			 int64_t *size)
-{
-	auto_buf struct buf path = { 0 };
-	char text[TAIL_BYTES];
-	auto_close int fd = -1;
-	struct stat st;
-	ssize_t n = 0;
-
-	*size = 0;
-	buf_fmt(&path, "%s/%s", job, name);
-	fd = path.data ? mount_file(&g->mount, path.data, O_RDONLY, NULL) : -1;
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		*size = st.st_size;
-		n = pread(fd, text, sizeof(text),
-			  MAX(st.st_size - (off_t)sizeof(text), 0));
-	}
-	return text_string(text, n > 0 ? (size_t)n : 0);
-}
 
 /* Return: its config.json, or NULL, and the reply is there. */
 static json_t *find_sandbox(struct request *r)
@@ -69,8 +47,8 @@ struct peek {
 static json_t *show_job(struct peek *p, const char *name, const char *language)
 {
 	int64_t out_size, err_size;
-	json_t *out = read_tail(p->gateway, name, "stdout", &out_size);
-	json_t *err = read_tail(p->gateway, name, "stderr", &err_size);
+	json_t *out = ui_read_tail(p->gateway, name, "stdout", UI_TAIL, &out_size);
+	json_t *err = ui_read_tail(p->gateway, name, "stderr", UI_TAIL, &err_size);
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:I, s:o, s:I}", "name",

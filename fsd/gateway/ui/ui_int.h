@@ -29,8 +29,20 @@ void ui_run_read(struct ui_run *run, const json_t *result);
 struct ui_ring {
 	struct ui_run *run; /* owned; UI_KEPT of them */
 	size_t next, count;
+	struct ui_seen {
+		char name[LIMIT_JOB_NAME + 1];
+		char owner[KEY_OWNER];
+		json_t *json; /* owned; what is shown of that job */
+	} seen[UI_RUNS]; /* of the newest, a ring as well */
+	size_t seen_next;
 };
 
+void ui_ring_done(struct ui_ring *ring);
+/* Keeps what is shown of a job of the ring (taken); it replaces the oldest. */
+void ui_ring_see(struct ui_ring *ring, const char *job, json_t *json);
+/* Borrowed; NULL: it is not there, or another owner's. */
+const json_t *ui_ring_seen(const struct ui_ring *ring, const char *job,
+			   const char *owner);
 /* Is it among the last few? */
 bool ui_ring_has(const struct ui_ring *ring, const char *job);
 /* "runs" and "figures" of one owner, into view: of the ring and of others. */
@@ -88,10 +100,20 @@ json_t *ui_look_show(const struct ui_look *look, const char *owner);
 /* The figure of .fsd/stats with that name, 0 if it is not there. Pure. */
 double ui_figure(const char *stats, const char *name);
 
+/* --- ui_peek.c: one job, a worker's ------------------------------------------------------- */
+
+#define UI_TAIL (16u << 10) /* bytes of each stream of a job that runs */
+
+/* The end of a file of a job, at most UI_TAIL bytes, and how long all of it is. */
+json_t *ui_read_tail(struct gateway *g, const char *job, const char *name,
+		     size_t most, int64_t *size);
+
 /* --- ui.c ------------------------------------------------------------------------------------ */
 
 /* On the loop, behind a look: makes the reply, now or later, and frees arg. */
 typedef void ui_then(struct request *r, void *arg, const struct ui_jobs *jobs);
+/* The ring of the gateway's runs; the loop's. */
+const struct ui_ring *ui_ring_of(const struct gateway *g);
 /* On a worker; the last that a handler does. then is called behind a look that begins from
  * now on. It takes arg; free() does if the client goes before. arg NULL: there was no memory,
  * and the reply says so. */

@@ -109,6 +109,8 @@ static void read_sandbox(struct gateway *g, struct ui_job *job)
 	if (name && ui_is_name(name))
 		snprintf(job->sandbox, sizeof(job->sandbox), "%s", name);
 	name = text_member(config, "language");
+	if (!name && json_object_get(config, "command"))
+		name = "command";
 	snprintf(job->run.language, sizeof(job->run.language), "%s",
 		 name ? name : "");
 }

@@ -46,6 +46,49 @@ bool ui_ring_has(const struct ui_ring *ring, const char *job)
 	return false;
 }
 
+void ui_ring_done(struct ui_ring *ring)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ring->seen); i++)
+		json_decref(ring->seen[i].json);
+	free(ring->run);
+}
+
+void ui_ring_see(struct ui_ring *ring, const char *job, json_t *json)
+{
+	const struct ui_run *run = NULL;
+	struct ui_seen *to = &ring->seen[ring->seen_next];
+
+	for (size_t i = 1; !run && i <= ring->count && i <= LAST; i++) {
+		const struct ui_run *at =
+			&ring->run[(ring->next + UI_KEPT - i) % UI_KEPT];
+
+		if (!strcmp(at->name, job))
+			run = at;
+	}
+	if (!run) {
+		json_decref(json);
+		return;
+	}
+	json_decref(to->json);
+	to->json = json;
+	copy(to->name, sizeof(to->name), run->name);
+	copy(to->owner, sizeof(to->owner), run->owner);
+	ring->seen_next = (ring->seen_next + 1) % ARRAY_SIZE(ring->seen);
+}
+
+const json_t *ui_ring_seen(const struct ui_ring *ring, const char *job,
+			   const char *owner)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ring->seen); i++) {
+		const struct ui_seen *at = &ring->seen[i];
+
+		if (at->json && !strcmp(at->name, job) &&
+		    !strcmp(at->owner, owner))
+			return at->json;
+	}
+	return NULL;
+}
+
 /* --- what is shown ----------------------------------------------------------------- */
 
 static bool is_failure(const struct ui_run *run)
