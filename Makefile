@@ -319,8 +319,9 @@ build/guest/%.o: %.c Makefile
 # What all variants have in common: two makes must not make it at a time.
 shared: build/guest/init $(RUNNERS) $(ZYGOTE) $(TEST_TOOLS)
 
-# A benchmark that only `make bench` runs is compiled here too: it must not rot.
-unit: $(UNIT) $(O)/tests/vm/bench_jail
+# What only `make bench` runs is compiled here too: it must not rot.
+unit: $(UNIT) $(if $(filter release,$(VARIANT)),\
+	$(O)/tests/vm/bench_jail build/bare/fsd)
 fuzzers: $(FUZZ)
 
 deps:

@@ -302,8 +302,6 @@ static void set_defaults(struct mount_options *o)
 
 	if (sysinfo(&info) == 0)
 		memory_mb = (uint64_t)info.totalram * info.mem_unit >> 20;
-	if (!o->state_dir)
-		o->state_dir = o->found[0] = default_state_dir();
 	if (!o->vm.cache_dir)
 		o->vm.cache_dir = o->state_dir;
 	if (!o->alone) {
@@ -351,9 +349,11 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv,
 		mountpoint_of(argv[optind], argv[0], err);
 	if (!o->rooms.mountpoint)
 		return -ENOENT;
-	set_defaults(o);
+	if (!o->state_dir)
+		o->state_dir = o->found[0] = default_state_dir();
 	if (!o->state_dir)
 		return no_state(err);
+	set_defaults(o);
 	o->quota.count_bytes = o->retain.bytes;
 	o->rooms.retain = &o->retain;
 	return 0;
