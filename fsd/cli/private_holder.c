@@ -97,7 +97,8 @@ static int hold_in(const char *dir, struct ready *ready)
 	const char *argv[] = {
 		PRIVATE_COMMAND, "--state", state, "--cache", cache,
 		"--pool", "0", "--fork", "no", "--log-level", "warn",
-		"--durability", "relaxed", "--private", mnt, NULL, NULL,
+		"--durability", "relaxed", "--max-timeout", "0",
+		"--max-memory", "0", "--private", mnt, NULL, NULL,
 	};
 	int argc = ARRAY_SIZE(argv) - 2;
 	struct mount_options o;

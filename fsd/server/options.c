@@ -139,6 +139,46 @@ static int set_idle(struct mount_options *o, const char *text, struct err *err)
 	return r;
 }
 
+#define YEAR_S 31536000u
+
+/* Seconds; 0 is the longest. */
+static int set_max_timeout(struct mount_options *o, const char *text,
+			   struct err *err)
+{
+	uint64_t s;
+
+	if (parse_u64(text, 0, YEAR_S, &s) < 0)
+		return err_set(err, -EINVAL,
+			       "--max-timeout is \"%s\"; it must be a number of "
+			       "seconds from 1 to %u, or 0 for the longest",
+			       text, YEAR_S);
+	o->rooms.limits.timeout_ms = (s ? s : YEAR_S) * 1000;
+	return 0;
+}
+
+static uint64_t host_memory_mb(void)
+{
+	struct sysinfo info;
+
+	return sysinfo(&info) == 0
+		       ? (uint64_t)info.totalram * info.mem_unit >> 20 : 2048;
+}
+
+static int set_max_memory(struct mount_options *o, const char *text,
+			  struct err *err)
+{
+	uint64_t most = MAX(host_memory_mb(), (uint64_t)DEFAULT_MEMORY_MB), mb;
+
+	if (parse_u64(text, 0, most, &mb) < 0 || (mb && mb < DEFAULT_MEMORY_MB))
+		return err_set(err, -EINVAL,
+			       "--max-memory is \"%s\"; it must be a number of "
+			       "MiB from %u, what a job has that asks for none, "
+			       "to %llu, what the host has, or 0 for all of that",
+			       text, DEFAULT_MEMORY_MB, (unsigned long long)most);
+	o->rooms.limits.memory_mb = mb ? mb : most;
+	return 0;
+}
+
 #define MEMBER(kind_, member) \
 	.kind = kind_, .at = offsetof(struct mount_options, member)
 #define TEXT(member) MEMBER(KIND_TEXT, member)
@@ -295,13 +335,11 @@ static void find_environments(struct mount_options *o)
 
 static void set_defaults(struct mount_options *o)
 {
-	struct sysinfo info;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	const char *qemu = getenv("FSD_QEMU");
-	uint64_t memory_mb = 2048;
+	struct config_limits *limits = &o->rooms.limits;
+	uint64_t memory_mb = host_memory_mb();
 
-	if (sysinfo(&info) == 0)
-		memory_mb = (uint64_t)info.totalram * info.mem_unit >> 20;
 	if (!o->vm.cache_dir)
 		o->vm.cache_dir = o->state_dir;
 	if (!o->alone) {
@@ -325,11 +363,12 @@ static void set_defaults(struct mount_options *o)
 					 (unsigned)(memory_mb / MEMORY_EACH_MB));
 	o->sched.machines = o->vm.max_machines;
 	o->vm.no_renewal = o->die_with_parent;
-	o->rooms.limits = (struct config_limits){
-		.timeout_ms = DEFAULT_TIMEOUT_MAX_MS,
-		.memory_mb = MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB),
-		.cpus = (uint64_t)MAX(cpus, 1),
-	};
+	if (!limits->timeout_ms)
+		limits->timeout_ms = DEFAULT_TIMEOUT_MAX_MS;
+	if (!limits->memory_mb)
+		limits->memory_mb =
+			MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB);
+	limits->cpus = (uint64_t)MAX(cpus, 1);
 }
 
 int mount_options_parse(struct mount_options *o, int argc, char **argv,

@@ -72,6 +72,12 @@
 	X("quota-running", "N", COUNT(quota.running), \
 	  "most jobs of each user that run at a time;\n" \
 	  "the others wait", CLI_TEXT, NULL) \
+	X("max-timeout", "SECONDS", BY(set_max_timeout), \
+	  "longest timeout that a job may ask for\n" \
+	  "(3600; 0: a year)", CLI_TEXT, NULL) \
+	X("max-memory", "MB", BY(set_max_memory), \
+	  "most memory_mb that a job may ask for (half of\n" \
+	  "the host's; 0: all of it)", CLI_TEXT, NULL) \
 	X("max-queued", "N", COUNT(sched.queued), \
 	  "most jobs that wait (100000; 0: no limit)", CLI_TEXT, NULL) \
 	X("quota-queued", "N", COUNT(sched.user_queued), \

@@ -576,3 +576,16 @@ again() {
 	stdout_is a a
 	stdout_is b b
 }
+
+@test "--max-timeout and --max-memory: a job may ask for what the operator allows, and no more" {
+	mount_start --max-timeout 7200 --max-memory 300
+	job_run a 'out x' '{"timeout": 7200, "memory_mb": 300}'
+	stdout_is a x
+	mkdir "$MNT/b" "$MNT/c"
+	run bash -c 'echo "{\"timeout\": 7200.1}" >"$0/config.json"' "$MNT/b"
+	[ "$status" != 0 ]
+	assert_regex "$(cat "$MNT/b/error")" '"timeout" is 7200.1; .* to 7200'
+	run bash -c 'echo "{\"memory_mb\": 301}" >"$0/config.json"' "$MNT/c"
+	[ "$status" != 0 ]
+	assert_regex "$(cat "$MNT/c/error")" '"memory_mb" is 301; .* to 300'
+}

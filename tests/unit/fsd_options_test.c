@@ -73,6 +73,20 @@ static void test_defaults(void)
 	   "the scheduler has as many machines as the pool");
 	ok(o.rooms.retain == &o.retain && !o.retain.seconds,
 	   "results stay");
+	ok(o.rooms.limits.timeout_ms == 3600000 && o.rooms.limits.memory_mb >= 256,
+	   "a job may ask for an hour, and for some memory");
+	is_int(PARSE("--max-timeout", "7200", "--max-memory", "300", "--state",
+		     "/s", "/mnt"), 0, "the operator's limits are taken");
+	ok(o.rooms.limits.timeout_ms == 7200000 &&
+	   o.rooms.limits.memory_mb == 300, "and count");
+	is_int(PARSE("--max-timeout", "0", "--max-memory", "0", "--state", "/s",
+		     "/mnt"), 0, "0 is taken");
+	ok(o.rooms.limits.timeout_ms == 31536000000 &&
+	   o.rooms.limits.memory_mb > 300, "and is the most");
+	is_int(PARSE("--max-timeout", "31536001", "--state", "/s", "/mnt"),
+	       -EINVAL, "more than a year is refused");
+	is_int(PARSE("--max-memory", "255", "--state", "/s", "/mnt"), -EINVAL,
+	       "less memory than the default is refused");
 	is_int(PARSE("--max-machines", "1", "--state", "/s", "/mnt"), 0,
 	       "--max-machines is taken");
 	is_int(o.sched.machines, 1, "the scheduler has no more than that");
