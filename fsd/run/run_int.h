@@ -131,6 +131,12 @@ static inline bool run_is_granted(const struct run *run)
 	return run_facts(run->phase)->granted;
 }
 
+/* Was its machine told to run it? */
+static inline bool run_is_sent(const struct run *run)
+{
+	return run_facts(run->phase)->sent;
+}
+
 /* Did its program begin, as far as its machine has said? */
 static inline bool run_has_started(const struct run *run)
 {

@@ -313,7 +313,8 @@ bool sandbox_retry(struct run *run)
 		return false;
 	drop_lease(t);
 	run->lease = NULL;
-	run_enter(run, RUN_GRANTED);
+	if (run_is_sent(run))
+		run_enter(run, RUN_GRANTED);
 	t->current = NULL;
 	list_add(&t->waiting, &run->in_session);
 	job_log(run->job, "session %s: its interpreter had ended; begun anew",

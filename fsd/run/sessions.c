@@ -396,7 +396,8 @@ bool sessions_retry(struct run *run)
 		return false;
 	drop_machine(s);
 	run->lease = NULL;
-	run_enter(run, RUN_GRANTED);
+	if (run_is_sent(run))
+		run_enter(run, RUN_GRANTED);
 	s->current = NULL;
 	list_add(&s->waiting, &run->in_session);
 	job_log(run->job, "session %s: its interpreter had ended; begun anew",

@@ -263,7 +263,7 @@ for sys.argv in ["pip", "install", "json"], ["pip", "install", "no-such-package"
     try: runpy.run_module("pip", run_name="__main__")
     except SystemExit as end: print("goes on", end.code)
 PY
-	ok $'0 True\n1 True\nRequirement already satisfied: json in this Python\npip 0 of fsd, which installs nothing\n0 0\nRequirement already satisfied: json in this Python\ngoes on 0\ngoes on 1'
+	ok $'0 True\n1 True\npip 0 of fsd, which installs nothing\n0 0\nRequirement already satisfied: json in this Python\ngoes on 0\ngoes on 1'
 }
 
 @test "Python: mode call gives the value, and prints stay output" {
