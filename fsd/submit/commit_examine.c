@@ -291,14 +291,14 @@ static bool take_ready(struct job *job, const struct node *closing,
 	return holds;
 }
 
-static void forget_ready(struct job *job)
+void commit_forget_ready(struct job *job)
 {
 	examined_free(take_ptr(job->submit.examined));
 }
 
 const struct job_watcher submit_watcher = {
-	.removed = forget_ready,
-	.unloaded = forget_ready,
+	.removed = commit_forget_ready,
+	.unloaded = commit_forget_ready,
 };
 
 static enum verdict look(struct job *job, bool by_ctl,

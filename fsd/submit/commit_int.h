@@ -49,6 +49,8 @@ enum verdict commit_look(struct job *job, bool by_ctl,
  * if none of the job's files has changed, and closing was released, since. */
 void commit_keep_ready(struct job *job, struct node *closing,
 		       struct run_spec *spec);
+/* Drops it: it holds a reference to that file. */
+void commit_forget_ready(struct job *job);
 /* What is done about a job once its large config.json is parsed, by the
  * chores' thread, or its many files are loaded. */
 struct commit_later {

@@ -124,6 +124,7 @@ void commit_give_place(struct job *job)
 
 void commit_settle(struct job *job)
 {
+	commit_forget_ready(job);
 	if (!job->accept.promised || job->removed || job_is_frozen(job))
 		return;
 	job_unpromise(job);

@@ -187,6 +187,12 @@ static void test_kept(void)
 	ok(!job->submit.examined,
 	   "a step of a session may lose its place: nothing is kept");
 	config = put("config.json", "{}");
+	close_asks(config);
+	node_writer_end(config);
+	commit_settle(job);
+	ok(!job->submit.examined, "a release that starts nothing drops it");
+
+	config = put("config.json", "{}");
 	close_asks(config); /* and the job is removed with it */
 	node_writer_end(config);
 }
