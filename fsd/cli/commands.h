@@ -14,7 +14,7 @@ extern const struct cli_command run_command, submit_command, ls_command,
 	upgrade_command, gateway_command, mcp_command, template_command,
 	image_command, qemu_command, env_command, doctor_command;
 
-/* Of commands that take jobs. */
+/* The help text of a command that takes jobs explains JOB by this note. */
 #define JOB_NOTE \
 	"JOB is the path of a job's directory in any mount, or a name in the\n" \
 	"mount of --mount, $FSD_MOUNT or /run/fsd/jobs."

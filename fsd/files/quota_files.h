@@ -14,13 +14,13 @@ struct node;
 
 #define QUOTA_AREAS 3 /* enum node_area; AREA_OUTPUT: all that a run left */
 
-/* Of a job; embedded, zeroed. */
+/* The share of one job in its user's quota. struct file_owner embeds it, zeroed. */
 struct quota_share {
 	struct quota_user *user; /* borrowed; NULL: it is not counted */
 	uint64_t bytes[QUOTA_AREAS];
 };
 
-/* Of a stored file; embedded, zeroed. */
+/* The size of one stored file. struct node embeds it, zeroed. */
 struct quota_file {
 	struct quota_user *payer; /* borrowed: deleted, but open, at their cost */
 	uint64_t size;            /* as it was counted, if known */
@@ -28,7 +28,7 @@ struct quota_file {
 	bool known;
 };
 
-/* Of an open file of a run's, stdout, stderr or result.json; embedded, zeroed. */
+/* One open stdout, stderr or result.json of a run. A handle embeds it, zeroed. */
 struct quota_open {
 	struct list node;         /* in owner->open; when the run's results are
 				     gone, with the others of the same file */

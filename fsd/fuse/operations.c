@@ -50,7 +50,7 @@ static bool may_be_copied(const struct target *t)
 	       job_takes_copies(t->job);
 }
 
-/* Who has listed the job before its attempt failed removes what he was shown. */
+/* True if the caller removes a row that it has listed before the job's attempt failed. */
 static bool may_be_removed(const struct target *t,
 			   const unsigned long long *call)
 {

@@ -17,6 +17,7 @@
 #include "parsed.h"
 #include "fsd/users/people.h"
 #include "jobs_int.h"
+#include "leftover.h"
 #include "shelf.h"
 #include "statistics.h"
 
@@ -290,8 +291,7 @@ int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job)
 	*ret_job = job;
 	if (!job)
 		return -ENOMEM;
-	job->leftover.cold = true;
-	job->leftover.left = meta->state == JOB_QUEUED || meta->state == JOB_REFUSED;
+	leftover_loaded(job);
 	return job_enlist(job, false);
 }
 

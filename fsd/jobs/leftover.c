@@ -77,7 +77,13 @@ void leftovers_end(struct leftovers *l)
 void leftover_found(struct job *job)
 {
 	job->leftover.left = job->meta.state == JOB_QUEUED ||
-		    job->meta.state == JOB_REFUSED;
+			     job->meta.state == JOB_REFUSED;
+}
+
+void leftover_loaded(struct job *job)
+{
+	job->leftover.cold = true;
+	leftover_found(job);
 }
 
 void leftover_seen(struct job *job)

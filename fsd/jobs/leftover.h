@@ -26,10 +26,12 @@ void leftover_go_on(struct fsd *d);
 uint64_t leftover_next(struct fsd *d);
 /* A listed job was queued before this one. */
 bool leftover_is_before(struct fsd *d, const struct job_meta *m);
-/* Of a job that a previous server left: it is to be taken up if it is queued or
- * refused. The second: it was taken up. */
+/* Marks a job of a previous server, if it is queued or refused: take_up() handles it.
+ * The second removes the mark. */
 void leftover_found(struct job *job);
 void leftover_done(struct job *job);
+/* The same as the first, of a job that was just loaded; no user has asked for it yet. */
+void leftover_loaded(struct job *job);
 /* A user has asked for the job: its directory is in the kernel's cache now. */
 void leftover_seen(struct job *job);
 /* Servers that have tried to have its newest run begin, and since when the job waits

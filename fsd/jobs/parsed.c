@@ -163,7 +163,7 @@ struct parsed *parsed_begun(struct job *job)
 
 	node_load_all(job->files);
 	node = parsed_node(job);
-	/* Of a job that runs the release may still be to come. */
+	/* A job may run before the kernel has released its config. */
 	if (node && node->writers && job->meta.state != JOB_RUNNING)
 		return NULL;
 	p = node ? parsed_closed(job, node) : parsed_defaults(job);

@@ -30,9 +30,9 @@ struct parsed *parsed_get(struct job *job, struct node *node);
 struct parsed *parsed_closed(struct job *job, struct node *node);
 /* The node of the job's config.json (borrowed), or NULL. */
 struct node *parsed_node(struct job *job);
-/* Of a job whose run has begun: a new reference to its config, or to the defaults if
- * it has none; the config is valid, its environments may be gone. The fiber waits
- * until the files are loaded. NULL: there is no valid one, or no memory. */
+/* Returns a new reference to the config of a job whose run has begun, or to the
+ * defaults if it has none. The config is valid; its environments may be gone. The fiber
+ * waits until the files are loaded. NULL: there is no valid config, or no memory. */
 struct parsed *parsed_begun(struct job *job);
 /* Of a result < 0: is it what the text says? Else this host could not tell. */
 bool parsed_is_wrong(const struct parsed *p);

@@ -34,7 +34,7 @@ enum retain_state {
 
 struct retain_owner; /* the finished jobs of one user */
 
-/* Of a job; embedded, zeroed. */
+/* How long one job stays. struct job embeds it, zeroed. */
 struct retain {
 	struct retain_owner *owner; /* borrowed; NULL: not asked for yet */
 	struct list node;        /* in owner->finished, by its end, or */

@@ -68,6 +68,13 @@ void run_go(struct run *run)
 		job_posted(run->job, EV_GRANT, run->record.at_ns);
 }
 
+void run_unsend(struct run *run)
+{
+	run->lease = NULL;
+	if (run_is_sent(run))
+		run_enter(run, RUN_GRANTED);
+}
+
 static void not_stored(struct run *run, int r)
 {
 	char message[200];

@@ -225,6 +225,8 @@ void run_drop_output(struct job *job);
 void run_begin(struct run *run, struct vm_lease *lease);
 /* The same, for a run that was just accepted, and is on record as running. */
 void run_go(struct run *run);
+/* Its machine has gone before the program began: another one is sent the run. */
+void run_unsend(struct run *run);
 void run_fail(struct run *run, enum vm_failure why, const char *sentence);
 /* Ends a run that had failed before it was accepted, with the same sentence as later. */
 void run_fail_accepted(struct run *run);

@@ -312,9 +312,7 @@ bool sandbox_retry(struct run *run)
 	if (!t || t->current != run || run_has_started(run) || !t->lease_steps)
 		return false;
 	drop_lease(t);
-	run->lease = NULL;
-	if (run_is_sent(run))
-		run_enter(run, RUN_GRANTED);
+	run_unsend(run);
 	t->current = NULL;
 	list_add(&t->waiting, &run->in_session);
 	job_log(run->job, "session %s: its interpreter had ended; begun anew",
@@ -362,8 +360,7 @@ void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence)
 	list_for_each(pos, tmp, &s->runs) {
 		struct run *run = list_entry(pos, struct run, in_sandbox);
 
-		run_fail(run, run_facts(run->phase)->sent ||
-				      why != VM_FAILED_LOST
+		run_fail(run, run_is_sent(run) || why != VM_FAILED_LOST
 				      ? why : VM_FAILED_START, sentence);
 		if (!run_is_accepted(run))
 			sandbox_leave(run);

@@ -395,9 +395,7 @@ bool sessions_retry(struct run *run)
 	if (!s || s->current != run || run_has_started(run) || !s->lease_steps)
 		return false;
 	drop_machine(s);
-	run->lease = NULL;
-	if (run_is_sent(run))
-		run_enter(run, RUN_GRANTED);
+	run_unsend(run);
 	s->current = NULL;
 	list_add(&s->waiting, &run->in_session);
 	job_log(run->job, "session %s: its interpreter had ended; begun anew",

@@ -46,16 +46,13 @@ struct peek {
 
 static json_t *show_job(struct peek *p, const char *name, const char *language)
 {
-	int64_t out_size, err_size;
-	json_t *out = ui_read_tail(p->gateway, name, "stdout", UI_TAIL, &out_size);
-	json_t *err = ui_read_tail(p->gateway, name, "stderr", UI_TAIL, &err_size);
+	json_t *ret = json_pack("{s:o, s:o}", "name",
+				text_string(name, strlen(name)), "language",
+				text_string(language, strlen(language)));
 
-	return json_pack(
-		"{s:o, s:o, s:o, s:I, s:o, s:I}", "name",
-		text_string(name, strlen(name)), "language",
-		text_string(language, strlen(language)), "stdout", out,
-		"stdout_bytes", (json_int_t)out_size, "stderr", err,
-		"stderr_bytes", (json_int_t)err_size);
+	ui_add_tail(ret, p->gateway, name, "stdout", UI_TAIL);
+	ui_add_tail(ret, p->gateway, name, "stderr", UI_TAIL);
+	return ret;
 }
 
 static void read_outputs(struct crew_work *work)

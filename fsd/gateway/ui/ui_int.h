@@ -104,9 +104,10 @@ double ui_figure(const char *stats, const char *name);
 
 #define UI_TAIL (16u << 10) /* bytes of each stream of a job that runs */
 
-/* The end of a file of a job, at most UI_TAIL bytes, and how long all of it is. */
-json_t *ui_read_tail(struct gateway *g, const char *job, const char *name,
-		     size_t most, int64_t *size);
+/* Adds the end of a job's file to an object, at most UI_TAIL bytes, and the size of the
+ * whole as NAME_bytes. */
+void ui_add_tail(json_t *to, struct gateway *g, const char *job,
+		 const char *name, size_t most);
 
 /* --- ui.c ------------------------------------------------------------------------------------ */
 

@@ -16,24 +16,23 @@
 
 #define KEPT_TAIL (4u << 10) /* bytes of each part of a job that has gone */
 
-json_t *ui_read_tail(struct gateway *g, const char *job, const char *name,
-		     size_t most, int64_t *size)
+void ui_add_tail(json_t *to, struct gateway *g, const char *job,
+		 const char *name, size_t most)
 {
 	auto_buf struct buf path = { 0 };
-	char text[UI_TAIL];
+	char text[UI_TAIL], bytes[32];
 	auto_close int fd = -1;
-	struct stat st;
+	struct stat st = { .st_size = 0 };
 	ssize_t n = 0;
 
-	*size = 0;
 	most = MIN(most, sizeof(text));
 	buf_fmt(&path, "%s/%s", job, name);
 	fd = path.data ? mount_file(&g->mount, path.data, O_RDONLY, NULL) : -1;
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		*size = st.st_size;
+	if (fd >= 0 && fstat(fd, &st) == 0)
 		n = pread(fd, text, most, MAX(st.st_size - (off_t)most, 0));
-	}
-	return text_string(text, n > 0 ? (size_t)n : 0);
+	json_object_set_new(to, name, text_string(text, n > 0 ? (size_t)n : 0));
+	snprintf(bytes, sizeof(bytes), "%s_bytes", name);
+	json_object_set_new(to, bytes, json_integer((json_int_t)st.st_size));
 }
 
 /* --- its code ------------------------------------------------------------------ */
@@ -90,15 +89,8 @@ static json_t *peek(struct gateway *g, const char *job, size_t most)
 
 	json_object_set_new(ret, "name", text_string(job, strlen(job)));
 	json_object_set_new(ret, "code", code_of(g, job, most));
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		char bytes[24];
-		int64_t size;
-
-		json_object_set_new(ret, parts[i],
-				    ui_read_tail(g, job, parts[i], most, &size));
-		snprintf(bytes, sizeof(bytes), "%s_bytes", parts[i]);
-		json_object_set_new(ret, bytes, json_integer((json_int_t)size));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		ui_add_tail(ret, g, job, parts[i], most);
 	return ret;
 }
 

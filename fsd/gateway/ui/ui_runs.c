@@ -37,13 +37,22 @@ void ui_run_read(struct ui_run *run, const json_t *result)
 		run->ended_ms = 0;
 }
 
+/* Among the last few; NULL: it is not there. */
+static const struct ui_run *find_last(const struct ui_ring *ring, const char *job)
+{
+	for (size_t i = 1; i <= ring->count && i <= LAST; i++) {
+		const struct ui_run *run =
+			&ring->run[(ring->next + UI_KEPT - i) % UI_KEPT];
+
+		if (!strcmp(run->name, job))
+			return run;
+	}
+	return NULL;
+}
+
 bool ui_ring_has(const struct ui_ring *ring, const char *job)
 {
-	for (size_t i = 1; i <= ring->count && i <= LAST; i++)
-		if (!strcmp(ring->run[(ring->next + UI_KEPT - i) % UI_KEPT].name,
-			    job))
-			return true;
-	return false;
+	return find_last(ring, job);
 }
 
 void ui_ring_done(struct ui_ring *ring)
@@ -55,16 +64,9 @@ void ui_ring_done(struct ui_ring *ring)
 
 void ui_ring_see(struct ui_ring *ring, const char *job, json_t *json)
 {
-	const struct ui_run *run = NULL;
+	const struct ui_run *run = find_last(ring, job);
 	struct ui_seen *to = &ring->seen[ring->seen_next];
 
-	for (size_t i = 1; !run && i <= ring->count && i <= LAST; i++) {
-		const struct ui_run *at =
-			&ring->run[(ring->next + UI_KEPT - i) % UI_KEPT];
-
-		if (!strcmp(at->name, job))
-			run = at;
-	}
 	if (!run) {
 		json_decref(json);
 		return;
