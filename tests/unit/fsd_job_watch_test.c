@@ -3,6 +3,7 @@
 #include "fsd/jobs/event.h"
 
 #include "job_fixture.h"
+#include "run_bounded.h"
 #include "tap.h"
 
 /* What the watchers were called for since the last look, as "a:changed b:changed". */
@@ -146,27 +147,18 @@ static void quit(struct job *job)
 
 static const struct job_watcher quitter = { .removed = quit };
 
-static void on_bound(struct loop_timer *t)
-{
-	loop_quit(t->arg);
-}
-
 static void test_ask(void)
 {
 	static const struct job_watcher *const with[] = {
 		&silent, &helper, &retain_watcher, &quitter, NULL,
 	};
 	struct job_fixture f = { 0 };
-	struct loop_timer bound = { .fn = on_bound };
 	struct job *job;
 
 	fixture_open(&f, with);
 	job = fixture_job(&f, "one");
 	retain_held_end(job);
-	bound.arg = f.d.loop;
-	loop_timer_set(f.d.loop, &bound, 10 * NS_PER_S);
-	loop_run(f.d.loop);
-	loop_timer_del(&bound);
+	run_bounded(f.d.loop, 10 * NS_PER_S);
 	is_int(asked, 1, "the watcher that can is asked to remove a doomed job");
 	ok(!job_by_name(&f.d, "one"), "which goes at once if that one cannot");
 	fixture_close(&f);

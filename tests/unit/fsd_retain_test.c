@@ -4,25 +4,12 @@
 #include "fsd/jobs/retain.h"
 
 #include "job_fixture.h"
+#include "run_bounded.h"
 #include "tap.h"
 
 static const struct job_watcher *const watchers[] = { &retain_watcher, NULL };
 
-static void on_bound(struct loop_timer *t)
-{
-	loop_quit(t->arg);
-}
-
-/* The loop runs for a moment: a doomed job goes in its first rounds. */
-static void run_loop(struct job_fixture *f, uint64_t ns)
-{
-	struct loop_timer bound = { .fn = on_bound, .arg = f->d.loop };
-
-	loop_timer_set(f->d.loop, &bound, ns);
-	loop_run(f->d.loop);
-	loop_timer_del(&bound);
-}
-
+/* A doomed job goes in the first rounds of the loop. */
 #define SHORT (50 * NS_PER_MS)
 
 /* A job of which a run has ended so many seconds ago. */
@@ -57,7 +44,7 @@ static void test_time(void)
 	ended(&f, "short", 20, 10);
 	ended(&f, "long", 101, 1000);
 	fixture_job(&f, "draft");
-	run_loop(&f, SHORT);
+	run_bounded(f.d.loop, SHORT);
 	ok(!is_there(&f, "old"), "results go when the time of the mount is over");
 	ok(is_there(&f, "new"), "and not before");
 	ok(!is_there(&f, "short"), "a shorter time of the job's own counts");
@@ -76,12 +63,12 @@ static void test_count(void)
 	ended(&f, "third", 10, 0);
 	ended(&f, "second", 20, 0); /* found later, ended earlier */
 	ended(&f, "fourth", 5, 0);
-	run_loop(&f, SHORT);
+	run_bounded(f.d.loop, SHORT);
 	ok(is_there(&f, "first"), "a job that is in use stays, though doomed");
 	ok(!is_there(&f, "second"), "the oldest by their end go");
 	ok(is_there(&f, "third") && is_there(&f, "fourth"), "the newest stay");
 	job_unref(used);
-	run_loop(&f, SHORT);
+	run_bounded(f.d.loop, SHORT);
 	ok(!is_there(&f, "first"), "once it is let go of, it goes");
 	fixture_close(&f);
 }
@@ -96,7 +83,7 @@ static void test_again(void)
 	ended(&f, "two", 10, 0);
 	job_post(job, EV_REOPEN);
 	job_unref(job);
-	run_loop(&f, SHORT);
+	run_bounded(f.d.loop, SHORT);
 	ok(is_there(&f, "one"), "a doomed job that is asked for again is kept");
 	fixture_close(&f);
 }
