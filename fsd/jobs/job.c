@@ -50,8 +50,6 @@ void jobs_end(struct fsd *d)
 		struct job *job = list_entry(pos, struct job, all);
 
 		watch_leaving(job);
-		if (job->accept.promised) /* the next daemon goes by the record */
-			sched_give_place(&job->submit.place);
 		list_del(&job->unrecorded);
 		job_log_flush(job);
 		list_del(&job->all);
@@ -385,7 +383,6 @@ int job_remove(struct job *job)
 	}
 	if (job_is_frozen(job))
 		statistics_removed(job->d);
-	sched_give_place(&job->submit.place);
 	job_delist(job);
 	job_log_drop(job);
 	watch_removed(job);

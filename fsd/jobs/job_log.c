@@ -19,7 +19,6 @@
 void job_log_drop(struct job *job)
 {
 	list_del(&job->log.unlogged);
-	list_del(&job->submit.draft);
 	buf_done(&job->log.lines);
 }
 

@@ -13,7 +13,7 @@
 
 struct run_spec;
 
-/* Frees what submit keeps of a job that goes. */
+/* submit.c: a job that goes gives its place in the queue back, and is no draft. */
 extern const struct job_watcher submit_watcher;
 
 /* config_closed: config.json itself was completed just now, which is what

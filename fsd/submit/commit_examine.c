@@ -296,11 +296,6 @@ void commit_forget_ready(struct job *job)
 	examined_free(take_ptr(job->submit.examined));
 }
 
-const struct job_watcher submit_watcher = {
-	.removed = commit_forget_ready,
-	.unloaded = commit_forget_ready,
-};
-
 static enum verdict look(struct job *job, bool by_ctl,
 			 const struct node *closing, struct run_spec *spec,
 			 struct err *err)

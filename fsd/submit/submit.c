@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes and frees the state of this room. draft.c and resume.c own its members: the
- * drafts that changed lately, and the turn that tidies up after a start. On the loop's
- * thread.
+ * drafts that changed lately, and the turn that tidies up after a start. A job that
+ * goes loses its part here. On the loop's thread.
  */
 #include "submit_int.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "commit_int.h"
 
 int submit_new(struct fsd *d, struct submit **ret)
 {
@@ -26,3 +28,16 @@ void submit_free(struct submit *s)
 	loop_timer_del(&s->quiet);
 	free(s);
 }
+
+/* A job that was promised is queued on record: the next server starts it. */
+static void on_gone(struct job *job)
+{
+	sched_give_place(&job->submit.place);
+	list_del(&job->submit.draft);
+	commit_forget_ready(job);
+}
+
+const struct job_watcher submit_watcher = {
+	.removed = on_gone,
+	.unloaded = on_gone,
+};
