@@ -130,6 +130,7 @@ SH
 	prog code.sh '{"linger": 60}' <<'SH'
 seq 1 2000 | tee >(wc -l > count.txt) >(sort -rn 2>&1 | head -1 > max.txt) > all.txt
 (exec <&- >&- 2>&-; exec >late.txt; sleep 0.2; echo late) &
+until [ -e late.txt ]; do :; done # it writes once it has the file open
 echo counted
 SH
 	ok counted
