@@ -29,8 +29,8 @@ ORDERS = {"fsd": FSD, "vm": VM, "gateway": GATEWAY, "guest": GUEST}
 # Beside each other: neither uses the other.
 BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"},
           {"code", "mcp"}, {"code", "ui"}, {"mcp", "ui"})
-# A client of the mount uses its files and no room. Only cli calls it.
-CLIENTS = {"client": {"cli"}}
+# Clients of the mount: each uses the mount's files and no room, and has these callers.
+CLIENTS = {"client": {"cli", "batch", "spool"}, "batch": {"cli"}, "spool": {"cli"}}
 
 
 def room(path):
@@ -56,10 +56,10 @@ def may(user, used):
     if a[0] != b[0]:  # the gateway is a program of its own, and a client of the mount
         return {a[0], b[0]} != {"fsd", "gateway"}
     order, a, b = ORDERS[a[0]], a[1], b[1]
-    if a in CLIENTS:
-        return False
     if b in CLIENTS:
         return a in CLIENTS[b]
+    if a in CLIENTS:
+        return False
     return order.index(b) < order.index(a) and {a, b} not in BESIDE
 
 
