@@ -15,6 +15,7 @@
 
 #include "commands.h"
 #include "fsd/client/private.h"
+#include "fsd/client/run_say.h"
 #include "fsd/client/where.h"
 #include "fsd/client/which_mount.h"
 #include "vm/os/spawn.h"
@@ -109,7 +110,8 @@ static int serve_private(char *program, char **argv, int count)
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	r = private_start(&own, signals);
+	client_speaks_as("mcp");
+	r = private_start(&own, "mcp", signals);
 	if (r == 0) {
 		snprintf(mnt, sizeof(mnt), "/proc/self/fd/%d", own.root);
 		argv[count - 1] = mnt;

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "fsd/client/run_client.h"
+#include "fsd/client/run_say.h"
 #include "fsd/client/submit.h"
 
 #define ROW(number, letter, name, arg, kind, key, help, takes, words) \
@@ -116,6 +117,7 @@ int run_options_take(struct run_client *c, const struct cli_command *self,
 	struct cli_getopt options;
 	int opt, r = 0;
 
+	client_speaks_as(c->command);
 	cli_getopt(self, &options);
 	while (r == 0 && (opt = cli_next(self, argc, argv, &options)) != -1)
 		r = take(c, self, opt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that holds the private mount of one `fsd run`. It makes a directory
+ * The process that holds the private mount of one client, such as `fsd run`. It makes a directory
  * for all that the mount has, keeps a lock on it, and removes it at the end.
  *
  * The mount is in a mount namespace of its own, so that the kernel takes it away
@@ -69,25 +69,25 @@ static int enter_namespace(void)
 
 /* Makes a directory in $TMPDIR, else in /tmp. Return: the descriptor of its lock, or -1
  * with the sentence on standard error. */
-static int make_dir(char dir[PRIVATE_DIR])
+static int make_dir(const char *command, char dir[PRIVATE_DIR])
 {
 	const char *base = private_base();
 	int fd;
 
 	if (snprintf(dir, PRIVATE_DIR, "%s/" PRIVATE_NAME OWN_DIR_RANDOM,
 		     base) >= PRIVATE_DIR) {
-		complain("run", 1, "TMPDIR is %s; it may have %zu bytes at "
+		complain(command, 1, "TMPDIR is %s; it may have %zu bytes at "
 			 "most", base, PRIVATE_DIR -
 			 sizeof("/" PRIVATE_NAME OWN_DIR_RANDOM));
 		return -1;
 	}
 	fd = own_dir_make(dir);
 	if (fd < 0)
-		complain("run", 1, "%s: %s", base, strerror(-fd));
+		complain(command, 1, "%s: %s", base, strerror(-fd));
 	return fd;
 }
 
-static int hold_in(const char *dir, struct ready *ready)
+static int hold_in(const char *command, const char *dir, struct ready *ready)
 {
 	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
 	/* A build that tries an environment names a place for its template, which goes
@@ -105,7 +105,7 @@ static int hold_in(const char *dir, struct ready *ready)
 	int r;
 
 	if (!cache)
-		return complain("run", 1, "uid %u has no home directory for "
+		return complain(command, 1, "uid %u has no home directory for "
 				"templates: set HOME or XDG_STATE_HOME",
 				geteuid());
 	snprintf(state, sizeof(state), "%s/state", dir);
@@ -125,16 +125,18 @@ static int hold_in(const char *dir, struct ready *ready)
 	return r;
 }
 
-/* private [PRIVATE_PLAIN]: without a namespace then. */
+/* private COMMAND [PRIVATE_PLAIN]: without a namespace then. */
 int private_main(int argc, char **argv)
 {
 	char dir[PRIVATE_DIR];
 	struct ready ready = { .fd = SPAWN_FD_FIRST, .root = true };
 	auto_close int lock = -1;
-	bool plain = argc > 1 && !strcmp(argv[1], PRIVATE_PLAIN);
+	bool plain = argc > 2 && !strcmp(argv[2], PRIVATE_PLAIN);
 	sigset_t leave;
 	int r = 1;
 
+	if (argc < 2)
+		return 2;
 	prctl(PR_SET_NAME, "fsd");
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
 	sigemptyset(&leave);
@@ -144,11 +146,11 @@ int private_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (!plain && enter_namespace() < 0)
 		return PRIVATE_NO_NAMESPACE;
-	lock = make_dir(dir);
+	lock = make_dir(argv[1], dir);
 	if (lock < 0)
 		return 1;
 	if (write(ready.fd, dir, sizeof(dir)) == (ssize_t)sizeof(dir))
-		r = hold_in(dir, &ready);
+		r = hold_in(argv[1], dir, &ready);
 	private_remove(dir);
 	return r;
 }

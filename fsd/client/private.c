@@ -23,9 +23,10 @@
 /* Starts it as a program of its own: it hears of our death from its first moment,
  * is in a session of its own, and has no descriptor of ours but `ready`. Its
  * standard error is the program's. */
-static int start_holder(struct private_mount *p, int ready, bool plain)
+static int start_holder(struct private_mount *p, const char *command, int ready,
+			bool plain)
 {
-	const char *const argv[] = { "fsd", PRIVATE_COMMAND,
+	const char *const argv[] = { "fsd", PRIVATE_COMMAND, command,
 				     plain ? PRIVATE_PLAIN : NULL, NULL };
 	struct err err = { 0 };
 
@@ -110,7 +111,8 @@ static int await_ready(struct private_mount *p, int ready, int signals)
 							: 1;
 }
 
-static int try_start(struct private_mount *p, int signals, bool plain)
+static int try_start(struct private_mount *p, const char *command, int signals,
+		     bool plain)
 {
 	auto_close int ready = -1, theirs = -1;
 	int pair[2], r;
@@ -119,21 +121,21 @@ static int try_start(struct private_mount *p, int signals, bool plain)
 		return client_complain(1, "%s", strerror(errno));
 	ready = pair[0];
 	theirs = pair[1];
-	r = start_holder(p, theirs, plain);
+	r = start_holder(p, command, theirs, plain);
 	fd_close(&theirs);
 	return r ? r : await_ready(p, ready, signals);
 }
 
-int private_start(struct private_mount *p, int signals)
+int private_start(struct private_mount *p, const char *command, int signals)
 {
 	int r;
 
 	private_clean();
-	r = try_start(p, signals, false);
+	r = try_start(p, command, signals, false);
 	if (r != PRIVATE_NO_NAMESPACE)
 		return r;
 	child_end(&p->holder);
-	return try_start(p, signals, true);
+	return try_start(p, command, signals, true);
 }
 
 void private_stop(struct private_mount *p)

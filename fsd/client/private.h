@@ -21,8 +21,9 @@
 
 #include "vm/os/spawn.h"
 
-#define PRIVATE_COMMAND "private" /* the holder's; SPAWN_FD_FIRST is its socket */
-#define PRIVATE_PLAIN "plain"     /* its argument: without a namespace */
+#define PRIVATE_COMMAND "private" /* COMMAND [PRIVATE_PLAIN]: the holder of a client;
+				     SPAWN_FD_FIRST is its socket */
+#define PRIVATE_PLAIN "plain"     /* without a namespace */
 #define PRIVATE_NO_NAMESPACE 77   /* its exit code: it could not make one */
 #define PRIVATE_NAME "fsd-run-"
 #define PRIVATE_MNT "/mnt"
@@ -38,9 +39,10 @@ struct private_mount {
 };
 #define PRIVATE_NONE { .root = -1, .holder = { .pidfd = -1, .stderr_fd = -1 } }
 
-/* signals: a signalfd; one ends the start. Return: 0, 128 + its number, or the
- * exit code of a failure; then private_stop() as well. */
-int private_start(struct private_mount *p, int signals);
+/* command: "run", in whose name the holder speaks. signals: a signalfd; one ends the
+ * start. Return: 0, 128 + its number, or the exit code of a failure; then
+ * private_stop() as well. */
+int private_start(struct private_mount *p, const char *command, int signals);
 void private_stop(struct private_mount *p); /* no-op on none */
 
 /* Removes what holders of this user have left that were killed. */

@@ -130,10 +130,11 @@ static int private_mount(struct client *k)
 
 	if (is_set(k->c, opt))
 		return client_complain(2, "%s needs a mount that stays, and a "
-				"private one goes with `fsd run`: give --mount MNT "
-				"or FSD_MOUNT", run_option_word(opt, word));
+				"private one goes with `fsd %s`: give --mount MNT "
+				"or FSD_MOUNT", run_option_word(opt, word),
+				k->c->command);
 	k->signals = client_catch_signals();
-	r = private_start(&k->own, k->signals);
+	r = private_start(&k->own, k->c->command, k->signals);
 	if (r > 128) {
 		k->last = r - 128;
 		k->got |= 1ull << k->last;

@@ -43,8 +43,7 @@ int draft_submit(struct client *k)
 				strerror(errno));
 	memmove(k->job, k->job + 1, strlen(k->job));
 	if (is_set(k->c, RUN_KEEP))
-		fprintf(stderr, "fsd run: the job stays: %s/%s\n", k->mnt,
-			k->job);
+		client_complain(0, "the job stays: %s/%s", k->mnt, k->job);
 	return 0;
 }
 

@@ -109,9 +109,10 @@ static int write_all(struct client *k, int to, const char *data, size_t len)
 
 void client_tell(struct client *k, const char *text)
 {
-	static const char us[] = "fsd run: ";
+	char us[64];
+	int len = snprintf(us, sizeof(us), "fsd %s: ", k->c->command);
 
-	if (write_all(k, STDERR_FILENO, us, strlen(us)) == 0)
+	if (write_all(k, STDERR_FILENO, us, (size_t)MIN(len, (int)sizeof(us) - 1)) == 0)
 		write_all(k, STDERR_FILENO, text, strlen(text));
 }
 

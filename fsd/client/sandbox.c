@@ -49,7 +49,6 @@ int sandbox_client_new(const struct run_client *c, const char *mnt,
 	struct client k = { .c = c };
 	int r;
 
-	client_speaks_as(c->command);
 	r = client_config(&k, &config);
 	if (r)
 		return r;

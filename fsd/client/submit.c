@@ -317,7 +317,6 @@ int submit_client(const struct run_client *c)
 	struct client *k = &s.k;
 	int r;
 
-	client_speaks_as("submit");
 	r = examine(&s);
 	if (r == 0)
 		r = get_mount(&s);

@@ -140,6 +140,18 @@ in_service() {
 		done' _ "$@"
 }
 
+@test "a private mount that cannot be made is told by the command that asked for it" {
+	local command
+	printf 'out x\n' >code.sh
+	TMPDIR=$PWD/$(printf '%0200d/' 1 2 3 4 5 6)
+	for command in 'run --private code.sh' mcp; do
+		# shellcheck disable=SC2086 # its words
+		run env -u FSD_MOUNT timeout $((20 * SLOW)) "$FSD" $command </dev/null
+		assert_failure 1
+		assert_output --partial "fsd ${command%% *}: TMPDIR is $TMPDIR; it may have"
+	done
+}
+
 @test "run takes --mount, FSD_MOUNT, the host's service, in this order, and --private none of them" {
 	printf 'out x\n' >code.sh
 	run in_service "$FSD" run code.sh
