@@ -85,7 +85,7 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 # of the daemon.
 ROOMS    := base users handover store files sched jobs builds run submit mount \
 	fuse server cli
-CLIENTS  := client batch spool
+CLIENTS  := local client batch spool
 FUZZED   := base users store
 GATEWAY_ROOMS := base mount jobs http control envd code mcp ui
 VM_ROOMS := os environment jail channel qemu pool

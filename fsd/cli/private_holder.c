@@ -21,7 +21,7 @@
 
 #include "commands.h"
 #include "fsd/base/daemon_log.h"
-#include "fsd/client/own_dir.h"
+#include "fsd/local/own_dir.h"
 #include "fsd/client/private.h"
 #include "fsd/server/holder.h"
 #include "fsd/server/options.h"

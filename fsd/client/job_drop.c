@@ -10,8 +10,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "fsd/local/tree_copy.h"
 #include "layout/layout.h"
-#include "tree_copy.h"
 #include "vm/os/loop.h"
 
 #define WAIT_NS (2 * NS_PER_S) /* somebody may hold it, too */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/local/own_dir.h"
 #include "layout/layout.h"
-#include "own_dir.h"
 #include "private.h"
 
 #define UNMOUNT_WAIT_MS 2500

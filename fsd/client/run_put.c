@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/local/tree_copy.h"
 #include "run_int.h"
-#include "tree_copy.h"
 
 #define CONFIG "config.json"
 

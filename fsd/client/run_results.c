@@ -19,9 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "own_dir.h"
+#include "fsd/local/own_dir.h"
+#include "fsd/local/tree_copy.h"
 #include "run_int.h"
-#include "tree_copy.h"
 
 static const char *const names[] = { "stdout", "stderr", "result.json", "output",
 				     "exit_code" };

@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/local/tree_copy.h"
 #include "job_drop.h"
 #include "job_view.h"
 #include "run_int.h"
-#include "tree_copy.h"
 #include "where.h"
 
 #define NUMBERS_MOST 100000u /* that a name may have to be another one */

@@ -30,7 +30,9 @@ ORDERS = {"fsd": FSD, "vm": VM, "gateway": GATEWAY, "guest": GUEST}
 BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"},
           {"code", "mcp"}, {"code", "ui"}, {"mcp", "ui"})
 # Clients of the mount: each uses the mount's files and no room, and has these callers.
-CLIENTS = {"client": {"cli", "batch", "spool"}, "batch": {"cli"}, "spool": {"cli"}}
+# local knows nothing of a mount: it has what they do with the user's own files.
+CLIENTS = {"local": {"client", "cli", "batch", "spool"},
+           "client": {"cli", "batch", "spool"}, "batch": {"cli"}, "spool": {"cli"}}
 
 
 def room(path):

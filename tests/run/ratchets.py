@@ -185,8 +185,8 @@ def job_writers():
                        r"\btake_(?:ptr|fd)\(&?job->(\w+)")
     known = {field for _, field in fields(STRUCTS["job"], "job")}
     for path in sources("fsd"):
-        if room(path) in ("fsd/gateway", "fsd/cli", "fsd/client", "fsd/batch",
-                          "fsd/spool"):
+        if room(path) in ("fsd/gateway", "fsd/cli", "fsd/client", "fsd/local",
+                          "fsd/batch", "fsd/spool"):
             continue  # a job of theirs is another struct
         for groups in write.findall(without_comments(read(path))):
             field = next(filter(None, groups))

@@ -7,7 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "fsd/client/own_dir.h"
+#include "fsd/local/own_dir.h"
 #include "layout/base/cleanup.h"
 #include "tap.h"
 
