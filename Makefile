@@ -95,7 +95,9 @@ LAYOUT := $(wildcard layout/base/*.c layout/*.c)
 FAKE   := $(wildcard vm/fake*.c vm/fake/*.c)
 VM     := $(wildcard guest/wire/*.c) \
 	$(filter-out $(FAKE),$(wildcard vm/*.c $(VM_ROOMS:%=vm/%/*.c)))
-CLIENT := $(wildcard $(CLIENTS:%=fsd/%/*.c))
+# Siblings that other systems than Linux get.
+FOREIGN := %_kqueue.c %_none.c
+CLIENT := $(filter-out $(FOREIGN),$(wildcard $(CLIENTS:%=fsd/%/*.c)))
 FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 # A program of its own, so that the daemon links no HTTP.
 UI_PAGE := build/gateway/ui_page.c

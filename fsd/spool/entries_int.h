@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of struct entries.
+ *
+ *   entries.c        which entry is complete
+ *   entries_scan.c   reads the directory's names
+ *   entries_store.c  the entries by name, and two queues of them
+ */
+#ifndef FSD_SPOOL_ENTRIES_INT_H
+#define FSD_SPOOL_ENTRIES_INT_H
+
+#include "entries.h"
+#include "survey.h"
+#include "watch.h"
+
+#define ENTRIES_MARKER ".ready"
+
+enum entry_state {
+	ENTRY_FRESH,    /* in entries.fresh: was not examined */
+	ENTRY_AHEAD,    /* in waiting: may be complete soon */
+	ENTRY_SLOW,     /* in waiting: was found incomplete after settle_ms */
+	ENTRY_COMPLETE, /* in complete */
+};
+
+struct entry {
+	struct entry *same_hash;
+	struct list in_all;   /* by order */
+	struct list in_fresh; /* by order */
+	uint64_t order;       /* unique; the smaller, the earlier seen */
+	int64_t seen;
+	int64_t since;        /* its sight is the same since then */
+	int64_t unreadable_since; /* 0: it can be read */
+	int64_t key;          /* of its queue: when it is due, or 0 */
+	struct sight sight;
+	uint32_t scan;        /* the last one that found it */
+	uint32_t slot;        /* its index in the queue of its state */
+	uint8_t state;        /* enum entry_state */
+	bool renamed;         /* rule 1 */
+	bool returned;        /* this process has renamed it back: never rule 1 */
+	char name[];
+};
+
+/* Entries by name. It owns them. */
+struct table {
+	struct entry **heads;
+	size_t size; /* a power of two */
+	size_t count;
+};
+
+int table_init(struct table *t);
+void table_free(struct table *t);
+struct entry *table_find(const struct table *t, const char *name);
+/* Return: a new entry, zeroed but its name; NULL: no memory. */
+struct entry *table_add(struct table *t, const char *name);
+void table_remove(struct table *t, struct entry *x);
+
+/* A binary heap by key, then by order. */
+struct queue {
+	struct entry **at;
+	size_t count, size;
+};
+
+struct entry *queue_first(const struct queue *q);
+/* Allocates for so many. Return: 0 or -ENOMEM. */
+int queue_reserve(struct queue *q, size_t count);
+/* There has to be space for it. */
+void queue_add(struct queue *q, struct entry *x);
+void queue_remove(struct queue *q, struct entry *x);
+
+struct entries {
+	int dir; /* borrowed */
+	unsigned settle_ms;
+	const char *ready; /* borrowed */
+	bool any_directory;
+	struct watch watch;
+	struct table table;
+	struct list all, fresh;
+	struct queue waiting, complete;
+	size_t ahead; /* entries in state ENTRY_AHEAD */
+	uint64_t last_order;
+	uint32_t scan;
+};
+
+/* Return: a fresh entry, the last in order; NULL: no memory. */
+struct entry *entries_add(struct entries *e, const char *name, int64_t now);
+/* Frees it. */
+void entries_forget(struct entries *e, struct entry *x);
+/* Reads all names. Adds those that are new, forgets those that are gone. Return: as
+ * entries_update(). */
+int entries_scan(struct entries *e, int64_t now, struct err *err);
+
+#endif

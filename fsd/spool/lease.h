@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a process has a file open for writing. */
+#ifndef FSD_SPOOL_LEASE_H
+#define FSD_SPOOL_LEASE_H
+
+#include <stdbool.h>
+
+/* The worse, the greater. */
+enum writer {
+	WRITER_NONE,    /* no process has it open for writing */
+	WRITER_UNKNOWN, /* the system cannot say */
+	WRITER_OPEN,    /* a process has */
+};
+
+/* fd: a regular file that is open for reading only. A writer that opens the file in this
+ * moment waits some microseconds; with O_NONBLOCK it gets EWOULDBLOCK. */
+enum writer lease_ask(int fd);
+
+#endif
