@@ -93,7 +93,8 @@ int client_config(const struct client *k, struct buf *ret);
 /* Does the job's directory have such a name, or does it mean something in it? */
 bool input_is_taken(const char *name);
 /* Does that -i bring a file of this name? program: a file that it does not bring, or "". */
-bool input_has_name(const char *path, const char *name, const char *program);
+bool input_has_name(const struct run_client *c, const char *path, const char *name,
+		    const char *program);
 /* Checks -i and -C, before there is a job. Return: 0 or the exit code. */
 int inputs_check(const struct run_client *c);
 bool project_has_config(const struct run_client *c);

@@ -52,6 +52,9 @@ enum run_kind {
 	  "a file or directory that the program finds in\n" \
 	  "its working directory; repeatable; of \".\" and\n" \
 	  "\"..\" all that is in it", CLI_FILE, NULL) \
+	X(RUN_RELATIVE, 'R', "relative", NULL, RUN_FLAG, NULL, \
+	  "an input stays at its path, which is relative and\n" \
+	  "has no \"..\"", CLI_TEXT, NULL) \
 	X(RUN_PROJECT, 'C', "project", "DIR", RUN_WORD, NULL, \
 	  "all of DIR instead of FILE; its program is code.*", CLI_DIR, NULL) \
 	X(RUN_MAIN, 0, "main", "FILE", RUN_WORD, NULL, \

@@ -20,7 +20,7 @@ static const char *last_name(const char *path)
 static bool is_input(const struct run_client *c, const char *path)
 {
 	for (unsigned i = 0; i < c->input_count; i++)
-		if (input_has_name(c->inputs[i], last_name(path), path))
+		if (input_has_name(c, c->inputs[i], last_name(path), path))
 			return true;
 	return false;
 }

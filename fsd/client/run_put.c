@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/local/below.h"
 #include "fsd/local/tree_copy.h"
 #include "run_int.h"
 
@@ -57,22 +58,75 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-bool input_has_name(const char *path, const char *name, const char *program)
+/* Where an input stands in the job; "": all that is in it stands at the top. Return:
+ * false: the path names no such place. */
+static bool place_of(const struct run_client *c, const char *path,
+		     char ret[BELOW_PATH])
 {
-	char own[LIMIT_FILE_NAME + 1];
+	if (is_set(c, RUN_RELATIVE))
+		return below_path(path, ret) == 0;
+	ret[0] = '\0';
+	return is_contents(path) || last_name(path, ret);
+}
+
+/* The first name of a path in the job. */
+static void top_name(const char *place, char ret[BELOW_PATH])
+{
+	snprintf(ret, BELOW_PATH, "%.*s", (int)strcspn(place, "/"), place);
+}
+
+bool input_has_name(const struct run_client *c, const char *path, const char *name,
+		    const char *program)
+{
+	char place[BELOW_PATH], top[BELOW_PATH];
 	auto_close int at = -1;
 	struct stat st, of;
 
-	if (!is_contents(path))
-		return last_name(path, own) && !strcmp(own, name);
+	if (!place_of(c, path, place))
+		return false;
+	top_name(place, top);
+	if (place[0])
+		return !strcmp(top, name);
 	at = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return at >= 0 && fstatat(at, name, &st, 0) == 0 &&
 	       (stat(program, &of) < 0 || !is_same_file(&st, &of));
 }
 
+static int no_place(const struct run_client *c, const char *path)
+{
+	if (is_set(c, RUN_RELATIVE))
+		return client_complain(2, "-i %s: with -R a path must be relative, "
+				"without \"..\" and of at most %d bytes", path,
+				BELOW_PATH - 1);
+	return client_complain(2, "-i %s has no last name; give a path that ends in "
+			"one", path);
+}
+
+/* No two inputs may stand in one place, or one in the other. */
+static int check_others(const struct run_client *c, unsigned i, const char *place)
+{
+	char other[BELOW_PATH];
+	bool in;
+
+	for (unsigned j = 0; j < i; j++) {
+		if (!place_of(c, c->inputs[j], other) || !other[0])
+			continue;
+		in = below_has(place, other);
+		if (!strcmp(place, other))
+			return client_complain(2, "-i %s and -i %s have the same %s",
+					c->inputs[j], c->inputs[i],
+					is_set(c, RUN_RELATIVE) ? "path" : "last name");
+		if (in || below_has(other, place))
+			return client_complain(2, "-i %s is in -i %s, which brings "
+					"it; give one of them",
+					c->inputs[in ? j : i], c->inputs[in ? i : j]);
+	}
+	return 0;
+}
+
 static int check_input(const struct run_client *c, unsigned i)
 {
-	char name[LIMIT_FILE_NAME + 1];
+	char place[BELOW_PATH], top[BELOW_PATH];
 	const char *path = c->inputs[i];
 	struct stat st;
 
@@ -81,20 +135,15 @@ static int check_input(const struct run_client *c, unsigned i)
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return client_complain(2, "-i %s is neither a file nor a "
 				"directory", path);
-	if (is_contents(path))
+	if (!place_of(c, path, place))
+		return no_place(c, path);
+	if (!place[0])
 		return 0; /* put_contents() looks at its names */
-	if (!last_name(path, name))
-		return client_complain(2, "-i %s has no last name; give a path "
-				"that ends in one", path);
-	if (input_is_taken(name))
+	top_name(place, top);
+	if (input_is_taken(top))
 		return client_complain(2, "-i %s: the name %s is taken by the job "
-				"itself; rename the input", path, name);
-	for (unsigned j = 0; j < i; j++)
-		if (!is_contents(c->inputs[j]) &&
-		    input_has_name(c->inputs[j], name, ""))
-			return client_complain(2, "-i %s and -i %s have the same "
-					"last name", c->inputs[j], path);
-	return 0;
+				"itself; rename the input", path, top);
+	return check_others(c, i, place);
 }
 
 static bool project_has(const struct run_client *c, const char *name)
@@ -169,6 +218,18 @@ static int copy_failed(struct client *k, const struct tree_copy *t, int r,
 				   : "", t->writing ? k->mnt : "");
 }
 
+/* A directory of the job, for what the user named, could not be made. */
+static int not_made(struct client *k, const char *option, const char *path,
+		    const char *dir, int error)
+{
+	char text[600];
+
+	if (client_read(k, "error", text, sizeof(text)) > 0)
+		return client_complain(2, "%.*s", (int)strcspn(text, "\n"), text);
+	return client_complain(2, "%s %s: the job cannot have a directory %s: %s",
+			option, path, dir, strerror(error));
+}
+
 struct putting {
 	struct client *k;
 	const char *path; /* of the directory */
@@ -231,13 +292,19 @@ static int put_input(struct client *k, const char *path)
 {
 	struct tree_copy t = { .may = goes_on, .arg = k,
 			       .follow = is_set(k->c, RUN_FOLLOW) };
-	char name[LIMIT_FILE_NAME + 1];
+	auto_close int to = -1;
+	char place[BELOW_PATH];
+	const char *dir, *name;
 
-	if (is_contents(path))
+	place_of(k->c, path, place);
+	if (!place[0])
 		return put_contents(k, path);
-	last_name(path, name);
-	return copy_failed(k, &t, tree_copy(&t, AT_FDCWD, path, true, k->dir,
-					    name), "-i ", "");
+	name = below_split(place, &dir);
+	to = below_make(k->dir, dir);
+	if (to < 0)
+		return not_made(k, "-i", path, dir, -to);
+	return copy_failed(k, &t, tree_copy(&t, AT_FDCWD, path, true, to, name),
+			   "-i ", "");
 }
 
 /* Leaves out config.json, which comes last: it may start the job. It also leaves out

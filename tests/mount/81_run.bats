@@ -94,6 +94,67 @@ nothing_left() {
 }
 
 # bats test_tags=smoke
+@test "-R: an input stays at its path, and two may have one last name" {
+	mkdir -p a/deep b $'of \n kinds/\xff'
+	echo one >a/x
+	echo two >b/x
+	echo three >a/deep/y
+	echo four >$'of \n kinds/\xff/-n'
+	echo five >z
+	ln -s a link
+	program $'show a/x\nshow b/x\nshow link/deep/y\nshow z\nfiles'
+	run fsd_run -R -i a/x -i ./b//x -i link/deep/ -i z -i $'of \n kinds/\xff/-n' code.sh
+	assert_success
+	assert_equal "${lines[*]:0:4}" 'one two three five'
+	assert_line --partial $'kinds/\xff/-n'
+	# a directory that an input and -C have
+	mkdir -p project/a
+	printf 'show a/x\nshow a/own\n' >project/code.sh
+	echo own >project/a/own
+	run fsd_run --relative -i a/x -C project
+	assert_output $'one\nown'
+	# all that is here
+	cd a || return
+	program $'show deep/y\nshow x'
+	run fsd_run -R -i . code.sh
+	assert_output $'three\none'
+	# a submitted job has the same
+	cd .. || return
+	program $'show a/x\nshow b/x'
+	"$FSD" submit -M "$MNT" -R -i a/x -i b/x --name job code.sh
+	"$FSD" wait -M "$MNT" job
+	assert_equal "$(cat "$MNT/job/stdout")" $'one\ntwo'
+	rm -r "$MNT/job"
+	nothing_left
+}
+
+@test "-R refuses a path that is absolute or has \"..\", and inputs in one place, before there is a job" {
+	local path
+	program 'out x'
+	mkdir -p a/b code.py
+	touch a/x a/b/y code.py/x
+	for path in "$PWD/a" a/../a .. a/..; do
+		said 2 "-i $path: with -R a path must be relative, without \"..\" and of at most 4095 bytes" \
+			fsd_run -R -i "$path" code.sh
+	done
+	said 2 '-i a/x and -i ./a//x have the same path' fsd_run -R -i a/x -i ./a//x code.sh
+	said 2 '-i a/b/y is in -i a, which brings it; give one of them' fsd_run -R -i a/b/y -i a code.sh
+	said 2 '-i a/b is in -i a, which brings it; give one of them' fsd_run -R -i a -i a/b code.sh
+	said 2 '-i code.py/x: the name code.py is taken by the job itself; rename the input' \
+		fsd_run -R -i code.py/x code.sh
+	run fsd_run -R -i a/x -i a/b code.sh # beside each other
+	assert_output x
+	# a place that the project has for a file
+	mkdir project
+	touch project/a
+	cp code.sh project
+	run -2 fsd_run -R -i a/x -C project
+	assert_output 'fsd run: -i a/x: the job cannot have a directory a: Not a directory'
+	assert_equal "$(figure fsd_runs_accepted_total)" 1
+	nothing_left
+}
+
+# bats test_tags=smoke
 @test "-o makes a directory with all results, whatever the exit code" {
 	program $'out hello\nerr oops\nwrite deep/er/file text\nexit 3'
 	run -3 --separate-stderr fsd_run -o results code.sh
@@ -615,7 +676,7 @@ left_by_dead() {
 	local name
 	run "$FSD" run --help
 	assert_success
-	for name in code language input output project main timeout memory cpus env \
+	for name in code language input relative output project main timeout memory cpus env \
 		mode session priority retry stdout-limit stderr-limit no-stdin keep json \
 		mount private; do
 		assert_output --partial " --$name"
