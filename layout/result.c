@@ -473,6 +473,10 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_environment(out, result);
 	put_ending(out, result, guest.fault.text);
 	put_attempts(out, result);
+	key(out, "stdin");
+	buf_str(out, "{");
+	put_number(out, "read", result->stdin_read, true);
+	buf_str(out, "}");
 	put_stream(out, "stdout", result->stdout_bytes,
 		   result->stdout_dropped);
 	put_stream(out, "stderr", result->stderr_bytes,

@@ -45,6 +45,7 @@ struct job_result {
 	int program_exit_code; /* -1: none */
 	unsigned attempt;      /* 1..: which run of this submission it was, */
 	const struct result_attempt *attempts; /* and those before: attempt-1 */
+	uint64_t stdin_read;   /* bytes of an open standard input */
 	uint64_t stdout_bytes, stdout_dropped; /* kept, dropped */
 	uint64_t stderr_bytes, stderr_dropped;
 	const struct result_file *output;

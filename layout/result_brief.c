@@ -99,6 +99,7 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 		return -EINVAL;
 	snprintf(ret->status, sizeof(ret->status), "%s", text(root, "status"));
 	utf8_put_plain(&ret->message, text(root, "message"));
+	ret->stdin_read = number(json_object_get(root, "stdin"), "read");
 	ret->stdout_dropped = number(json_object_get(root, "stdout"), "dropped");
 	ret->stderr_dropped = number(json_object_get(root, "stderr"), "dropped");
 	ret->output_dropped = number(root, "output_dropped");

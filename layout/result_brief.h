@@ -18,6 +18,7 @@ struct result_brief {
 	struct buf value;    /* of a call, JSON in one line; "" for null */
 	struct buf error;    /* what ended the program, in lines; "" for null */
 	char session[72], session_state[8]; /* "kept", "lost"; "": it has none */
+	uint64_t stdin_read;
 	uint64_t stdout_dropped, stderr_dropped, output_dropped;
 	uint64_t output_count; /* entries of `output` */
 	uint64_t run_ms;

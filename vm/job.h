@@ -58,6 +58,9 @@ struct vm_events {
 	 * or negative errno.
 	 */
 	int (*open_input)(void *arg, unsigned i);
+	/* The program has read so many bytes of its open standard input; after
+	 * vm_adopt() an earlier figure may come once more. May be NULL. */
+	void (*input_read)(void *arg, uint64_t bytes);
 	/* The program has closed its open standard input. May be NULL. */
 	void (*input_closed)(void *arg);
 	/* pid: of the program in its machine, or 0: it is not known. */

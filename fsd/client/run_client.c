@@ -215,7 +215,7 @@ int run_client(const struct run_client *c)
 	struct client k = {
 		.c = c, .root = -1, .dir = -1, .hold = -1, .signals = -1,
 		.own = PRIVATE_NONE, .program = { .fd = -1 },
-		.input = { .state = -1, .feed = -1 },
+		.input = { .state = -1, .feed = -1, .pipe = { -1, -1 } },
 	};
 	int r;
 

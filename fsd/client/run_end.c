@@ -191,6 +191,7 @@ static bool look_at_result(struct client *k)
 			print_value(k, &brief.value);
 			print_error(k, &brief.error);
 		}
+		input_end(k, brief.stdin_read);
 		cut = tell_limits(k, &brief);
 		tell_session(k, &brief);
 		tell_fresh(k, &brief);

@@ -2,17 +2,30 @@
 /*
  * Standard input that comes while the job runs: of a pipe, a socket or a terminal.
  * Once the job runs, each block goes to its stdin.feed, and the end to its ctl. A
- * regular file is whole and is copied into the job before (run_job.c).
+ * regular file is whole and is copied into the job before (run_put.c).
+ *
+ * A loop of the shell may read from the same pipe. So at first the client sends copies,
+ * and takes bytes out of the pipe once the program has read them:
+ *
+ *   STDIN ── tee(2), MSG_PEEK ──► data ──► stdin.feed     sent = bytes
+ *                                          POLLPRI, or the end: read(STDIN, sent)
+ *
+ * One block is under way at a time, which is slow for a long input. A program that has
+ * read COPIED bytes is taken to read on. From then on the client reads ahead.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "run_int.h"
+
+#define COPIED 65536
 
 /* Neither is waited for: nothing ever comes of /dev/null, and what a retry would
  * need again must be whole. */
@@ -35,12 +48,26 @@ void input_close(struct input *in)
 	fd_close(&in->feed);
 }
 
+/* Can bytes be looked at without being taken? */
+static bool can_copy(struct input *in)
+{
+	socklen_t size = sizeof(int);
+	struct stat st;
+	int type;
+
+	if (fstat(STDIN_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		return pipe2(in->pipe, O_CLOEXEC | O_NONBLOCK) == 0;
+	return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+	       type == SOCK_STREAM;
+}
+
 void input_begin(struct client *k)
 {
 	struct input *in = &k->input;
 
 	if (!in->open)
 		return;
+	in->copies = can_copy(in);
 	in->state = openat(k->dir, "state", O_RDONLY | O_CLOEXEC);
 	if (in->state < 0)
 		input_close(in);
@@ -60,6 +87,8 @@ nfds_t input_poll(const struct client *k, struct pollfd *p)
 		return 0;
 	if (in->state >= 0) /* until it runs */
 		*p = (struct pollfd){ .fd = in->state, .events = POLLPRI };
+	else if (in->sent) /* until all of it is read */
+		*p = (struct pollfd){ .fd = in->feed, .events = POLLPRI };
 	else if (in->len)
 		*p = (struct pollfd){ .fd = in->feed, .events = POLLOUT };
 	else
@@ -84,6 +113,50 @@ static void on_state(struct client *k)
 		input_close(in); /* it has ended meanwhile */
 }
 
+/* As read(2), and the bytes stay where they are. */
+static ssize_t copy_block(struct input *in)
+{
+	ssize_t n;
+
+	if (in->pipe[0] < 0)
+		return recv(STDIN_FILENO, in->data, sizeof(in->data),
+			    MSG_PEEK | MSG_DONTWAIT);
+	n = tee(STDIN_FILENO, in->pipe[1], sizeof(in->data), SPLICE_F_NONBLOCK);
+	return n > 0 ? read(in->pipe[0], in->data, (size_t)n) : n;
+}
+
+/* Reads size bytes that were sent as copies. Another process may have read some of them,
+ * so it reads no more than is there, and never waits. */
+static void take_away(struct input *in, size_t size)
+{
+	char room[4096];
+	ssize_t n = 1;
+	int there = 0;
+
+	in->read += size;
+	if (ioctl(STDIN_FILENO, FIONREAD, &there) < 0)
+		return;
+	for (size_t left = MIN(size, (size_t)MAX(there, 0)); left && n > 0;
+	     left -= (size_t)MAX(n, 0))
+		n = read(STDIN_FILENO, room, MIN(left, sizeof(room)));
+}
+
+/* Is all of it read, or will the rest never be? */
+static void on_sent(struct input *in)
+{
+	struct pollfd p = { .fd = in->feed, .events = POLLPRI };
+
+	if (poll(&p, 1, 0) <= 0)
+		return;
+	if (p.revents & POLLPRI) {
+		take_away(in, in->sent);
+		in->sent = 0;
+		in->copies = in->read < COPIED;
+	} else if (p.revents & POLLERR) {
+		input_close(in); /* input_end() knows how much of it was read */
+	}
+}
+
 static void take(struct client *k)
 {
 	struct input *in = &k->input;
@@ -93,9 +166,14 @@ static void take(struct client *k)
 		input_close(in);
 		return;
 	}
-	n = read(STDIN_FILENO, in->data, sizeof(in->data));
+	n = in->copies ? copy_block(in)
+		       : read(STDIN_FILENO, in->data, sizeof(in->data));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (n < 0 && in->copies) {
+		in->copies = false;
+		return;
+	}
 	in->at = 0;
 	in->len = (size_t)MAX(n, 0);
 	if (n > 0)
@@ -115,6 +193,10 @@ void input_go_on(struct client *k)
 		on_state(k);
 		return;
 	}
+	if (in->sent) {
+		on_sent(in);
+		return;
+	}
 	if (!in->len)
 		take(k);
 	while (in->len) {
@@ -127,5 +209,20 @@ void input_go_on(struct client *k)
 		}
 		in->at += (size_t)n;
 		in->len -= (size_t)n;
+		if (!in->copies)
+			continue;
+		in->sent = (size_t)n; /* the rest is copied again */
+		in->len = 0;
 	}
+}
+
+void input_end(struct client *k, uint64_t read)
+{
+	struct input *in = &k->input;
+
+	if (in->sent && read > in->read)
+		take_away(in, MIN(in->sent, (size_t)(read - in->read)));
+	in->sent = 0;
+	fd_close(&in->pipe[0]);
+	fd_close(&in->pipe[1]);
 }

@@ -43,6 +43,10 @@ struct input {
 	bool open;      /* it is, and more may come */
 	int state;      /* owned: the job's, until it runs */
 	int feed;       /* owned: stdin.feed, from then on */
+	bool copies;    /* bytes stay in standard input until the program reads them */
+	int pipe[2];    /* owned: for copies of a pipe's bytes, or -1 */
+	size_t sent;    /* bytes of standard input that were sent as copies */
+	uint64_t read;  /* bytes of such copies that the program has read */
 	size_t at, len; /* of data: what the job has not taken */
 	char data[65536];
 };
@@ -124,6 +128,9 @@ void input_begin(struct client *k);
 nfds_t input_poll(const struct client *k, struct pollfd *p);
 /* That has come. */
 void input_go_on(struct client *k);
+/* The program has ended and has read so many bytes in all. Those that it has not read stay
+ * in standard input, for others who share it. */
+void input_end(struct client *k, uint64_t read);
 void input_close(struct input *in);
 
 /* run_results.c */

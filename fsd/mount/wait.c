@@ -119,7 +119,7 @@ static enum answer answer_write(struct job *job, fuse_req_t req,
 				   what->unique);
 
 	if (n == -EAGAIN && !what->nonblock) {
-		run_feed_watch(job, job_changed);
+		run_feed_watch(job, job_changed, true);
 		return NOT_YET;
 	}
 	if (n < 0)
@@ -208,8 +208,8 @@ unsigned wait_poll_events(struct job *job, const struct wait_read *what)
 	if (what->row == JOB_ROW_STDIN_FEED) {
 		unsigned events = run_feed_events(job);
 
-		if (!events)
-			run_feed_watch(job, job_changed);
+		run_feed_watch(job, job_changed,
+			       !(events & (POLLOUT | POLLERR)));
 		return events;
 	}
 	n = try_read(job, what, &byte, 1);

@@ -66,10 +66,10 @@ int run_feed_open(const struct job *job);
  * bytes taken; -EAGAIN: none now; -EPIPE: never again. */
 ssize_t run_feed_write(struct job *job, const void *data, size_t size,
 			uint64_t unique);
-/* As poll(2): POLLOUT, POLLERR, 0. */
+/* As poll(2): POLLOUT, POLLERR; POLLPRI: the program has read all that was written. */
 unsigned run_feed_events(struct job *job);
-/* Calls told, soon, when that has changed. */
-void run_feed_watch(struct job *job, void (*told)(struct job *job));
+/* Calls told, soon, when that has changed; room: also when more can be written. */
+void run_feed_watch(struct job *job, void (*told)(struct job *job), bool room);
 /* Ends it. -ESRCH as run_signal(). */
 int run_feed_end(struct job *job);
 /* -ESRCH if its program is not running now. */

@@ -181,6 +181,11 @@ static int on_open_input(void *arg, unsigned i)
 	return run_open_input(arg, i);
 }
 
+static void on_input_read(void *arg, uint64_t bytes)
+{
+	feed_read(arg, bytes);
+}
+
 static void on_input_closed(void *arg)
 {
 	feed_closed(arg);
@@ -462,6 +467,7 @@ void run_fail_accepted(struct run *run)
 const struct vm_events run_events = {
 	.granted = on_granted,
 	.open_input = on_open_input,
+	.input_read = on_input_read,
 	.input_closed = on_input_closed,
 	.started = on_started,
 	.output = on_output,

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,6 +61,13 @@ static int make_pair(struct run *run, int pair[2])
 	return 0;
 }
 
+void feed_read(struct run *run, uint64_t bytes)
+{
+	run->feed.read = MAX(run->feed.read, bytes);
+	if (run->feed.read >= run->feed.written && run->job && run->feed.told)
+		run->feed.told(run->job);
+}
+
 /* Return: what is read of it, for the channel; or negative errno. */
 int feed_make(struct run *run)
 {
@@ -88,12 +96,23 @@ static int fetch(struct run *run, enum fdstore_kind kind)
 	return fd;
 }
 
+/* Bytes that a socket has and that were not received. */
+static uint64_t waiting_in(int sock)
+{
+	int n = 0;
+
+	return sock >= 0 && ioctl(sock, FIONREAD, &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}
+
 void feed_take(struct run *run, const struct vm_tape *t)
 {
 	run->feed.id = run->job->meta.no;
 	run->feed.in = fetch(run, FDSTORE_FEED_IN);
 	run->feed.pipe.fd = t->feed_ended ? -1 : fetch(run, FDSTORE_FEED_OUT);
 	run->feed.made = run->feed.pipe.fd >= 0;
+	run->feed.read = tape_point(t)->stdin_acked;
+	run->feed.written = MAX(t->feed.put + t->feed.call.msg_len, t->feed.next) +
+			    waiting_in(run->feed.in);
 	if (!run->feed.made && !t->feed_ended)
 		fd_close(&run->feed.in); /* a half of it; nothing was written */
 	if (run->feed.made)
@@ -167,6 +186,7 @@ static ssize_t write_counted(struct run *run, const void *data, size_t size,
 	if (sendmmsg(run->feed.pipe.fd, &t->feed_write, 1,
 		     MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;
+	run->feed.written += t->feed_write.msg_len;
 	return t->feed_write.msg_len;
 }
 
@@ -183,6 +203,7 @@ ssize_t run_feed_write(struct job *job, const void *data, size_t size,
 	if (run->feed.id && run->vm_job.tape)
 		return write_counted(run, data, size, unique);
 	n = write(run->feed.pipe.fd, data, size);
+	run->feed.written += (uint64_t)MAX(n, 0);
 	return n < 0 ? -errno : n;
 }
 
@@ -190,24 +211,26 @@ unsigned run_feed_events(struct job *job)
 {
 	struct run *run = fed(job);
 	struct pollfd p = { .fd = -1, .events = POLLOUT };
+	unsigned events;
 
 	if (!run || run->feed.ended)
 		return POLLOUT | POLLERR;
+	events = run->feed.read >= run->feed.written ? POLLPRI : 0;
 	if (run->feed.made)
 		p.fd = run->feed.pipe.fd;
-	if (poll(&p, 1, 0) <= 0)
-		return 0;
-	return (unsigned)p.revents & (POLLOUT | POLLERR);
+	if (poll(&p, 1, 0) > 0)
+		events |= (unsigned)p.revents & (POLLOUT | POLLERR);
+	return events;
 }
 
-void run_feed_watch(struct job *job, void (*told)(struct job *job))
+void run_feed_watch(struct job *job, void (*told)(struct job *job), bool room)
 {
 	struct run *run = fed(job);
 
 	if (!run)
 		return;
 	run->feed.told = told;
-	if (!run->feed.made || run->feed.pipe.loop)
+	if (!room || !run->feed.made || run->feed.pipe.loop)
 		return;
 	run->feed.pipe.events = EPOLLOUT;
 	run->feed.pipe.fn = on_room;

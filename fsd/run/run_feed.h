@@ -18,6 +18,8 @@ struct run_feed {
 	int in;              /* owned: the other end, of a server before; or -1 */
 	uint64_t id;         /* by which the holder has both; 0: it has none */
 	bool made, ended;
+	uint64_t written;    /* bytes that were taken from writers; */
+	uint64_t read;       /* of these, the program has read them */
 	void (*told)(struct job *job); /* called when the feed has changed */
 };
 
@@ -26,6 +28,8 @@ void feed_init(struct run *run);
 int feed_make(struct run *run);
 /* Takes the feed of a killed server. */
 void feed_take(struct run *run, const struct vm_tape *t);
+/* The program has read so many bytes. */
+void feed_read(struct run *run, uint64_t bytes);
 /* No more can be written. */
 void feed_done(struct run *run);
 /* Ends reading, too. The second calls the writer's function. */

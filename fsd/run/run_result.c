@@ -60,6 +60,8 @@ static const char *const *missing_walls(const struct fsd *d)
 static void fill_rest(struct run *run, struct job_result *res)
 {
 	res->language = run->spec.lang ? run->spec.lang->name : NULL;
+	res->stdin_read = run->spec.config && run->spec.config->stdin_open
+				  ? run->feed.read : RESULT_UNKNOWN;
 	res->stdout_bytes = run->stream[VM_OUT].size;
 	res->stdout_dropped = run->stream[VM_OUT].dropped;
 	res->stderr_bytes = run->stream[VM_ERR].size;
@@ -117,6 +119,7 @@ static void fill_found(const struct run *run, struct job_result *res)
 		.exit_code = all.exit_code, .message = all.message,
 		.program_exit_code = -1,
 		.attempt = all.attempt, .attempts = all.attempts,
+		.stdin_read = RESULT_UNKNOWN,
 		.stdout_bytes = all.stdout_bytes,
 		.stderr_bytes = all.stderr_bytes,
 		.wall_ms = RESULT_UNKNOWN, .user_ms = RESULT_UNKNOWN,

@@ -38,12 +38,7 @@ int job_open(struct job *job, struct err *err)
 static void begin_anew(struct job *job)
 {
 	step_end(job);
-	fd_close(&job->input.fd);
-	if (job->input.quiet)
-		fd_close(&job->input.file);
-	job->input.quiet = false;
-	job->input.at = job->input.end = 0;
-	job->input.ended = false;
+	input_reset(&job->input);
 	wire_job_done(&job->spec);
 	files_forget(&job->files);
 	job->runner = NULL;
@@ -61,7 +56,7 @@ void job_close(struct job *job)
 {
 	for (int i = 0; i < STREAM_MAX; i++)
 		fd_close(&job->stream[i].fd);
-	fd_close(&job->input.fd);
+	input_reset(&job->input);
 	free(job->input.bytes);
 	files_close(&job->files);
 	wire_job_done(&job->spec);
@@ -478,8 +473,7 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 	if (job->step.on && job->phase == JOB_RUNNING)
 		p[n++] = (struct pollfd){.fd = job->runner->control,
 					 .events = POLLIN};
-	if (input_is_pending(&job->input) && job->input.fd >= 0 &&
-	    port_can_answer(port))
+	if (input_is_awaited(&job->input) && port_can_answer(port))
 		p[n++] = (struct pollfd){.fd = job->input.fd,
 					 .events = POLLOUT};
 	/* Processes that close their pipes and take their time to die. */
@@ -526,6 +520,7 @@ static int finish(struct job *job, struct port *port)
 	struct wire_exit e;
 	int r = 0;
 
+	input_report(&job->input, port);
 	describe_end(job, &e);
 	wire_exit_put(&w, &e);
 	port_send(port, WIRE_EXIT, 0, bytes, w.used);

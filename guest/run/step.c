@@ -304,8 +304,8 @@ static void start(struct job *job)
 	job->step.started = true;
 	job->started = sys_now();
 	in->fd = take_fd(&job->step.input);
-	if (in->ended && !input_is_pending(in))
-		fd_close(&in->fd);
+	if (in->ended)
+		input_end(in);
 }
 
 void step_over(struct job *job)

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -53,10 +55,22 @@ void stream_last(struct stream *s)
 
 int input_open(struct input_stream *in, int fd)
 {
-	*in = (struct input_stream){.fd = fd, .file = -1};
+	*in = (struct input_stream){.fd = fd, .rest = -1, .file = -1};
 	in->bytes = malloc(WIRE_STDIN_WINDOW);
 	return in->bytes ? 0 : -ENOMEM;
 }
+
+/*
+ * The sender keeps the bytes that the program leaves unread, so the host must know how
+ * many the program has read. A pipe tells its writer only that it has room. A pipe of
+ * one page has room only when its reader has read all of it.
+ *
+ * A program that has read a whole window is taken to read on. It gets a wider pipe,
+ * which needs fewer turns. That pipe must be smaller than the window, since its last
+ * bytes are acknowledged only with the next ones, or at the end.
+ */
+#define PAGE 4096
+#define WIDE_PIPE (WIRE_STDIN_WINDOW / 2)
 
 int input_add(struct input_stream *in, const void *data, size_t length)
 {
@@ -70,11 +84,24 @@ int input_add(struct input_stream *in, const void *data, size_t length)
 	return 0;
 }
 
+/* Lets the program come to the end of its input. Keeps the other end of the pipe, to
+ * count its unread bytes. */
+static void close_all_read(struct input_stream *in)
+{
+	char path[32];
+
+	if (!in->ended || input_is_pending(in) || in->fd < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
+	if (!in->quiet && in->read < in->put)
+		in->rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	fd_close(&in->fd);
+}
+
 void input_end(struct input_stream *in)
 {
 	in->ended = true;
-	if (!input_is_pending(in))
-		fd_close(&in->fd);
+	close_all_read(in);
 }
 
 bool input_is_pending(const struct input_stream *in)
@@ -105,35 +132,110 @@ static void refill(struct input_stream *in)
 }
 
 static void acknowledge(struct input_stream *in, struct port *port,
-			uint32_t length, bool closed)
+			uint64_t length, bool closed)
 {
 	uint8_t bytes[4];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
 
-	in->at += length;
 	if (in->quiet)
 		return;
-	wire_put_u32(&w, length);
+	wire_put_u32(&w, (uint32_t)length);
 	port_send(port, WIRE_STDIN_ACK, closed, bytes, sizeof(bytes));
+}
+
+void input_report(struct input_stream *in, struct port *port)
+{
+	int fd = in->fd >= 0 ? in->fd : in->rest, unread = 0;
+	uint64_t read;
+
+	if (in->quiet || in->read == in->put || ioctl(fd, FIONREAD, &unread))
+		return;
+	/* The program may have written to its own input. */
+	read = in->put - MIN((uint64_t)unread, in->put);
+	if (read <= in->read)
+		return;
+	acknowledge(in, port, read - in->read, false);
+	in->read = read;
+	if (in->narrow && read >= WIRE_STDIN_WINDOW) {
+		in->narrow = false;
+		fcntl(in->fd, F_SETPIPE_SZ, WIDE_PIPE);
+	}
+}
+
+/* Return: false: no process can read it any more. */
+static bool put(struct input_stream *in)
+{
+	struct pollfd p = {.fd = in->fd, .events = POLLOUT};
+	ssize_t n;
+
+	if (in->at == in->end)
+		return !in->narrow || poll(&p, 1, 0) <= 0 ||
+		       !(p.revents & POLLERR);
+	if (!in->put && !in->quiet)
+		in->narrow = fcntl(in->fd, F_SETPIPE_SZ, PAGE) == PAGE;
+	n = write(in->fd, in->bytes + in->at, in->end - in->at);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	in->at += (uint32_t)n;
+	in->put += (uint64_t)n;
+	return true;
+}
+
+/* A pipe that the program itself has widened always has room. Without this check the
+ * poll for it would never wait. */
+static void check_narrow(struct input_stream *in, struct port *port)
+{
+	struct pollfd p = {.fd = in->fd, .events = POLLOUT};
+
+	if (!in->narrow || in->read == in->put || poll(&p, 1, 0) <= 0 ||
+	    p.revents != POLLOUT)
+		return;
+	input_report(in, port);
+	if (in->read < in->put)
+		in->narrow = false;
+}
+
+/* Drops all that the program has not read. The host may still send its window. */
+static void close_pipe(struct input_stream *in, struct port *port)
+{
+	input_report(in, port);
+	fd_close(&in->fd);
+	acknowledge(in, port, in->put - in->read + in->end - in->at, true);
+	in->read = in->put;
+	in->at = in->end;
+}
+
+bool input_is_awaited(const struct input_stream *in)
+{
+	return in->fd >= 0 &&
+	       (input_is_pending(in) || (in->narrow && in->read < in->put));
 }
 
 void input_pump(struct input_stream *in, struct port *port)
 {
-	uint32_t length;
-	ssize_t n = -1;
-
 	refill(in);
-	length = in->end - in->at;
-	if (!length || !port_can_answer(port))
+	if (!port_can_answer(port))
 		return;
-	if (in->fd >= 0) {
-		n = write(in->fd, in->bytes + in->at, length);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
+	if (in->fd < 0) {
+		if (in->at < in->end)
+			acknowledge(in, port, in->end - in->at, true);
+		in->at = in->end;
+	} else if (put(in)) {
+		input_report(in, port);
+		check_narrow(in, port);
+	} else {
+		close_pipe(in, port);
 	}
-	if (n < 0)
-		fd_close(&in->fd); /* EPIPE: nobody reads any more */
-	acknowledge(in, port, n < 0 ? length : (uint32_t)n, n < 0);
-	if (in->ended && !input_is_pending(in))
-		fd_close(&in->fd);
+	close_all_read(in);
+}
+
+void input_reset(struct input_stream *in)
+{
+	fd_close(&in->fd);
+	fd_close(&in->rest);
+	if (in->quiet)
+		fd_close(&in->file);
+	*in = (struct input_stream){
+		.fd = -1, .rest = -1, .file = -1, .bytes = in->bytes,
+	};
 }

@@ -28,9 +28,13 @@ struct input_stream {
 	int fd;          /* owned; -1 when closed */
 	uint8_t *bytes;  /* owned; WIRE_STDIN_WINDOW */
 	uint32_t at, end;
+	uint64_t put;    /* bytes that were written to the pipe; */
+	uint64_t read;   /* of these, the host knows that the program has read them */
+	bool narrow;     /* the pipe has one page: it takes more once all is read */
+	int rest;        /* owned: the reader's end of a complete pipe, or -1 */
 	bool ended;      /* the host has sent all */
 	int file;        /* owned; it comes from there and not in frames, or -1 */
-	bool quiet;      /* the host is not told what is consumed */
+	bool quiet;      /* the host is not told what is read */
 };
 
 int input_open(struct input_stream *in, int fd);
@@ -40,8 +44,14 @@ void input_end(struct input_stream *in);
 /* All of it is in the file at path. Return: 0 or negative errno. */
 int input_from(struct input_stream *in, const char *path);
 bool input_is_pending(const struct input_stream *in);
-/* Writes what the pipe takes and acknowledges it. A program that closed its
- * input gets nothing more, and the host is told that it was consumed. */
+/* Must the caller poll the pipe for POLLOUT? */
+bool input_is_awaited(const struct input_stream *in);
+/* Writes as much as the pipe takes and acknowledges the bytes that the program has read.
+ * If the program has closed its input, tells the host and drops the rest. */
 void input_pump(struct input_stream *in, struct port *port);
+/* At the program's end: acknowledges what it has read of the last page. */
+void input_report(struct input_stream *in, struct port *port);
+/* Frees the input of a step that is over. */
+void input_reset(struct input_stream *in);
 
 #endif

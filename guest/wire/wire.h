@@ -30,7 +30,7 @@
  *   G STARTED          the program's first instruction is about to run; it
  *                      may come some milliseconds late
  *   H STDIN*, H STDIN_END   at most WIRE_STDIN_WINDOW bytes beyond what
- *   G STDIN_ACK        has been consumed
+ *   G STDIN_ACK        the program has read
  *   H KILL             any time after JOB
  *   G OUT* ERR* RESULT*
  *   G EXIT             after the last OUT, ERR and RESULT byte, and when
@@ -94,8 +94,9 @@
  *              does not follow; another JOB may. The interpreter lives on. Nothing
  *              is answered.
  *   STARTED    u32 pid of the program in the machine, or empty: not known
- *   STDIN_ACK  u32 bytes newly consumed by the program's pipe; arg: 1 if the
- *              program has closed it
+ *   STDIN_ACK  u32 bytes that the program has newly read; arg 1: it has closed its
+ *              input and these bytes are dropped. Before EXIT all that it has read is
+ *              acknowledged
  *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
  *   OUT, ERR, RESULT   bytes
  *   EXIT       see struct wire_exit

@@ -95,6 +95,34 @@ feed_py() {
 	assert_equal "$(stat -c %s "$MNT/b/stdout")" 3000003
 }
 
+@test "poll tells as POLLPRI that the program has read all, and result.json how much" {
+	fed_start a $'out up\nawait\ncat'
+	feed_py a <<-'END'
+		import os, select
+		fd = os.open(os.environ["FEED"], os.O_WRONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLPRI)
+		assert poll.poll(0), "nothing was written"
+		os.write(fd, b"some text")
+		assert not poll.poll(300), "it does not read"
+		with open(os.environ["JOB"] + "/ctl", "w") as ctl:
+		    ctl.write("signal USR1")
+		assert poll.poll(20000) == [(fd, select.POLLPRI)]
+	END
+	echo eof >"$MNT/a/ctl"
+	job_wait a
+	result_is a .stdin.read 9
+	job_start b $'out up\nawait' '{"stdin_open": true}'
+	job_follow b up
+	echo text >"$MNT/b/stdin.feed"
+	echo 'signal USR1' >"$MNT/b/ctl"
+	job_wait b
+	result_is b .stdin.read 0
+	job_start c 'out x'
+	job_wait c
+	result_is c .stdin.read null
+}
+
 # fill JOB COMMAND... — writes until nothing more is taken, does that, then waits
 # with a write and says what came of it.
 fill() {

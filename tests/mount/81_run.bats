@@ -558,6 +558,54 @@ left_by_dead() {
 	assert_equal "$(grep -xE '[a-z]{3}' <<<"$output" | xargs)" 'ann bob cyd'
 }
 
+# loop PRODUCER — a loop that reads names from the producer's pipe runs code.sh for each.
+loop() {
+	bounded 30 bash -c "$1 | while read -r name; do
+		'$FSD' run --mount '$MNT' code.sh \$name || exit; done"
+}
+
+@test "what a program does not read of a pipe stays there, for a loop that reads names from it" {
+	program $'args\nsleep 200'
+	run loop "printf '%s\n' ann bob cyd"
+	assert_success
+	assert_equal "$(grep -xE '[a-z]{3}' <<<"$output" | xargs)" 'ann bob cyd'
+	# more than a pipe holds
+	run bounded 60 bash -c "(seq 100 102; yes | head -c 300000) | {
+		for i in 1 2 3; do read -r name; '$FSD' run --mount '$MNT' code.sh \$name || exit; done; wc -c; }"
+	assert_success
+	assert_equal "$(grep -xE '[0-9]+' <<<"$output" | xargs)" '100 101 102 300000'
+	# a script that a shell reads by a pipe
+	run bounded 30 bash -s <<-end
+		'$FSD' run --mount '$MNT' code.sh one
+		'$FSD' run --mount '$MNT' code.sh two
+		echo last
+	end
+	assert_success
+	assert_equal "$(grep -xE 'one|two|last' <<<"$output" | xargs)" 'one two last'
+}
+
+@test "what a program reads of a pipe is gone from there, and it has the end" {
+	program 'cat'
+	run bounded 30 bash -c "printf 'a\nb\n' | { '$FSD' run --mount '$MNT' code.sh; wc -c; }"
+	assert_output $'a\nb\n0'
+	# from a socket as well
+	run bounded 30 python3 - "$FSD" run --mount "$MNT" code.sh <<-'end'
+		import socket, subprocess, sys
+		ours, its = socket.socketpair()
+		ours.sendall(b"some text")
+		ours.shutdown(socket.SHUT_WR)
+		open("code.sh", "w").write("closein\nout x")
+		print(subprocess.run(sys.argv[1:], stdin=its, capture_output=True).stdout,
+		      its.recv(100, socket.MSG_PEEK))
+		open("code.sh", "w").write("cat")
+		print(subprocess.run(sys.argv[1:], stdin=its, capture_output=True).stdout,
+		      its.recv(100))
+	end
+	assert_output "b'x\\n' b'some text'
+b'some text' b''"
+	nothing_left
+}
+
 @test "-n leaves a pipe on standard input to others, and the program's is empty" {
 	program $'cat\nargs'
 	run bounded 30 bash -c "printf '%s\n' ann bob cyd | while read -r name; do

@@ -112,6 +112,25 @@ PY
 	assert_equal "$(tail -n1 "$MNT/$J/stdout" | tail -c 8)" 1000000
 }
 
+@test "what a program leaves unread of a pipe stays there, to the byte" {
+	cd "$BATS_TEST_TMPDIR"
+	# bash reads a line byte by byte, Python a block, and a third nothing
+	run bash -c "printf 'one\ntwo\nthree\n' | {
+		'$FSD' run --mount '$MNT' -l bash -c 'read -r x; echo \"bash \$x\"'
+		'$FSD' run --mount '$MNT' -c 'print(\"none\")'
+		'$FSD' run --mount '$MNT' -c 'import os; print(os.read(0, 4))'
+		cat; }"
+	assert_output $'bash one\nnone\nb\'two\\n\'\nthree'
+	# the script is a pipe that bash reads; more than a page is read in part
+	run bash -c "{ seq 1000 9999; } | { '$FSD' run --mount '$MNT' -l bash -c 'head -c 20000 | tail -c 5'; head -n 1; }"
+	assert_output $'4999\n5000'
+	run bash -c "seq 1000000 | { '$FSD' run --mount '$MNT' -c 'print(7)'; wc -c; }"
+	assert_output $'7\n6888896'
+	# what is streamed is whole
+	run bash -c "seq 1000000 | '$FSD' run --mount '$MNT' -l bash -c 'sha256sum'"
+	assert_output "$(seq 1000000 | sha256sum)"
+}
+
 @test "input() reads lines of stdin from the config" {
 	prog code.py '{"stdin": "one\nzwei ü\n"}' <<<$'print([input(), input()])\ntry: input()\nexcept EOFError: print("end")'
 	ok $'[\'one\', \'zwei ü\']\nend'

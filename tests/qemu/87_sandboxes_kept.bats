@@ -118,6 +118,7 @@ begin() {
 	job_wait "$J" $JOB_SECONDS >/dev/null
 	ended "$J" 0 exited
 	stdout_is "$J" "up"$'\n'"$(seq 1000 5999)"
+	result_is "$J" .stdin.read 25000
 }
 
 @test "a program can be killed and a step interrupted behind a killed server" {

@@ -26,6 +26,8 @@ struct peer {
 	struct loop_timer chat;
 	unsigned answers;
 	int answer; /* the last one's */
+	uint64_t read;   /* of standard input */
+	unsigned closed; /* it was */
 	size_t answered; /* bytes of it */
 };
 
@@ -76,6 +78,17 @@ static int on_open(void *arg, unsigned i)
 	if (ftruncate(fd, 200000) < 0)
 		return -errno;
 	return fd;
+}
+
+static void on_input_read(void *arg, uint64_t bytes)
+{
+	((struct peer *)arg)->read = bytes;
+}
+
+static void on_input_closed(void *arg)
+{
+	((struct peer *)arg)->closed++;
+	loop_quit(((struct peer *)arg)->loop);
 }
 
 static void on_started(void *arg, uint32_t pid)
@@ -143,6 +156,7 @@ static const struct vm_events job_events = {
 	.open_input = on_open, .started = on_started, .output = on_output,
 	.exited = on_exited, .file = on_file, .file_data = on_file_data,
 	.file_end = on_file_end, .finished = on_job_finished,
+	.input_read = on_input_read, .input_closed = on_input_closed,
 };
 
 static void on_stop(struct loop_timer *t)
@@ -440,6 +454,28 @@ static void test_stdin(void)
 	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
 	turn(&p);
 	is_int(expect(&p, WIRE_KILL), 4, "a KILL overtakes standard input");
+	close_peer(&p);
+}
+
+static void test_open_input(void)
+{
+	struct peer p;
+	struct vm_job job = { .stdin_open = true };
+	const uint8_t dropped[4] = { 100 };
+
+	start_job(&p, &job);
+	is_int(expect(&p, WIRE_STDIN), WIRE_STDIN_WINDOW, "what is there, up to a window");
+	put_numbers(&p, WIRE_STDIN_ACK, 1, 1000, 0);
+	put_numbers(&p, WIRE_STDIN_ACK, 1, 7, 0);
+	put(&p, WIRE_STDIN_ACK, 1, dropped, sizeof(dropped));
+	turn(&p);
+	is_int(p.closed, 1, "the program has closed it");
+	is_int((long long)p.read, 1007, "what was read before is told, and not what is dropped");
+	put(&p, WIRE_STDIN_ACK, 1, dropped, sizeof(dropped));
+	put_numbers(&p, WIRE_STDIN_ACK, 1, 0, 0);
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	ok(!p.broken && p.read == 1007, "nor what was on its way: %s", p.sentence);
 	close_peer(&p);
 }
 
@@ -880,6 +916,7 @@ int main(void)
 	test_limits();
 	test_good();
 	test_stdin();
+	test_open_input();
 	test_cancel();
 	test_idle();
 	test_init_ends();

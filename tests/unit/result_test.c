@@ -42,6 +42,7 @@ static struct job_result full(void)
 		.program_exit_code = -1,
 		.attempt = 4,
 		.attempts = attempts,
+		.stdin_read = 5,
 		.stdout_bytes = 6,
 		.stderr_dropped = 7,
 		.output = files,
@@ -102,6 +103,7 @@ static const char full_text[] =
 	"    {\"status\": \"interrupted\", \"message\": null, "
 	"\"started\": null, \"ended\": \"2026-01-02T03:04:05.002Z\"}\n"
 	"  ],\n"
+	"  \"stdin\": {\"read\": 5},\n"
 	"  \"stdout\": {\"bytes\": 6, \"dropped\": 0},\n"
 	"  \"stderr\": {\"bytes\": 0, \"dropped\": 7},\n"
 	"  \"output\": [\n"

@@ -140,7 +140,12 @@ static void on_stdin_ack(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "says more than was sent");
 		return;
 	}
-	ch->stdin_acked += n;
+	/* The program has not read the bytes that its close acknowledges. The window
+	 * stays shut by them, which is right: no more is sent to a closed input. */
+	if (!h->arg || !ch->job->stdin_open)
+		ch->stdin_acked += n;
+	if (ch->job->stdin_open && ch->job_ev->input_read)
+		ch->job_ev->input_read(ch->job_arg, ch->stdin_acked);
 	if (h->arg && ch->step == SEND_FEED) {
 		channel_feed_end(ch);
 		if (ch->job_ev->input_closed)
