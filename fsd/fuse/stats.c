@@ -134,9 +134,13 @@ void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
 
 	stats_states(d, uid, all, out);
 	stats_users(d, uid, all, out);
+	vm_stats(d->vm, &s);
+	sched_stats(d->sched, &waits);
+	metric_line(out, "fsd_machines_max", "gauge",
+		    "Machines that may have a job at a time", waits.machines_most);
+	stats_build(d, s.accel, out);
 	if (!all)
 		return; /* the rest comes from others' jobs, too */
-	vm_stats(d->vm, &s);
 	statistics_print(d, out);
 	metric_line(out, "fsd_lost_found", "gauge",
 		    "Damaged entries in lost+found", depot_lost_count(d->depot));
@@ -160,13 +164,9 @@ void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
 		    s.leased);
 	metric_line(out, "fsd_leases_waiting", "gauge",
 		    "Jobs that wait for a machine", s.waiting);
-	sched_stats(d->sched, &waits);
 	metric_line(out, "fsd_runs_waiting", "gauge", "Runs that wait for room",
 		    waits.waiting);
-	metric_line(out, "fsd_machines_max", "gauge",
-		    "Machines that may have a job at a time", waits.machines_most);
 	stats_waits(d, out);
-	stats_build(d, s.accel, out);
 	metric_line(out, "fsd_memory_promised_bytes", "gauge",
 		    "What machines with a job may come to", waits.promised);
 	metric_line(out, "fsd_memory_room_bytes", "gauge",

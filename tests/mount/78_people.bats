@@ -108,7 +108,10 @@ job_of() {
 	assert_line 'fsd_jobs{state="draft"} 1'
 	assert_line 'fsd_jobs{state="done"} 0'
 	assert_line 'fsd_jobs{state="refused"} 0'
-	refute_output --regexp 'runs|machines|leases|uid'
+	# what any client of the mount plans by
+	assert_line --regexp '^fsd_machines_max [1-9][0-9]*$'
+	assert_line --regexp '^fsd_build_info\{version="[0-9.]*",.* 1$'
+	refute_output --regexp 'runs|machines_[^m]|machines_made|leases|uid'
 	assert_equal "$($u4 cat "$MNT/.fsd/last_error")" ''
 	fails EACCES $u4 dd status=none of="$MNT/.fsd/ctl" if=/dev/null
 }
