@@ -44,6 +44,18 @@ struct vm_memory {
 	uint64_t total, available;
 };
 
+/*
+ * The part of the host that this process may use: by its affinity, and by its control
+ * groups, which a batch system or a container makes for it.
+ */
+struct vm_allotment {
+	unsigned processors; /* at least 1; a part of one counts as one */
+	uint64_t memory;     /* bytes */
+};
+
+/* Reads small files of the kernel. */
+void vm_allotment(struct vm_allotment *ret);
+
 /* Is it on record in cache_dir that KVM was tried within a day, and did not
  * work? */
 bool vm_kvm_fails(const char *cache_dir);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "vm/os/spawn.h"
@@ -150,19 +149,19 @@ static void check_state(struct finding *f)
 
 static void check_memory(struct finding *f)
 {
-	struct sysinfo info;
-	uint64_t mib = 0;
+	struct vm_allotment ours;
+	uint64_t mib;
 
-	if (sysinfo(&info) == 0)
-		mib = (uint64_t)info.totalram * info.mem_unit >> 20;
+	vm_allotment(&ours);
+	mib = ours.memory >> 20;
 	if (mib < 1024)
 		found(f, POOR,
 		      "%llu MiB of memory; a warm machine takes 100 MiB and a "
 		      "job its memory_mb: use a small --pool",
 		      (unsigned long long)mib);
 	else
-		found(f, GOOD, "%llu MiB, %ld CPUs", (unsigned long long)mib,
-		      sysconf(_SC_NPROCESSORS_ONLN));
+		found(f, GOOD, "%llu MiB, %u CPU%s", (unsigned long long)mib,
+		      ours.processors, ours.processors == 1 ? "" : "s");
 }
 
 static const struct check {

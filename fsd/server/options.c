@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "holder.h"
@@ -21,7 +20,7 @@
 #include "places.h"
 
 #define CPUS_EACH 4        /* machines at work that share a processor */
-#define MEMORY_EACH_MB 512 /* of the host, for each machine that is allowed */
+#define MEMORY_EACH_MB 512 /* for each machine that is allowed */
 #define NUMBER_MAX 10000
 #define UIDS_LOWEST 1000u
 
@@ -156,24 +155,20 @@ static int set_max_timeout(struct mount_options *o, const char *text,
 	return 0;
 }
 
-static uint64_t host_memory_mb(void)
-{
-	struct sysinfo info;
-
-	return sysinfo(&info) == 0
-		       ? (uint64_t)info.totalram * info.mem_unit >> 20 : 2048;
-}
-
 static int set_max_memory(struct mount_options *o, const char *text,
 			  struct err *err)
 {
-	uint64_t most = MAX(host_memory_mb(), (uint64_t)DEFAULT_MEMORY_MB), mb;
+	struct vm_allotment ours;
+	uint64_t most, mb;
+
+	vm_allotment(&ours);
+	most = MAX(ours.memory >> 20, (uint64_t)DEFAULT_MEMORY_MB);
 
 	if (parse_u64(text, 0, most, &mb) < 0 || (mb && mb < DEFAULT_MEMORY_MB))
 		return err_set(err, -EINVAL,
 			       "--max-memory is \"%s\"; it must be a number of "
 			       "MiB from %u, what a job has that asks for none, "
-			       "to %llu, what the host has, or 0 for all of that",
+			       "to %llu, what fsd may use, or 0 for all of that",
 			       text, DEFAULT_MEMORY_MB, (unsigned long long)most);
 	o->rooms.limits.memory_mb = mb ? mb : most;
 	return 0;
@@ -335,11 +330,13 @@ static void find_environments(struct mount_options *o)
 
 static void set_defaults(struct mount_options *o)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	const char *qemu = getenv("FSD_QEMU");
 	struct config_limits *limits = &o->rooms.limits;
-	uint64_t memory_mb = host_memory_mb();
+	struct vm_allotment ours;
+	uint64_t memory_mb;
 
+	vm_allotment(&ours);
+	memory_mb = ours.memory >> 20;
 	if (!o->vm.cache_dir)
 		o->vm.cache_dir = o->state_dir;
 	if (!o->alone) {
@@ -355,9 +352,8 @@ static void set_defaults(struct mount_options *o)
 		o->vm.qemu.asked = qemu;
 	o->vm.qemu.brought = o->found[3] = brought_qemu();
 	if (o->vm.pool == UINT32_MAX)
-		o->vm.pool = (unsigned)MAX(cpus, 1) * 2;
-	o->sched.cpus = MAX(o->vm.max_machines,
-			    CPUS_EACH * (unsigned)MAX(cpus, 1));
+		o->vm.pool = ours.processors * 2;
+	o->sched.cpus = MAX(o->vm.max_machines, CPUS_EACH * ours.processors);
 	if (!o->vm.max_machines)
 		o->vm.max_machines = MAX(MAX(o->vm.pool, o->sched.cpus),
 					 (unsigned)(memory_mb / MEMORY_EACH_MB));
@@ -368,7 +364,7 @@ static void set_defaults(struct mount_options *o)
 	if (!limits->memory_mb)
 		limits->memory_mb =
 			MAX(memory_mb / 2, (uint64_t)DEFAULT_MEMORY_MB);
-	limits->cpus = (uint64_t)MAX(cpus, 1);
+	limits->cpus = ours.processors;
 }
 
 int mount_options_parse(struct mount_options *o, int argc, char **argv,

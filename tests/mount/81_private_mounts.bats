@@ -152,6 +152,34 @@ in_service() {
 	done
 }
 
+# with_group CPU MEMORY COMMAND... — in a control group with these limits, as files say.
+with_group() {
+	# shellcheck disable=SC2016 # for the other shell
+	unshare --mount bash -c 'mount -t tmpfs none /sys/fs/cgroup &&
+		echo "$1" >/sys/fs/cgroup/cpu.max && echo "$2" >/sys/fs/cgroup/memory.max &&
+		exec "${@:3}"' _ "$@"
+}
+
+@test "a private mount has the processors and the memory that its process may use" {
+	[ "$(nproc)" -ge 2 ] || skip 'one processor'
+	[ "$(id -u)" = 0 ] || need root
+	local cpu
+	cpu=$(taskset -cp $$ | grep -o '[0-9]*$')
+	printf 'out x\n' >code.sh
+	run "$FSD" run --private --cpus 2 code.sh </dev/null
+	assert_output x
+	run -2 taskset -c "$cpu" "$FSD" run --private --cpus 2 code.sh </dev/null
+	assert_output 'fsd run: --cpus is 2; it must be an integer from 1 to 1'
+	run -2 with_group '50000 100000' max "$FSD" run --private --cpus 2 code.sh </dev/null
+	assert_output 'fsd run: --cpus is 2; it must be an integer from 1 to 1'
+	run -2 with_group 'max 100000' $((700 << 20)) "$FSD" run --private -m 701 code.sh </dev/null
+	assert_output --partial '-m is 701; it must be an integer of MiB from 32 to 700'
+	run taskset -c "$cpu" "$FSD" doctor
+	assert_line --regexp "^memory +ok .* 1 CPU$"
+	run with_group max $((700 << 20)) "$FSD" doctor
+	assert_output --partial '700 MiB of memory'
+}
+
 @test "run takes --mount, FSD_MOUNT, the host's service, in this order, and --private none of them" {
 	printf 'out x\n' >code.sh
 	run in_service "$FSD" run code.sh

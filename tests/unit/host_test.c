@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that is ours, with control groups of this test's making: what it
- * mounts over the true ones is seen by itself alone. */
+/* The memory and the processors that are ours, with control groups of this test's making:
+ * what it mounts over the true ones is seen by itself alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -29,7 +29,8 @@ static int put(const char *path, const char *text)
 static int set_up(void)
 {
 	static const char *const dirs[] = {
-		TOP "in", TOP "memory", TOP "memory/in",
+		TOP "in", TOP "in/deep", TOP "memory", TOP "memory/in",
+		TOP "cpu", TOP "cpu/in",
 	};
 
 	if (unshare(CLONE_NEWNS) < 0 ||
@@ -69,6 +70,7 @@ static const struct row rows[] = {
 static void check(const struct row *row, uint64_t host_mib)
 {
 	struct host_memory m;
+	struct vm_allotment ours;
 	struct vm_memory got;
 
 	if (!ok(put(TOP "list", row->list) == 0, "the kernel says \"%s\"",
@@ -77,6 +79,8 @@ static void check(const struct row *row, uint64_t host_mib)
 	host_memory_open(&m);
 	host_memory_get(&m, &got);
 	host_memory_close(&m);
+	vm_allotment(&ours);
+	is_int((long long)ours.memory, (long long)got.total, "the allotment agrees");
 	is_int((long long)(got.total / MIB),
 	       (long long)(row->total_mib ? row->total_mib : host_mib), "%s",
 	       row->sentence);
@@ -84,6 +88,59 @@ static void check(const struct row *row, uint64_t host_mib)
 		is_int((long long)(got.available / MIB),
 		       (long long)row->available_mib,
 		       "and what is used of it is not available");
+}
+
+/* The processors of a process that may run on `all` of them. */
+static const struct {
+	const char *list;
+	const char *max, *deep; /* cpu.max of "in" and of "in/deep" */
+	const char *quota;      /* cpu.cfs_quota_us of version 1 */
+	unsigned count;         /* 0: all */
+	const char *sentence;
+} shares[] = {
+	{ "0::/in\n", "max 100000\n", "", "-1\n", 0, "a group may have no limit" },
+	{ "0::/in\n", "100000 100000\n", "", "-1\n", 1, "a group may have one processor" },
+	{ "0::/in\n", "5000 100000\n", "", "-1\n", 1, "a part of one counts as one" },
+	{ "0::/in\n", "99999900000 100000\n", "", "-1\n", 0, "more than there are is all" },
+	{ "0::/in/deep\n", "50000 50000\n", "max 100000\n", "-1\n", 1,
+	  "the group around it has one" },
+	{ "0::/in/deep\n", "max 100000\n", "10000 100000\n", "-1\n", 1,
+	  "its own has one" },
+	{ "0::/in\n", "garbage\n", "", "-1\n", 0, "what cannot be read is no limit" },
+	{ "3:cpuacct,cpu:/in\n", "max 100000\n", "", "100000\n", 1,
+	  "a hierarchy of version 1 has one" },
+	{ "3:cpu:/in\n", "1000 100000\n", "", "-1\n", 0,
+	  "a hierarchy of version 1 has none" },
+};
+
+static void test_processors(void)
+{
+	struct vm_allotment got;
+	cpu_set_t all, one;
+	int first = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	ok(put(TOP "cpu/in/cpu.cfs_period_us", "100000\n") == 0, "(a period)");
+	for (size_t i = 0; i < ARRAY_SIZE(shares); i++) {
+		ok(put(TOP "list", shares[i].list) == 0 &&
+			   put(TOP "in/cpu.max", shares[i].max) == 0 &&
+			   put(TOP "in/deep/cpu.max", shares[i].deep) == 0 &&
+			   put(TOP "cpu/in/cpu.cfs_quota_us", shares[i].quota) == 0,
+		   "(groups are made)");
+		vm_allotment(&got);
+		is_int(got.processors,
+		       shares[i].count ? shares[i].count : (unsigned)CPU_COUNT(&all),
+		       "%s", shares[i].sentence);
+	}
+	while (!CPU_ISSET(first, &all))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	ok(sched_setaffinity(0, sizeof(one), &one) == 0, "(a process has one)");
+	vm_allotment(&got);
+	is_int(got.processors, 1, "the kernel's choice is narrower than all");
+	sched_setaffinity(0, sizeof(all), &all);
 }
 
 int main(void)
@@ -99,5 +156,7 @@ int main(void)
 		skip("mounts of its own: %s", strerror(-r));
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
 		check(&rows[i], host.total / MIB);
+	if (r == 0)
+		test_processors();
 	return done_testing();
 }

@@ -2,7 +2,6 @@
 /* The door: what vm.h promises, in terms of the pool and its machines. */
 #include "vm/vm.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -184,16 +183,6 @@ static void vm_release(struct vm *vm)
 	free(vm);
 }
 
-static unsigned processors(void)
-{
-	cpu_set_t set;
-	int n = 1;
-
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		n = CPU_COUNT(&set);
-	return (unsigned)MAX(n, 1);
-}
-
 static void on_begin(struct loop_call *call)
 {
 	pool_begin(call->arg);
@@ -203,6 +192,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err)
 {
 	struct vm *vm = calloc(1, sizeof(*vm));
+	struct vm_allotment ours;
 	int r;
 
 	if (!vm)
@@ -214,7 +204,8 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 		vm->options.keep = &vm->keep;
 	}
 	vm->watch = *watch;
-	vm->processors = processors();
+	vm_allotment(&ours);
+	vm->processors = ours.processors;
 	vm->tell = (struct loop_call){ .fn = on_tell, .arg = vm };
 	vm->begin = (struct loop_call){ .fn = on_begin, .arg = vm };
 	vm->host = (struct backend_host){

@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #define MEASURE_MS 50
 #define READINGS 32
+#define PROCESSORS_MAX 16384 /* more than a kernel has */
 
 bool host_has_kvm(void)
 {
@@ -96,6 +98,37 @@ unsigned host_tsc_khz(const struct host_cpu *cpu)
 			  (double)(ns - cpu->at_ns));
 }
 
+/* --- our control groups --------------------------------------------------- */
+
+/* The path of our group of a controller, "" for the root. Return: false: there is none. */
+static bool own_group(const char *controller, char path[CGROUP_PATH_MAX])
+{
+	if (!jail_cgroup_own(controller, path, CGROUP_PATH_MAX))
+		return false;
+	path[strcmp(path, "/") ? strlen(path) : 0] = '\0';
+	return true;
+}
+
+/* Makes it that of the group around it. Return: false: it was the root's. */
+static bool outer_group(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
+	return slash;
+}
+
+/* Opens a file of a group, as far as it can be seen. */
+static int open_in(const char *root, const char *path, const char *name)
+{
+	char file[800];
+	int n = snprintf(file, sizeof(file), "%s%s/%s", root, path, name);
+
+	return n < 0 || (size_t)n >= sizeof(file) ?
+		       -1 : open(file, O_RDONLY | O_CLOEXEC);
+}
+
 /* --- memory -------------------------------------------------------------- */
 
 /* A cgroup file's own number, or that behind a name at a line's start. */
@@ -128,40 +161,16 @@ static const struct group_files versions[] = {
 	{ "", "/sys/fs/cgroup", "memory.max", "memory.current" },
 };
 
-static int open_in(const char *root, const char *path, const char *name)
+static void open_group(struct host_memory *m, const struct group_files *f,
+		       const char *path)
 {
-	char file[800];
-	int n = snprintf(file, sizeof(file), "%s%s/%s", root, path, name);
+	int limit = m->groups < HOST_GROUPS ? open_in(f->root, path, f->limit) : -1;
 
-	return n < 0 || (size_t)n >= sizeof(file) ?
-		       -1 : open(file, O_RDONLY | O_CLOEXEC);
-}
-
-/* The group of that path and those around it, as far as they can be seen. */
-static void open_groups(struct host_memory *m, const struct group_files *f,
-			char *path)
-{
-	bool more = true;
-
-	while (more && m->groups < HOST_GROUPS) {
-		char *slash = strrchr(path, '/');
-		int limit;
-
-		if (slash && !slash[1])
-			*slash = '\0'; /* the root */
-		limit = open_in(f->root, path, f->limit);
-		if (limit >= 0) {
-			m->group[m->groups].limit = limit;
-			m->group[m->groups].used = open_in(f->root, path,
-							   f->used);
-			m->group[m->groups++].stat = open_in(f->root, path,
-							     "memory.stat");
-		}
-		slash = strrchr(path, '/');
-		more = slash;
-		if (slash)
-			*slash = '\0';
-	}
+	if (limit < 0)
+		return;
+	m->group[m->groups].limit = limit;
+	m->group[m->groups].used = open_in(f->root, path, f->used);
+	m->group[m->groups++].stat = open_in(f->root, path, "memory.stat");
 }
 
 void host_memory_open(struct host_memory *ret)
@@ -172,8 +181,9 @@ void host_memory_open(struct host_memory *ret)
 		.meminfo = open("/proc/meminfo", O_RDONLY | O_CLOEXEC),
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
-		if (jail_cgroup_own(versions[i].controller, path, sizeof(path)))
-			open_groups(ret, &versions[i], path);
+		for (bool in = own_group(versions[i].controller, path); in;
+		     in = outer_group(path))
+			open_group(ret, &versions[i], path);
 }
 
 void host_memory_close(struct host_memory *m)
@@ -216,4 +226,64 @@ uint64_t host_oom_kills(void)
 	auto_close int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
 
 	return number_in(fd, "oom_kill ", 0);
+}
+
+/* --- what is ours ---------------------------------------------------------- */
+
+/* Microseconds of processors that a group gets in a period. */
+static const struct cpu_files {
+	const char *controller, *root, *quota, *period;
+} cpu_versions[] = {
+	{ "cpu", "/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us" },
+	{ "", "/sys/fs/cgroup", "cpu.max", NULL /* behind the quota */ },
+};
+
+/* The processors of one group, a part of one as a whole one; most: without a limit. */
+static unsigned group_processors(const struct cpu_files *f, const char *path,
+				 unsigned most)
+{
+	auto_close int fd = open_in(f->root, path, f->quota);
+	auto_close int other = f->period ? open_in(f->root, path, f->period) : -1;
+	char text[64] = "", *end;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	uint64_t quota, period;
+
+	if (n <= 0 || text[0] < '0' || text[0] > '9') /* "max", -1 */
+		return most;
+	quota = strtoull(text, &end, 10);
+	period = f->period ? number_in(other, NULL, 0) : strtoull(end, NULL, 10);
+	if (!quota || !period)
+		return most;
+	return (unsigned)MIN((quota + period - 1) / period, (uint64_t)most);
+}
+
+/* Those that the kernel may choose from: of taskset(1), and of cpusets. */
+static unsigned affine_processors(void)
+{
+	cpu_set_t *set = CPU_ALLOC(PROCESSORS_MAX);
+	size_t size = CPU_ALLOC_SIZE(PROCESSORS_MAX);
+	int n = 0;
+
+	if (set && sched_getaffinity(0, size, set) == 0)
+		n = CPU_COUNT_S(size, set);
+	CPU_FREE(set);
+	return (unsigned)MAX(n, 1);
+}
+
+void vm_allotment(struct vm_allotment *ret)
+{
+	struct host_memory files;
+	struct vm_memory memory;
+	char path[CGROUP_PATH_MAX];
+
+	host_memory_open(&files);
+	host_memory_get(&files, &memory);
+	host_memory_close(&files);
+	ret->memory = memory.total;
+	ret->processors = affine_processors();
+	for (size_t i = 0; i < ARRAY_SIZE(cpu_versions); i++)
+		for (bool in = own_group(cpu_versions[i].controller, path); in;
+		     in = outer_group(path))
+			ret->processors = group_processors(&cpu_versions[i], path,
+							   ret->processors);
 }

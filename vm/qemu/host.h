@@ -22,7 +22,7 @@ unsigned host_tsc_khz(const struct host_cpu *cpu);
  * The host's memory, and that of the control groups that we are in. The files
  * are opened once: later we have no right to. What cannot be read is no limit.
  */
-#define HOST_GROUPS 4
+#define HOST_GROUPS 12
 struct host_memory {
 	int meminfo;                 /* owned, or -1 */
 	unsigned groups;
