@@ -9,13 +9,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fsd/local/own_dir.h"
 #include "layout/layout.h"
 #include "run_say.h"
 #include "vm/os/fdpass.h"
@@ -149,4 +152,49 @@ void private_stop(struct private_mount *p)
 	if (p->dir[0])
 		private_remove(p->dir); /* the holder did, unless it was killed */
 	*p = (struct private_mount)PRIVATE_NONE;
+}
+
+/* --- what those have left whose processes were all killed at once: see own_dir.h --- */
+
+#define UNMOUNT_WAIT_MS 2500
+
+const char *private_base(void)
+{
+	const char *dir = getenv("TMPDIR");
+
+	return dir && dir[0] == '/' ? dir : "/tmp";
+}
+
+/* Takes away a mount whose service has died. A holder without a mount namespace
+ * of its own leaves one. */
+static void unmount_dead(const char *dir)
+{
+	char mnt[PRIVATE_PATH];
+	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--", mnt,
+			       NULL };
+	struct spawn s = { .argv = argv, .may_gain = true };
+	struct child c;
+	struct stat st;
+
+	snprintf(mnt, sizeof(mnt), "%s" PRIVATE_MNT, dir);
+	if (stat(mnt, &st) == 0 || errno != ENOTCONN ||
+	    umount2(mnt, MNT_DETACH | UMOUNT_NOFOLLOW) == 0 || geteuid() == 0)
+		return;
+	if (spawn(&s, &c, NULL) == 0) {
+		struct pollfd p = { .fd = c.pidfd, .events = POLLIN };
+
+		poll(&p, 1, UNMOUNT_WAIT_MS);
+		child_end(&c);
+	}
+}
+
+void private_remove(const char *dir)
+{
+	unmount_dead(dir);
+	own_dir_remove(dir);
+}
+
+void private_clean(void)
+{
+	own_dir_clean(private_base(), PRIVATE_NAME, unmount_dead);
 }

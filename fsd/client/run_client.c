@@ -7,17 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run_int.h"
-#include "where.h"
-#include "which_mount.h"
 
 /* --- watching it -------------------------------------------------------------------- */
 
@@ -45,7 +39,7 @@ static int watch(struct client *k, struct pollfd *p, nfds_t count)
 	nfds_t all = count + 1;
 	int r;
 
-	p[count] = (struct pollfd){ .fd = k->signals, .events = POLLIN };
+	p[count] = (struct pollfd){ .fd = k->signals.fd, .events = POLLIN };
 	all += input_poll(k, &p[all]);
 	p[all - 1].revents = p[count].revents = 0;
 	r = await_any(k, p, all);
@@ -63,15 +57,15 @@ static int follow(struct client *k)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
 	struct pollfd p[4] = {
-		{ .fd = openat(k->dir, "stdout.follow", flags),
+		{ .fd = openat(k->draft.dir, "stdout.follow", flags),
 		  .events = POLLIN },
-		{ .fd = openat(k->dir, "stderr.follow", flags),
+		{ .fd = openat(k->draft.dir, "stderr.follow", flags),
 		  .events = POLLIN },
 	};
 	int r = 0;
 
 	if (p[0].fd < 0 || p[1].fd < 0)
-		return client_fail(k, 1, "%s: %s", k->job, strerror(errno));
+		return client_fail(k, 1, "%s: %s", k->draft.name, strerror(errno));
 	while (r == 0 && (p[0].fd >= 0 || p[1].fd >= 0)) {
 		p[0].revents = p[1].revents = 0;
 		r = watch(k, p, 2);
@@ -87,14 +81,14 @@ static int follow(struct client *k)
 static int wait_end(struct client *k)
 {
 	struct pollfd p[3] = {
-		{ .fd = openat(k->dir, "wait",
+		{ .fd = openat(k->draft.dir, "wait",
 			       O_RDONLY | O_NONBLOCK | O_CLOEXEC),
 		  .events = POLLIN },
 	};
 	int r = 0;
 
 	if (p[0].fd < 0)
-		return client_fail(k, 1, "%s: %s", k->job, strerror(errno));
+		return client_fail(k, 1, "%s: %s", k->draft.name, strerror(errno));
 	while (r == 0 && !p[0].revents)
 		r = watch(k, p, 1);
 	fd_close(&p[0].fd);
@@ -102,67 +96,6 @@ static int wait_end(struct client *k)
 }
 
 /* --- together ------------------------------------------------------------------------ */
-
-/* A signal that is blocked comes to a signalfd though it is ignored. Under nohup
- * that is not wished for; that a script's background command ignores Ctrl-C is
- * its shell's habit, and who signals that one means it. */
-int client_catch_signals(void)
-{
-	struct sigaction now;
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGQUIT);
-	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-static int private_mount(struct client *k)
-{
-	char word[32];
-	enum run_opt opt = is_set(k->c, RUN_KEEP) ? RUN_KEEP : RUN_SESSION;
-	int r;
-
-	if (is_set(k->c, opt))
-		return client_complain(2, "%s needs a mount that stays, and a "
-				"private one goes with `fsd %s`: give --mount MNT "
-				"or FSD_MOUNT", run_option_word(opt, word),
-				k->c->command);
-	k->signals = client_catch_signals();
-	r = private_start(&k->own, k->c->command, k->signals);
-	if (r > 128) {
-		k->last = r - 128;
-		k->got |= 1ull << k->last;
-	}
-	k->mnt = k->own.mnt;
-	k->root = take_fd(&k->own.root);
-	return r;
-}
-
-static int get_mount(struct client *k)
-{
-	struct err err = { 0 };
-
-	k->mnt = is_set(k->c, RUN_PRIVATE)
-			 ? NULL
-			 : which_mount(k->c->value[RUN_MOUNT]);
-	if (!k->mnt)
-		return private_mount(k);
-	if (where_is_mount(k->mnt, &err) < 0)
-		return client_complain(1, "%s", err.text);
-	k->root = open(k->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (k->root < 0)
-		return client_complain(1, "%s: %s", k->mnt, strerror(errno));
-	/* Not before a mount is asked that may not answer, but before there is a
-	 * job that would be left. */
-	k->signals = client_catch_signals();
-	return 0;
-}
 
 static int check(struct client *k)
 {
@@ -175,12 +108,39 @@ static int check(struct client *k)
 	return r ? r : program_find(k->c, &k->program);
 }
 
+/* Says what kept the job from being made, if it is the draft's. */
+static int said(const struct client *k, int r)
+{
+	enum draft_fault fault = k->draft.fault;
+
+	return !fault || fault == DRAFT_SIGNAL ?
+		       r : client_complain(r, "%s", k->draft.said);
+}
+
+static int submit_job(struct client *k)
+{
+	char name[sizeof(k->draft.name)];
+	int r;
+
+	snprintf(name, sizeof(name), ".run-%d-%llx", (int)getpid(),
+		 (unsigned long long)now_ns());
+	k->draft.streams_stdin = input_is_open(k->c);
+	r = job_draft_make(&k->draft, name, !is_set(k->c, RUN_KEEP));
+	if (r == 0)
+		r = job_draft_submit(&k->draft, name + 1);
+	if (r)
+		return said(k, r);
+	k->input.open = k->draft.stdin_open;
+	if (is_set(k->c, RUN_KEEP))
+		client_complain(0, "the job stays: %s/%s", k->mount.mnt,
+				k->draft.name);
+	return 0;
+}
+
 static int run_job(struct client *k)
 {
-	int r = draft_make(k);
+	int r = submit_job(k);
 
-	if (r == 0)
-		r = draft_submit(k);
 	if (r)
 		return r;
 	input_begin(k);
@@ -191,30 +151,23 @@ static int run_job(struct client *k)
 	return r ? r : client_outcome(k);
 }
 
-void client_die_of_signal(const struct client *k, int code)
+/* The signal that ended the job, or 0: the program has ended by one, or we have ended the
+ * program because of the second one. */
+static int ended_by(const struct client *k, int code)
 {
-	/* the program has ended by one, or we have ended the program because of the
-	 * second one */
-	int number = code > 128 && code < 128 + 64 &&
-				     k->got & (1ull << (code - 128)) ? code - 128
-		   : code == EXIT_KILLED && k->interrupts > 1 ? k->last : 0;
-	sigset_t set;
+	const struct client_signals *s = &k->signals;
 
-	if (number != SIGINT && number != SIGTERM && number != SIGHUP)
-		return; /* SIGQUIT would dump core */
-	fflush(NULL);
-	signal(number, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, number);
-	raise(number);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	if (code > 128 && code < 128 + 64 && s->got & (1ull << (code - 128)))
+		return code - 128;
+	return code == EXIT_KILLED && k->interrupts > 1 ? s->last : 0;
 }
 
 int run_client(const struct run_client *c)
 {
 	struct client k = {
-		.c = c, .root = -1, .dir = -1, .hold = -1, .signals = -1,
-		.own = PRIVATE_NONE, .program = { .fd = -1 },
+		.c = c, .mount = CLIENT_MOUNT_NONE,
+		.signals = CLIENT_SIGNALS_NONE, .program = { .fd = -1 },
+		.draft = JOB_DRAFT(c, &k.program, &k.mount, &k.signals),
 		.input = { .state = -1, .feed = -1, .pipe = { -1, -1 } },
 	};
 	int r;
@@ -223,16 +176,16 @@ int run_client(const struct run_client *c)
 	outlet_open(&k.out[1], STDERR_FILENO);
 	r = check(&k);
 	if (r == 0)
-		r = get_mount(&k);
+		r = client_mount_open(&k.mount, c, &k.signals);
 	if (r == 0)
 		r = run_job(&k);
-	draft_remove(&k);
+	input_close(&k.input);
+	job_draft_done(&k.draft, is_set(c, RUN_KEEP));
 	outlet_close(&k.out[0]);
 	outlet_close(&k.out[1]);
-	fd_close(&k.program.fd);
-	fd_close(&k.signals);
-	fd_close(&k.root);
-	private_stop(&k.own);
-	client_die_of_signal(&k, r);
+	program_done(&k.program);
+	fd_close(&k.signals.fd);
+	client_mount_close(&k.mount);
+	client_die_of(ended_by(&k, r));
 	return r;
 }

@@ -157,18 +157,18 @@ static int check_env(const struct run_client *c)
 	return 0;
 }
 
-int client_config(const struct client *k, struct buf *b)
+int client_config(const struct job_draft *d, struct buf *b)
 {
-	const struct run_client *c = k->c;
-	const struct program *p = &k->program;
+	const struct run_client *c = d->c;
+	const struct program *p = d->program;
 	bool command = p->interpreter || p->itself;
 	int r = check_env(c);
 
 	buf_str(b, "{");
 	if (command)
 		add_command(p, b);
-	if (c->arg_count)
-		list(b, "args", (const char *const *)c->args, c->arg_count);
+	if (d->arg_count)
+		list(b, "args", (const char *const *)d->args, d->arg_count);
 	if (p->python && p->named) { /* its name does not say so */
 		key(b, "language");
 		buf_str(b, "\"python\"");
@@ -185,7 +185,7 @@ int client_config(const struct client *k, struct buf *b)
 		if (run_options[i].key && is_set(c, i) &&
 		    !(command && i == RUN_LANGUAGE))
 			r = value(b, i, c->value[i]);
-	if (k->input.open) {
+	if (d->stdin_open) {
 		key(b, "stdin_open");
 		buf_str(b, "true");
 	}

@@ -21,13 +21,13 @@ static int no_outcome(struct client *k)
 	if (errno == ENOENT || errno == ESTALE)
 		return client_fail(k, 137, "the job was removed");
 	return client_fail(k, 125, "%s does not answer any more (%s): how the job has "
-		    "ended is not known", k->mnt, strerror(errno));
+		    "ended is not known", k->mount.mnt, strerror(errno));
 }
 
 /* The whole of a file of the job's, into memory. */
 static void read_file(struct client *k, const char *name, struct buf *ret)
 {
-	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = openat(k->draft.dir, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = 1;
 
 	ret->cap = LIMIT_RESULT_BYTES;
@@ -209,7 +209,7 @@ static void tell_errors(struct client *k)
 
 	if (client_read(k, "error", text, sizeof(text)) <= 0)
 		return;
-	client_errors(k, text, &said);
+	job_draft_errors(&k->draft, text, &said);
 	client_tell(k, said.len ? said.data : text);
 }
 

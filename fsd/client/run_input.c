@@ -29,11 +29,11 @@
 
 /* Neither is waited for: nothing ever comes of /dev/null, and what a retry would
  * need again must be whole. */
-bool input_is_open(const struct client *k)
+bool input_is_open(const struct run_client *c)
 {
 	struct stat st;
 
-	if (k->c->submit || !takes_stdin(k->c) || is_set(k->c, RUN_RETRY) ||
+	if (!takes_stdin(c) || is_set(c, RUN_RETRY) ||
 	    fstat(STDIN_FILENO, &st) < 0)
 		return false;
 	if (S_ISCHR(st.st_mode))
@@ -68,7 +68,7 @@ void input_begin(struct client *k)
 	if (!in->open)
 		return;
 	in->copies = can_copy(in);
-	in->state = openat(k->dir, "state", O_RDONLY | O_CLOEXEC);
+	in->state = openat(k->draft.dir, "state", O_RDONLY | O_CLOEXEC);
 	if (in->state < 0)
 		input_close(in);
 }
@@ -107,7 +107,7 @@ static void on_state(struct client *k)
 		return;
 	fd_close(&in->state);
 	if (!strcmp(text, "running\n"))
-		in->feed = openat(k->dir, "stdin.feed",
+		in->feed = openat(k->draft.dir, "stdin.feed",
 				  O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (in->feed < 0)
 		input_close(in); /* it has ended meanwhile */

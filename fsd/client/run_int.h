@@ -2,12 +2,15 @@
 /*
  * Declarations for the files of `fsd run` and of `fsd submit`.
  *
- *   run_client.c   the order of things; waits for the job
- *   run_stream.c   the client's own streams and signals; small files of the job
+ *   job_draft.h    the door to the next five: one job of a program and its files
  *   run_program.c  which program, and under which name it is put into the job
+ *   run_inputs.c   which inputs it may have, and their paths in the job
  *   run_config.c   the text of config.json
  *   run_put.c      what a draft gets: program, inputs, standard input, config.json
- *   run_job.c      the draft of `fsd run`, and its removal
+ *   run_job.c      the draft itself, its submission and its removal
+ *
+ *   run_client.c   the order of things; waits for the job
+ *   run_stream.c   the client's own streams and signals; small files of the job
  *   run_input.c    standard input that comes while the job runs
  *   run_results.c  -o DIR
  *   run_wait.c     what it waits for until there is a machine
@@ -16,27 +19,16 @@
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
-#include <limits.h>
 #include <poll.h>
+#include <sys/stat.h>
 
+#include "job_draft.h"
 #include "outlet.h"
-#include "private.h"
-#include "run_client.h"
 #include "run_say.h"
 #include "vm/os/loop.h"
 
 #define EXIT_KILLED 137    /* of a job that somebody has cancelled */
 #define EXIT_NEVER_RAN 125 /* as exit_code has it when the appliance failed */
-
-struct program {
-	int fd;           /* owned, or -1: there is nothing to be copied */
-	const char *what; /* as the user knows it */
-	char name[LIMIT_FILE_NAME + 1]; /* in the job: "hello.py", "code" */
-	bool named;       /* config.json says so, as "main" */
-	const char *interpreter; /* of --main below DIR: config's command, */
-	bool itself;             /* or without one, the file itself */
-	bool python;      /* -c without -l */
-};
 
 /* Standard input that is streamed. */
 struct input {
@@ -53,19 +45,12 @@ struct input {
 
 struct client {
 	const struct run_client *c;
-	struct private_mount own;
-	const char *mnt;   /* for messages: it may be in another namespace */
-	int root;          /* owned: the mount's */
+	struct client_mount mount;
+	struct client_signals signals;
 	struct program program;
+	struct job_draft draft; /* later the job */
 	struct input input;
-	char job[NAME_MAX + 1]; /* name in the mount */
-	bool copies_job;   /* the project is a job itself */
-	int dir;           /* the job's directory */
-	int hold;          /* the job goes with this descriptor, or -1 */
-	int signals;       /* signalfd */
 	unsigned interrupts;
-	uint64_t got;      /* signals that have come, a bit each */
-	int last;          /* the last of them, or 0 */
 	int early;         /* the signal that came before the program ran, or 0 */
 	struct outlet out[2]; /* standard output, standard error */
 	uint64_t begun_ns; /* when the job was submitted */
@@ -82,46 +67,42 @@ struct client {
  * sentence. */
 
 /* run_program.c */
-int program_find(const struct run_client *c, struct program *p);
-/* The first bytes of one that is read from a pipe. */
-int program_check(const struct run_client *c, const struct program *p,
-		  const char *data, size_t len);
+/* Looks at its first bytes. Return: false: they do not say which language it is, and ret has
+ * the sentence. */
+bool program_check(const struct run_client *c, const struct program *p,
+		   const char *data, size_t len, struct err *ret);
 
 /* run_config.c */
 /* Is the option on the command line? */
 bool run_is_given(const struct run_client *c, enum run_opt opt);
-/* Makes a config.json of the command line; it has no key that the command line has not. */
-int client_config(const struct client *k, struct buf *ret);
 
-/* run_put.c */
+/* run_inputs.c */
 /* Does the job's directory have such a name, or does it mean something in it? */
 bool input_is_taken(const char *name);
 /* Does that -i bring a file of this name? program: a file that it does not bring, or "". */
 bool input_has_name(const struct run_client *c, const char *path, const char *name,
 		    const char *program);
-/* Checks -i and -C, before there is a job. Return: 0 or the exit code. */
-int inputs_check(const struct run_client *c);
+/* Where an input stands in the job; "": all that is in it stands at the top. Return:
+ * false: the path names no such place. */
+bool input_place(const struct run_client *c, const char *path, char ret[BELOW_PATH]);
+static inline bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* run_put.c */
 bool project_has_config(const struct run_client *c);
-/* The project, the program, the inputs. */
-int client_put_files(struct client *k);
-int client_put_stdin(struct client *k);
+/* The project, the program, the inputs, standard input. */
+int draft_put_files(struct job_draft *d);
 /* Makes the config.json of the job: keys of the command line win over those of the
  * project's file. */
-int client_make_config(struct client *k, struct buf *ret);
-/* The last file. A refusal comes at a write or at the close, and was said. */
-int client_put_config(struct client *k, const struct buf *config);
-
-/* run_job.c */
-int draft_make(struct client *k);
-int draft_submit(struct client *k);
-/* No-op without one. A job that is kept stays. */
-void draft_remove(struct client *k);
-/* Adds text, which is of the file `error`, in the words of the command line. */
-void client_errors(struct client *k, const char *text, struct buf *ret);
+int draft_make_config(struct job_draft *d, struct buf *ret);
+/* The last file. A refusal comes at a write or at the close. */
+int draft_put_config(struct job_draft *d, const struct buf *config);
 
 /* run_input.c */
 /* Is standard input of a kind that is streamed? */
-bool input_is_open(const struct client *k);
+bool input_is_open(const struct run_client *c);
 /* After the job was submitted. */
 void input_begin(struct client *k);
 /* Fills *p with the descriptor that it waits for. Return: how many it filled, 0 or 1. */
@@ -149,9 +130,7 @@ int waits_tell(struct client *k);
 ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
 /* Return: false: there is no program that could have got it. */
 bool client_ctl(struct client *k, const char *verb);
-/* Takes a signal that has come. Return: its number, 0: none has. */
-int client_signal(struct client *k);
-/* Takes one, too. The first one goes to the program, the next one ends it. A job that runs
+/* Takes a signal that has come. The first one goes to the program, the next one ends it. A job that runs
  * may be without its program for a while yet. */
 void client_on_signal(struct client *k);
 /* Writes whole lines to standard error, whose reader may have gone as well. */
@@ -165,14 +144,6 @@ void client_print_error(struct client *k, const char *data, size_t len);
 /* From a descriptor to one of our own streams. Return: bytes copied, 0 at the end,
  * -1 when there is nothing now. */
 ssize_t client_pump(struct client *k, int from, int to);
-
-/* run_client.c */
-/* From then on signals wait at the descriptor. Return: it, or -1. */
-int client_catch_signals(void);
-/* Ends this process by the signal that it got and that ended the job. A shell stops a loop
- * at Ctrl-C only if the command has died of the signal. It returns if there was none.
- * Call it when the job is removed. */
-void client_die_of_signal(const struct client *k, int code);
 
 /* run_end.c */
 int client_outcome(struct client *k);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the job of `fsd run` as a draft, `.run-...`, and submits it by one rename; removes
- * it. */
+/*
+ * Makes a job as a draft, submits it by one rename, removes it. It also turns what the mount
+ * says of a job into the words of the command line.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,72 +14,83 @@
 #include "job_drop.h"
 #include "run_int.h"
 
-int draft_make(struct client *k)
+int job_draft_fail(struct job_draft *d, enum draft_fault fault, int code,
+		   const char *fmt, ...)
 {
-	auto_buf struct buf config = { 0 };
-	int r;
+	va_list ap;
 
-	r = client_make_config(k, &config);
-	if (r)
-		return r;
-	snprintf(k->job, sizeof(k->job), ".run-%d-%llx", (int)getpid(),
-		 (unsigned long long)now_ns());
-	if (mkdirat(k->root, k->job, 0700) == 0)
-		k->dir = openat(k->root, k->job,
-				O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (k->dir < 0)
-		return client_complain(1, "%s/%s: %s", k->mnt, k->job,
-				strerror(errno));
-	/* A mount of an older fsd has no such file. */
-	if (!is_set(k->c, RUN_KEEP))
-		k->hold = openat(k->dir, "hold", O_RDONLY | O_CLOEXEC);
-	r = client_put_files(k);
-	if (r == 0)
-		r = client_put_stdin(k);
-	return r ? r : client_put_config(k, &config);
+	d->fault = fault;
+	va_start(ap, fmt);
+	vsnprintf(d->said, sizeof(d->said), fmt, ap);
+	va_end(ap);
+	return code;
 }
 
-int draft_submit(struct client *k)
+static int failed(struct job_draft *d, const char *name)
 {
-	if (renameat(k->root, k->job, k->root, k->job + 1) < 0)
-		return client_complain(1, "%s/%s: %s", k->mnt, k->job + 1,
-				strerror(errno));
-	memmove(k->job, k->job + 1, strlen(k->job));
-	if (is_set(k->c, RUN_KEEP))
-		client_complain(0, "the job stays: %s/%s", k->mnt, k->job);
+	d->error = errno;
+	return job_draft_fail(d, DRAFT_MOUNT, 1, "%s/%s: %s", d->mount->mnt, name,
+			      strerror(errno));
+}
+
+int job_draft_make(struct job_draft *d, const char *name, bool hold)
+{
+	auto_buf struct buf config = { 0 };
+	int root = d->mount->root;
+	int r = draft_make_config(d, &config);
+
+	if (r)
+		return r;
+	if (mkdirat(root, name, 0700) < 0)
+		return failed(d, name);
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	d->dir = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->dir < 0)
+		return failed(d, name);
+	/* A mount of an older fsd has no such file. */
+	if (hold)
+		d->hold = openat(d->dir, "hold", O_RDONLY | O_CLOEXEC);
+	r = draft_put_files(d);
+	return r ? r : draft_put_config(d, &config);
+}
+
+int job_draft_submit(struct job_draft *d, const char *name)
+{
+	if (renameat(d->mount->root, d->name, d->mount->root, name) < 0)
+		return failed(d, name);
+	snprintf(d->name, sizeof(d->name), "%s", name);
 	return 0;
 }
 
-void draft_remove(struct client *k)
+void job_draft_done(struct job_draft *d, bool keep)
 {
-	bool draft = k->job[0] == '.';
+	bool draft = d->name[0] == '.';
 
-	input_close(&k->input);
-	fd_close(&k->hold);
-	if (k->dir >= 0 && (draft || !is_set(k->c, RUN_KEEP))) {
-		job_drop(k->dir);
-		job_dropped(k->root, k->job, k->dir);
+	fd_close(&d->hold);
+	if (d->dir >= 0 && (draft || !keep)) {
+		job_drop(d->dir);
+		job_dropped(d->mount->root, d->name, d->dir);
 	}
-	fd_close(&k->dir);
+	fd_close(&d->dir);
 }
 
 /* --- its words ---------------------------------------------------------------------- */
 
 /* The beginning of a sentence about the program's file or a key of config.json, as
  * the user knows it. Return: how much of the text it stands for, 0: none. */
-static size_t known_as(const struct client *k, const char *text, struct buf *ret)
+static size_t known_as(const struct job_draft *d, const char *text, struct buf *ret)
 {
-	const char *name = k->program.name;
+	const char *name = d->program->name;
 	char key[64], word[32];
 
-	if (name[0] && k->program.what && !strncmp(text, name, strlen(name)) &&
+	if (name[0] && d->program->what && !strncmp(text, name, strlen(name)) &&
 	    !strncmp(text + strlen(name), ": ", 2)) {
-		buf_str(ret, k->program.what);
+		buf_str(ret, d->program->what);
 		return strlen(name);
 	}
 	for (int i = 0; i < RUN_OPTIONS; i++) {
 		if (!run_options[i].key ||
-		    (project_has_config(k->c) && !run_is_given(k->c, i)))
+		    (project_has_config(d->c) && !run_is_given(d->c, i)))
 			continue;
 		snprintf(key, sizeof(key), "config.json: \"%s\"",
 			 run_options[i].key);
@@ -88,13 +102,13 @@ static size_t known_as(const struct client *k, const char *text, struct buf *ret
 	return 0;
 }
 
-void client_errors(struct client *k, const char *text, struct buf *ret)
+void job_draft_errors(const struct job_draft *d, const char *text, struct buf *ret)
 {
 	while (*text) {
 		size_t len = strcspn(text, "\n") + 1, known;
 
 		len = MIN(len, strlen(text));
-		known = known_as(k, text, ret);
+		known = known_as(d, text, ret);
 		buf_add(ret, text + known, len - known);
 		text += len;
 	}

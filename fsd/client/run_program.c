@@ -77,8 +77,8 @@ static void set_name(const struct run_client *c, struct program *p,
 		snprintf(p->name, sizeof(p->name), "code");
 }
 
-int program_check(const struct run_client *c, const struct program *p,
-		  const char *data, size_t len)
+bool program_check(const struct run_client *c, const struct program *p,
+		   const char *data, size_t len, struct err *ret)
 {
 	static const char bom[] = "\xef\xbb\xbf";
 
@@ -88,11 +88,11 @@ int program_check(const struct run_client *c, const struct program *p,
 	}
 	if (p->python || is_set(c, RUN_LANGUAGE) || lang_by_ending(p->name) ||
 	    !len || (len >= 2 && !memcmp(data, "#!", 2)))
-		return 0;
-	return client_complain(2, "%s: which language is it? Its name ends in "
-			"none of %s, and it does not begin with #!; -l says it: "
-			"%s", p->what, lang_extensions_text(),
-			lang_names_text());
+		return true;
+	err_set(ret, -EINVAL, "%s: which language is it? Its name ends in none of %s, "
+		"and it does not begin with #!; -l says it: %s", p->what,
+		lang_extensions_text(), lang_names_text());
+	return false;
 }
 
 /* Opens it. A pipe or a device is read once, when it is copied. */
@@ -100,6 +100,7 @@ static int open_program(const struct run_client *c, struct program *p, int at,
 			const char *path)
 {
 	struct stat st;
+	struct err err;
 	char start[8];
 	ssize_t n;
 
@@ -118,7 +119,8 @@ static int open_program(const struct run_client *c, struct program *p, int at,
 	n = pread(p->fd, start, sizeof(start), 0);
 	if (n < 0)
 		return client_complain(2, "%s: %s", p->what, strerror(errno));
-	return program_check(c, p, start, (size_t)n);
+	return program_check(c, p, start, (size_t)n, &err) ?
+		       0 : client_complain(2, "%s", err.text);
 }
 
 /* How many programs DIR has of its own, which are copied with the rest; ret: the
@@ -238,4 +240,9 @@ int program_find(const struct run_client *c, struct program *p)
 		return open_program(c, p, AT_FDCWD, c->file);
 	p->what = "standard input";
 	return 0;
+}
+
+void program_done(struct program *p)
+{
+	fd_close(&p->fd);
 }

@@ -20,11 +20,8 @@
 #include <unistd.h>
 
 #include "fsd/local/own_dir.h"
-#include "fsd/local/tree_copy.h"
+#include "results_copy.h"
 #include "run_int.h"
-
-static const char *const names[] = { "stdout", "stderr", "result.json", "output",
-				     "exit_code" };
 
 #define ENDING ".fsd-"
 #define INNER "results"
@@ -58,8 +55,8 @@ static bool find_place(const char *dir, struct place *p)
 
 static bool is_result(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
+	for (size_t i = 0; result_names[i]; i++)
+		if (!strcmp(name, result_names[i]))
 			return true;
 	return false;
 }
@@ -127,33 +124,6 @@ int results_check(struct client *k)
 	return 0;
 }
 
-/* The job is private to its user, the results are as any file that the user makes. */
-static int open_to_others(int to, const char *name, mode_t mask)
-{
-	struct stat st;
-
-	if (fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
-	return fchmodat(to, name, (S_ISDIR(st.st_mode) ? 0777 : 0666) & ~mask, 0);
-}
-
-static int copy_all(struct client *k, int to, const char *dir, mode_t mask)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct tree_copy t = { 0 };
-		int r = tree_copy(&t, k->dir, names[i], false, to, names[i]);
-
-		if (r == -ENOENT && !t.writing && !strcmp(t.path, names[i]))
-			continue; /* a job that never ran has no streams */
-		if (r < 0)
-			return client_fail(k, 1, "-o %s: %s: %s", dir, t.path, t.why);
-		if (open_to_others(to, names[i], mask) < 0)
-			return client_fail(k, 1, "-o %s: %s: %s", dir, names[i],
-					   strerror(errno));
-	}
-	return 0;
-}
-
 /* Renames INNER to dir. With --force the old directory gets the name INNER. */
 static int put_in_place(struct client *k, int own, const char *dir)
 {
@@ -171,19 +141,19 @@ static int put_in_place(struct client *k, int own, const char *dir)
 /* Copies into INNER of the directory `own`, and gives it its name. */
 static int take_into(struct client *k, int own, const char *dir)
 {
+	struct results_copy c = { .job = k->draft.dir };
 	auto_close int to = -1;
-	mode_t mask = umask(0);
-	int r;
 
-	umask(mask);
+	c.mask = umask(0);
+	umask(c.mask);
 	if (mkdirat(own, INNER, 0700) == 0)
 		to = openat(own, INNER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
-	r = copy_all(k, to, dir, mask);
-	if (r)
-		return r;
-	if (fchmod(to, 0777 & ~mask) < 0)
+	c.to = to;
+	if (results_copy(&c) < 0)
+		return client_fail(k, 1, "-o %s: %s: %s", dir, c.copy.path, c.copy.why);
+	if (fchmod(to, 0777 & ~c.mask) < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
 	return put_in_place(k, own, dir);
 }

@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "run_int.h"
@@ -20,7 +19,7 @@
 
 ssize_t client_read(struct client *k, const char *name, char *room, size_t size)
 {
-	auto_close int fd = openat(k->dir, name, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = openat(k->draft.dir, name, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
 
 	room[MAX(n, 0)] = '\0';
@@ -29,7 +28,7 @@ ssize_t client_read(struct client *k, const char *name, char *room, size_t size)
 
 bool client_ctl(struct client *k, const char *verb)
 {
-	auto_close int fd = openat(k->dir, "ctl", O_WRONLY | O_CLOEXEC);
+	auto_close int fd = openat(k->draft.dir, "ctl", O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, verb, strlen(verb)) >= 0)
 		return true;
@@ -41,21 +40,10 @@ bool client_ctl(struct client *k, const char *verb)
 
 /* --- signals ------------------------------------------------------------------------ */
 
-int client_signal(struct client *k)
-{
-	struct signalfd_siginfo info;
-
-	if (read(k->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return 0;
-	k->last = (int)info.ssi_signo;
-	k->got |= 1ull << k->last;
-	return k->last;
-}
-
 void client_on_signal(struct client *k)
 {
 	char state[16], verb[32];
-	int number = client_signal(k);
+	int number = client_signal(&k->signals);
 
 	if (!number)
 		return;
@@ -87,7 +75,7 @@ static int write_all(struct client *k, int to, const char *data, size_t len)
 {
 	struct outlet *o = &k->out[to - STDOUT_FILENO];
 	struct pollfd p[2] = { { .fd = o->fd, .events = POLLOUT },
-			       { .fd = k->signals, .events = POLLIN } };
+			       { .fd = k->signals.fd, .events = POLLIN } };
 
 	while (len) {
 		ssize_t n = outlet_write(o, data, len);

@@ -49,7 +49,7 @@ static int give_up(struct client *k)
 	return client_fail(k, EXIT_NEVER_RAN, "the job has not run: for %llu s %s "
 			"could have no machine; `fsd doctor` tells what is missing, "
 			"FSD_PATIENCE changes how long to wait",
-			(unsigned long long)s, k->mnt);
+			(unsigned long long)s, k->mount.mnt);
 }
 
 /* Do they differ by figures only? */
@@ -79,7 +79,7 @@ static void tell_waits(struct client *k)
 		k->health_ns = due;
 		return;
 	}
-	if (job_view_read(k->dir, &v) < 0 || !v.waits[0] ||
+	if (job_view_read(k->draft.dir, &v) < 0 || !v.waits[0] ||
 	    is_same(v.waits, k->waits))
 		return;
 	snprintf(k->waits, sizeof(k->waits), "%s", v.waits);
@@ -88,7 +88,7 @@ static void tell_waits(struct client *k)
 
 int waits_tell(struct client *k)
 {
-	auto_close int fd = openat(k->root, ".fsd/health", O_RDONLY | O_CLOEXEC);
+	auto_close int fd = openat(k->mount.root, ".fsd/health", O_RDONLY | O_CLOEXEC);
 	char text[sizeof(k->health)], state[16];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 

@@ -46,10 +46,11 @@ int sandbox_client_new(const struct run_client *c, const char *mnt,
 {
 	char path[WHERE_SANDBOX];
 	auto_buf struct buf config = { 0 };
-	struct client k = { .c = c };
+	const struct program none = { .fd = -1 };
+	const struct job_draft d = { .c = c, .program = &none };
 	int r;
 
-	r = client_config(&k, &config);
+	r = client_config(&d, &config);
 	if (r)
 		return r;
 	if (where_sandbox(mnt, name, path) < 0)

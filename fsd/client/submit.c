@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "fsd/local/tree_copy.h"
-#include "job_drop.h"
 #include "job_view.h"
 #include "run_int.h"
 #include "where.h"
@@ -24,7 +23,11 @@
 #define NUMBERS_MOST 100000u /* that a name may have to be another one */
 
 struct submitting {
-	struct client k;
+	const struct run_client *c;
+	struct client_mount mount;
+	struct client_signals signals;
+	struct program program;
+	struct job_draft draft;  /* later the job */
 	char mnt[PATH_MAX];
 	char name[NAME_MAX + 1]; /* that is asked for */
 	int from;                /* owned: the directory, or -1 */
@@ -36,7 +39,7 @@ struct submitting {
  * one. */
 static int find_name(struct submitting *s, const char *path)
 {
-	const char *given = s->k.c->value[SUBMIT_NAME];
+	const char *given = s->c->value[SUBMIT_NAME];
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	char *dot;
 
@@ -66,7 +69,7 @@ static bool find_program(const struct submitting *s, char near[NAME_MAX + 1])
 {
 	unsigned best = NEAR_NOT;
 	bool found = false;
-	DIR *dir = opendir(s->k.c->value[RUN_PROJECT]);
+	DIR *dir = opendir(s->c->value[RUN_PROJECT]);
 	struct dirent *e;
 
 	near[0] = '\0';
@@ -88,11 +91,11 @@ static bool find_program(const struct submitting *s, char near[NAME_MAX + 1])
 /* A project without a program would be a draft for ever. */
 static int check_program(const struct submitting *s)
 {
-	const char *dir = s->k.c->value[RUN_PROJECT];
+	const char *dir = s->c->value[RUN_PROJECT];
 	char near[NAME_MAX + 1];
 
 	/* "command" needs no program: config.json decides then. */
-	if (is_set(s->k.c, RUN_MAIN) || find_program(s, near) ||
+	if (is_set(s->c, RUN_MAIN) || find_program(s, near) ||
 	    has(s->from, "config.json"))
 		return 0;
 	if (near[0])
@@ -105,7 +108,7 @@ static int check_program(const struct submitting *s)
 
 static int examine_project(struct submitting *s)
 {
-	const char *dir = s->k.c->value[RUN_PROJECT];
+	const char *dir = s->c->value[RUN_PROJECT];
 	char real[PATH_MAX];
 
 	if (!realpath(dir, real))
@@ -114,7 +117,7 @@ static int examine_project(struct submitting *s)
 	if (s->from < 0)
 		return client_complain(errno == ENOTDIR ? 2 : 1, "%s: %s", dir,
 				strerror(errno));
-	s->k.copies_job = has(s->from, "state") && has(s->from, "ctl") &&
+	s->draft.copies_job = has(s->from, "state") && has(s->from, "ctl") &&
 			  has(s->from, "log");
 	if (find_name(s, real))
 		return 2;
@@ -123,7 +126,7 @@ static int examine_project(struct submitting *s)
 
 static int examine(struct submitting *s)
 {
-	const struct run_client *c = s->k.c;
+	const struct run_client *c = s->c;
 	char real[PATH_MAX];
 	int r = inputs_check(c);
 
@@ -131,7 +134,7 @@ static int examine(struct submitting *s)
 		return r;
 	if (is_set(c, RUN_PROJECT))
 		return examine_project(s);
-	r = program_find(c, &s->k.program);
+	r = program_find(c, &s->program);
 	if (r)
 		return r;
 	if (!c->file || is_program_on_stdin(c))
@@ -143,33 +146,31 @@ static int examine(struct submitting *s)
 
 static int get_mount(struct submitting *s)
 {
-	struct client *k = &s->k;
 	struct err err = { 0 };
 
-	if (where_mount(k->c->value[RUN_MOUNT], s->mnt, &err) < 0)
+	if (where_mount(s->c->value[RUN_MOUNT], s->mnt, &err) < 0)
 		return client_complain(1, "%s", err.text);
-	k->mnt = s->mnt;
-	k->root = open(k->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return k->root < 0 ? client_complain(1, "%s: %s", k->mnt, strerror(errno)) : 0;
+	return client_mount_at(&s->mount, s->mnt);
 }
 
 /* A name of its own, even if another `fsd submit` prepares the same. */
 static int make_draft(struct submitting *s)
 {
-	struct client *k = &s->k;
-	char name[sizeof(k->job)];
+	struct job_draft *d = &s->draft;
+	int root = s->mount.root;
+	char name[sizeof(d->name)];
 	int n = snprintf(name, sizeof(name), ".%.180s", s->name);
-	int r = mkdirat(k->root, name, 0777);
+	int r = mkdirat(root, name, 0777);
 
 	if (r < 0 && errno == EEXIST) {
 		snprintf(name + n, sizeof(name) - (size_t)n, ".%d", (int)getpid());
-		r = mkdirat(k->root, name, 0777);
+		r = mkdirat(root, name, 0777);
 	}
 	if (r < 0)
-		return client_complain(1, "%s/%s: %s", k->mnt, name, strerror(errno));
-	memcpy(k->job, name, sizeof(name));
-	k->dir = openat(k->root, k->job, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return k->dir < 0 ? client_complain(1, "%s/%s: %s", k->mnt, k->job,
+		return client_complain(1, "%s/%s: %s", s->mnt, name, strerror(errno));
+	memcpy(d->name, name, sizeof(name));
+	d->dir = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return d->dir < 0 ? client_complain(1, "%s/%s: %s", s->mnt, name,
 					    strerror(errno)) : 0;
 }
 
@@ -186,35 +187,42 @@ static void code_name(const char *file, char ret[32])
 /* --main was named, so a link is followed. */
 static int put_main(struct submitting *s)
 {
-	const char *file = s->k.c->value[RUN_MAIN];
+	const char *file = s->c->value[RUN_MAIN];
 	struct tree_copy t = { 0 };
 	char name[32];
 
 	if (!file)
 		return 0;
 	code_name(file, name);
-	if (tree_copy(&t, s->from, file, true, s->k.dir, name) == 0)
+	if (tree_copy(&t, s->from, file, true, s->draft.dir, name) == 0)
 		return 0;
-	return client_complain(1, "%s/%s: %s", s->k.c->value[RUN_PROJECT], t.path,
+	return client_complain(1, "%s/%s: %s", s->c->value[RUN_PROJECT], t.path,
 			t.why);
+}
+
+/* Says why the draft could not be filled, if that was not said. */
+static int said(const struct job_draft *d, int r)
+{
+	return r == 0 || !d->fault || d->fault == DRAFT_SIGNAL ?
+		       r : client_complain(r, "%s", d->said);
 }
 
 /* config.json is the last: when it is refused, all the rest is there, for --keep. */
 static int fill(struct submitting *s)
 {
 	auto_buf struct buf config = { 0 };
-	struct client *k = &s->k;
-	int r = client_make_config(k, &config);
+	struct job_draft *d = &s->draft;
+	int r = draft_make_config(d, &config);
 
 	if (r == 0)
 		r = make_draft(s);
 	if (r == 0)
-		r = client_put_files(k);
+		r = draft_put_files(d);
 	if (r == 0)
 		r = put_main(s);
 	if (r == 0)
-		r = client_put_stdin(k);
-	return r ? r : client_put_config(k, &config);
+		r = draft_put_config(d, &config);
+	return said(d, r);
 }
 
 /* --- its start -------------------------------------------------------------------- */
@@ -222,11 +230,12 @@ static int fill(struct submitting *s)
 /* Return: 0, -EEXIST, or negative errno. */
 static int rename_to(struct submitting *s, const char *name)
 {
-	struct client *k = &s->k;
+	struct job_draft *d = &s->draft;
+	int root = s->mount.root;
 
-	if (renameat2(k->root, k->job, k->root, name, RENAME_NOREPLACE) < 0)
+	if (renameat2(root, d->name, root, name, RENAME_NOREPLACE) < 0)
 		return -errno;
-	snprintf(k->job, sizeof(k->job), "%s", name);
+	snprintf(d->name, sizeof(d->name), "%s", name);
 	return 0;
 }
 
@@ -245,8 +254,8 @@ static int start(struct submitting *s)
 	int r = rename_to(s, s->name), number = 0;
 
 	/* EACCES: another user has the name. */
-	for (unsigned i = 2; !is_set(s->k.c, SUBMIT_NAME) && i < NUMBERS_MOST &&
-			     !(number = client_signal(&s->k)) &&
+	for (unsigned i = 2; !is_set(s->c, SUBMIT_NAME) && i < NUMBERS_MOST &&
+			     !(number = client_signal(&s->signals)) &&
 			     (r == -EEXIST || r == -EACCES); i++) {
 		snprintf(name, sizeof(name), "%.190s-%u", s->name, i);
 		r = rename_to(s, name);
@@ -256,7 +265,8 @@ static int start(struct submitting *s)
 	if (r == -EEXIST || r == -EACCES)
 		return taken(s, r);
 	if (r < 0) {
-		if (where_last_error(s->k.root, s->k.job + 1, text, sizeof(text)))
+		if (where_last_error(s->mount.root, s->draft.name + 1, text,
+				     sizeof(text)))
 			client_complain(0, "%s", text); /* without the dot: either name */
 		return client_complain(1, "%s is not taken: %s", s->name, strerror(-r));
 	}
@@ -264,77 +274,74 @@ static int start(struct submitting *s)
 }
 
 /* In the words of the command line. */
-static int refused(struct client *k, const char *error)
+static int refused(const struct job_draft *d, const char *error)
 {
-	auto_buf struct buf said = { 0 };
+	auto_buf struct buf text = { 0 };
 
-	client_errors(k, error, &said);
-	return client_complain(1, "%s", said.len ? said.data : error);
+	job_draft_errors(d, error, &text);
+	return client_complain(1, "%s", text.len ? text.data : error);
 }
 
 /* Tells whether the mount refused the job, and adds hints. Return: the exit code. */
 static int told(struct submitting *s)
 {
-	struct client *k = &s->k;
+	const struct job_draft *d = &s->draft;
 	struct job_view v;
-	int r = job_view_read(k->dir, &v);
+	int r = job_view_read(d->dir, &v);
 
 	if (r < 0 && r != -ENOENT) /* gone: it ran and removed itself */
-		return client_complain(1, "%s/%s: %s", k->mnt, k->job, strerror(-r));
+		return client_complain(1, "%s/%s: %s", s->mnt, d->name, strerror(-r));
 	if (r == 0 && v.state == JOB_REFUSED)
-		return refused(k, v.error);
+		return refused(d, v.error);
 	if (r == 0 && v.state == JOB_DRAFT)
 		client_complain(0, "it is a draft, and does not start yet: `fsd status "
-				"%s/%s` says for what it waits", k->mnt, k->job);
-	printf("%s/%s\n", k->mnt, k->job);
+				"%s/%s` says for what it waits", s->mnt, d->name);
+	printf("%s/%s\n", s->mnt, d->name);
 	return 0;
 }
 
-/* A job that was refused, or whose making has failed. */
+/* Removes a job that was refused, or whose making has failed; not with --keep. */
 static void leave(struct submitting *s, int r)
 {
-	struct client *k = &s->k;
+	struct job_draft *d = &s->draft;
+	bool failed = r && d->name[0];
+	bool kept = failed && is_set(s->c, SUBMIT_KEEP) && r < 128;
 
-	if (!k->job[0])
-		return;
-	if (is_set(k->c, SUBMIT_KEEP) && r < 128) {
-		client_complain(0, "%s/%s is kept, to be mended%s", k->mnt, k->job,
-				k->job[0] == '.' ? " and renamed" : "");
-	} else if (k->dir >= 0) {
-		job_drop(k->dir);
-		job_dropped(k->root, k->job, k->dir);
-	}
+	if (kept)
+		client_complain(0, "%s/%s is kept, to be mended%s", s->mnt, d->name,
+				d->name[0] == '.' ? " and renamed" : "");
+	if (!failed || kept)
+		fd_close(&d->dir);
+	job_draft_done(d, false);
 }
 
 int submit_client(const struct run_client *c)
 {
 	struct submitting s = {
-		.k = { .c = c, .root = -1, .dir = -1, .hold = -1, .signals = -1,
-		       .program = { .fd = -1 },
-		       .input = { .state = -1, .feed = -1 } },
+		.c = c, .mount = CLIENT_MOUNT_NONE, .signals = CLIENT_SIGNALS_NONE,
+		.program = { .fd = -1 },
+		.draft = JOB_DRAFT(c, &s.program, &s.mount, &s.signals),
 		.from = -1,
 	};
-	struct client *k = &s.k;
 	int r;
 
 	r = examine(&s);
 	if (r == 0)
 		r = get_mount(&s);
 	if (r == 0)
-		k->signals = client_catch_signals();
+		client_signals_catch(&s.signals);
 	if (r == 0)
 		r = fill(&s);
 	if (r == 0)
 		r = start(&s);
 	if (r == 0)
 		r = told(&s);
-	if (r)
-		leave(&s, r);
-	fd_close(&k->dir);
-	fd_close(&k->program.fd);
-	fd_close(&k->signals);
-	fd_close(&k->root);
+	leave(&s, r);
+	program_done(&s.program);
+	fd_close(&s.signals.fd);
+	client_mount_close(&s.mount);
 	fd_close(&s.from);
-	client_die_of_signal(k, r);
+	client_die_of(r > 128 && r < 128 + 64 &&
+				      s.signals.got & (1ull << (r - 128)) ? r - 128 : 0);
 	return r;
 }

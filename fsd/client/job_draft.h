@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job that is made of a program and its files: a draft in the mount, which one rename
+ * submits.
+ *
+ *   struct program program;          found once: it serves any number of drafts
+ *   struct job_draft d = JOB_DRAFT(&options, &program, &mount, &signals);
+ *
+ *   r = program_find(&options, &program);
+ *   d.inputs = ..., d.args = ...     what this job has beside the others
+ *   r = job_draft_make(&d, ".name", hold);      config.json is its last file
+ *   r = job_draft_submit(&d, "name");
+ *   if (r)
+ *           d.fault, d.error, d.said            say why; it prints no sentence
+ *   job_draft_done(&d, keep);
+ *   program_done(&program);
+ *
+ * A draft holds no buffers: its files are copied by blocks on the stack. Functions that
+ * return int give 0, or an exit code; of the draft d.said has the sentence then.
+ */
+#ifndef FSD_JOB_DRAFT_H
+#define FSD_JOB_DRAFT_H
+
+#include <limits.h>
+
+#include "client_mount.h"
+#include "fsd/local/below.h"
+#include "run_client.h"
+
+struct program {
+	int fd;           /* owned, or -1: there is nothing to be copied */
+	const char *what; /* as the user knows it */
+	char name[LIMIT_FILE_NAME + 1]; /* in the job: "hello.py", "code" */
+	bool named;       /* config.json says so, as "main" */
+	const char *interpreter; /* of --main below DIR: config's command, */
+	bool itself;             /* or without one, the file itself */
+	bool python;      /* -c without -l */
+};
+
+/* Finds and opens the program that the options mean. Standard error has the sentence of an
+ * error. Then, too, program_done(). */
+int program_find(const struct run_client *c, struct program *p);
+void program_done(struct program *p);
+
+/* Checks the options' -i and -C. Standard error has the sentence of an error. */
+int inputs_check(const struct run_client *c);
+/* May an input of a job have that path? place: ret, the input's path in the job; "": all that
+ * is in a directory. Return: 0, or -EINVAL with the sentence. It does not look at the file. */
+int input_check(const struct run_client *c, const char *path, char place[BELOW_PATH],
+		struct err *err);
+
+/* Adds the config.json that the options make, which has no key that they have not. Standard
+ * error has the sentence of a wrong value. program: of zeros for a sandbox. */
+struct job_draft;
+int client_config(const struct job_draft *d, struct buf *ret);
+
+enum draft_fault {
+	DRAFT_FAILED = 1, /* the options' own files cannot be copied, or no memory */
+	DRAFT_INPUT,      /* this job's inputs or standard input cannot be read */
+	DRAFT_MOUNT,      /* a call on the mount has failed: see error */
+	DRAFT_REFUSED,    /* the mount refuses what the job is */
+	DRAFT_SIGNAL,     /* a signal came */
+};
+
+struct job_draft {
+	/* The caller's, borrowed. */
+	const struct run_client *c;
+	const struct program *program;
+	const struct client_mount *mount;
+	struct client_signals *signals; /* one ends the making */
+	const char *const *inputs;      /* files or directories beside the options' -i */
+	unsigned input_count;
+	char *const *args;
+	unsigned arg_count;
+	const char *stdin_path;         /* the job's standard input; or NULL */
+	bool streams_stdin;             /* it comes while the job runs */
+
+	/* The draft's. */
+	char name[NAME_MAX + 1]; /* in the mount; "": not made */
+	int dir;          /* owned: its directory, or -1 */
+	int hold;         /* owned: the job goes with this descriptor, or -1 */
+	bool stdin_open;  /* ret: config.json says that standard input is streamed */
+	bool copies_job;  /* the project is a job itself */
+
+	/* Of the last failure. */
+	enum draft_fault fault; /* 0: none */
+	int error;        /* errno of the call that failed, or 0 */
+	char said[1200];  /* one sentence without its end */
+};
+#define JOB_DRAFT(options, the_program, the_mount, the_signals)              \
+	{ .c = (options), .program = (the_program), .mount = (the_mount),    \
+	  .signals = (the_signals), .args = (options)->args,                 \
+	  .arg_count = (options)->arg_count, .dir = -1, .hold = -1 }
+
+/* Makes the directory `name`, which begins with ".", and all files in it. hold: the job goes
+ * with this process. */
+int job_draft_make(struct job_draft *d, const char *name, bool hold);
+/* Renames the draft, which is then a job that starts. */
+int job_draft_submit(struct job_draft *d, const char *name);
+/* Closes its descriptors. Removes the job if it was not submitted, and one that was unless
+ * keep. */
+void job_draft_done(struct job_draft *d, bool keep);
+
+/* Adds text, which is of the job's file `error`, in the words of the command line. */
+void job_draft_errors(const struct job_draft *d, const char *text, struct buf *ret);
+
+/* Records a failure. Return: code. */
+int job_draft_fail(struct job_draft *d, enum draft_fault fault, int code,
+		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+#endif

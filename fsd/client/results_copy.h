@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies the results of a job that is done into a directory. The caller has opened that
+ * directory, and renames it when it is complete: a reader never sees a half of them.
+ */
+#ifndef FSD_RESULTS_COPY_H
+#define FSD_RESULTS_COPY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "fsd/local/tree_copy.h"
+
+/* Names of files and directories in a job, NULL at the end: stdout stderr result.json output
+ * exit_code. */
+extern const char *const result_names[];
+
+struct results_copy {
+	int job;       /* borrowed: the job's directory */
+	int to;        /* borrowed: gets the copies */
+	mode_t mask;   /* the umask: a job is private to its user, the copies are not */
+	bool filled;   /* without empty files and directories */
+	struct tree_copy copy; /* ret, of an error: path, why, writing */
+};
+
+/* A job that never ran has no streams, which are left out then. exit_code is copied last.
+ * Return: 0, or negative errno with c->copy. */
+int results_copy(struct results_copy *c);
+
+#endif

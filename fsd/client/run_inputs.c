@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which inputs a job may have, and under which paths it gets them. Checks the options' -i
+ * before there is a job.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run_int.h"
+
+bool input_is_taken(const char *name)
+{
+	return job_row_by_name(name) || !strcmp(name, "config.json") ||
+	       !strcmp(name, "stdin") || code_kind(name) != CODE_NO;
+}
+
+/* "data" of "in/data/". Return: false: it has none, as "/" and "..". */
+static bool last_name(const char *path, char room[LIMIT_FILE_NAME + 1])
+{
+	size_t end = strlen(path), start;
+
+	while (end && path[end - 1] == '/')
+		end--;
+	for (start = end; start && path[start - 1] != '/'; start--)
+		;
+	if (end == start || end - start > LIMIT_FILE_NAME)
+		return false;
+	memcpy(room, path + start, end - start);
+	room[end - start] = '\0';
+	return !is_dots(room);
+}
+
+/* Does the path end in "." or ".."? Then it means all that is in that directory. */
+static bool is_contents(const char *path)
+{
+	size_t end = strlen(path), start;
+
+	while (end && path[end - 1] == '/')
+		end--;
+	for (start = end; start && path[start - 1] != '/'; start--)
+		;
+	return (end - start == 1 && path[start] == '.') ||
+	       (end - start == 2 && !memcmp(path + start, "..", 2));
+}
+
+bool input_place(const struct run_client *c, const char *path, char ret[BELOW_PATH])
+{
+	if (is_set(c, RUN_RELATIVE))
+		return below_path(path, ret) == 0;
+	ret[0] = '\0';
+	return is_contents(path) || last_name(path, ret);
+}
+
+/* The first name of a path in the job. */
+static void top_name(const char *place, char ret[BELOW_PATH])
+{
+	snprintf(ret, BELOW_PATH, "%.*s", (int)strcspn(place, "/"), place);
+}
+
+bool input_has_name(const struct run_client *c, const char *path, const char *name,
+		    const char *program)
+{
+	char place[BELOW_PATH], top[BELOW_PATH];
+	auto_close int at = -1;
+	struct stat st, of;
+
+	if (!input_place(c, path, place))
+		return false;
+	top_name(place, top);
+	if (place[0])
+		return !strcmp(top, name);
+	at = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return at >= 0 && fstatat(at, name, &st, 0) == 0 &&
+	       (stat(program, &of) < 0 || !is_same_file(&st, &of));
+}
+
+int input_check(const struct run_client *c, const char *path, char place[BELOW_PATH],
+		struct err *err)
+{
+	char top[BELOW_PATH];
+
+	if (!input_place(c, path, place))
+		return is_set(c, RUN_RELATIVE) ?
+			       err_set(err, -EINVAL, "%s: with -R a path must be relative, "
+				       "without \"..\" and of at most %d bytes", path,
+				       BELOW_PATH - 1) :
+			       err_set(err, -EINVAL, "%s has no last name; give a path "
+				       "that ends in one", path);
+	top_name(place, top);
+	if (place[0] && input_is_taken(top))
+		return err_set(err, -EINVAL, "%s: the name %s is taken by the job "
+			       "itself; rename the input", path, top);
+	return 0;
+}
+
+/* No two inputs may stand in one place, or one in the other. */
+static int check_others(const struct run_client *c, unsigned i, const char *place)
+{
+	char other[BELOW_PATH];
+	bool in;
+
+	for (unsigned j = 0; j < i; j++) {
+		if (!input_place(c, c->inputs[j], other) || !other[0])
+			continue;
+		in = below_has(place, other);
+		if (!strcmp(place, other))
+			return client_complain(2, "-i %s and -i %s have the same %s",
+					c->inputs[j], c->inputs[i],
+					is_set(c, RUN_RELATIVE) ? "path" : "last name");
+		if (in || below_has(other, place))
+			return client_complain(2, "-i %s is in -i %s, which brings "
+					"it; give one of them",
+					c->inputs[in ? j : i], c->inputs[in ? i : j]);
+	}
+	return 0;
+}
+
+static int check_input(const struct run_client *c, unsigned i)
+{
+	char place[BELOW_PATH];
+	const char *path = c->inputs[i];
+	struct stat st;
+	struct err err;
+
+	if (stat(path, &st) < 0)
+		return client_complain(2, "-i %s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return client_complain(2, "-i %s is neither a file nor a "
+				"directory", path);
+	if (input_check(c, path, place, &err) < 0)
+		return client_complain(2, "-i %s", err.text);
+	if (!place[0])
+		return 0; /* put_contents() looks at its names */
+	return check_others(c, i, place);
+}
+
+int inputs_check(const struct run_client *c)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < c->input_count && r == 0; i++)
+		r = check_input(c, i);
+	return r;
+}
