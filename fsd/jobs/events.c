@@ -114,6 +114,19 @@ static int load(struct job *job, struct events *e)
 		 : 0;
 }
 
+uint64_t events_queued_ms(struct depot *depot, uint64_t no, unsigned run)
+{
+	auto_close int fd = depot_run_open(depot, no, run, ORDER_FILE);
+	uint8_t room[ORDER_RECORD_MAX];
+	struct order_record first;
+	ssize_t n = fd < 0 ? -1 : pread(fd, room, sizeof(room), 0);
+
+	return n > 0 && order_get(room, (size_t)n, 0, &first) > 0 &&
+			       first.kind == ORDER_STATE &&
+			       ORDER_STATE_OF(first.count) == JOB_QUEUED
+		       ? first.time_ms : 0;
+}
+
 /* Return: NULL: then there is no order of it. */
 static struct events *events_load(struct job *job)
 {

@@ -46,6 +46,9 @@ void events_take(struct job *job, struct events_batch *ret);
 void events_take_seen(struct job *job, struct events_batch *ret);
 void events_store(struct depot *depot, struct events_batch *batch);
 void events_stored(struct job *job, const struct events_batch *batch);
+/* When that run was queued, as its stored order says: CLOCK_REALTIME in ms, or 0. By any
+ * thread, of a run that does not begin meanwhile. */
+uint64_t events_queued_ms(struct depot *depot, uint64_t no, unsigned run);
 /* Memory is short of it. NULL is fine. */
 void events_free(struct events *e);
 

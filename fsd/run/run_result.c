@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fsd/jobs/event.h"
+#include "fsd/jobs/events.h"
 #include "fsd/jobs/statistics.h"
 #include "room.h"
 #include "run_int.h"
@@ -107,12 +108,14 @@ static void fill_attempts(struct run *run, struct job_result *res)
 }
 
 /*
- * All that a start can know of a run that is on record as running: from the
- * record and the streams alone, so that it is the same whoever says it.
+ * All that a start can know of a run that is on record as running. It comes from the
+ * record and the run's stored files alone, so that each server says the same.
  */
 static void fill_found(const struct run *run, struct job_result *res)
 {
+	const struct job_meta *m = &run->job->meta; /* still of a running job */
 	const struct job_result all = *res;
+	uint64_t queued_ms = events_queued_ms(run->d->depot, m->no, run->number);
 
 	*res = (struct job_result){
 		.job = all.job, .id = all.id, .status = all.status,
@@ -126,12 +129,14 @@ static void fill_found(const struct run *run, struct job_result *res)
 		.system_ms = RESULT_UNKNOWN,
 		.peak_memory_bytes = RESULT_UNKNOWN,
 		.peak_processes = RESULT_UNKNOWN,
-		.queued_ms = RESULT_UNKNOWN, .machine_ms = RESULT_UNKNOWN,
+		.queued_ms = span_ms(queued_ms * NS_PER_MS, m->changed_ns),
+		.machine_ms = RESULT_UNKNOWN,
 		.run_ms = RESULT_UNKNOWN, .collect_ms = RESULT_UNKNOWN,
 		.total_ms = RESULT_UNKNOWN,
 		.missing_walls = missing_walls(run->d),
 		.warm = -1,
 		.created_ns = all.created_ns,
+		.started_ns = m->state == JOB_RUNNING ? m->changed_ns : 0,
 		.kept_until_ns = all.kept_until_ns,
 	};
 }

@@ -107,11 +107,19 @@ accounts() {
 }
 
 @test "a job that was running when the daemon was killed is interrupted" {
+	local running
+	mount_stop
+	mount_start --max-machines 1
+	job_start first 'sleep 300'
 	job_start a $'out up\nsleep 600000'
 	job_follow a up
+	running=$(jq -r 'select(.state == "running").time' < <(timeout 5 head -n 2 "$MNT/a/events"))
 	mount_crash
 	mount_start
 	ended a 125 interrupted
+	# with the times that are on record
+	result_is a .started "$running"
+	result_is a '.timing | .queued_ms >= 100, .run_ms' $'true\nnull'
 	stdout_is a up
 	assert_equal "$(cat "$MNT/a/wait")" 125
 }
