@@ -290,6 +290,9 @@ $(O)/tests/unit/zygote_test: | $(ZYGOTE)
 CLOCKED := channel_test lanes_adopt_test lanes_test machine_test shared_test
 $(CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
 	clock_gettime epoll_wait timerfd_settime)
+# Their clock is the test's (tests/unit/spool_fixture.h).
+SPOOL_CLOCKED := fsd_spool_entries_test
+$(SPOOL_CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += -Wl,--wrap=clock_gettime
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
 	$(link)
 

@@ -15,9 +15,10 @@
  */
 #include "entries.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,180 +29,14 @@
 #define AHEAD 4096
 #define EXAMINE_MOST 500 /* entries for each update */
 
-/* --- adding and forgetting --------------------------------------------------- */
+/* --- examining ------------------------------------------------------------- */
 
-struct entry *entries_add(struct entries *e, const char *name, int64_t now)
-{
-	struct entry *x;
-
-	if (queue_reserve(&e->waiting, e->table.count + 1) < 0 ||
-	    queue_reserve(&e->complete, e->table.count + 1) < 0)
-		return NULL;
-	x = table_add(&e->table, name);
-	if (!x)
-		return NULL;
-	x->order = ++e->last_order;
-	x->seen = now;
-	x->scan = e->scan;
-	list_add_tail(&e->all, &x->in_all);
-	list_add_tail(&e->fresh, &x->in_fresh);
-	return x;
-}
-
-static void unqueue(struct entries *e, struct entry *x)
-{
-	if (x->state == ENTRY_FRESH)
-		list_del(&x->in_fresh);
-	else
-		queue_remove(x->state == ENTRY_COMPLETE ? &e->complete : &e->waiting, x);
-	if (x->state == ENTRY_AHEAD)
-		e->ahead--;
-}
-
-void entries_forget(struct entries *e, struct entry *x)
-{
-	unqueue(e, x);
-	list_del(&x->in_all);
-	table_remove(&e->table, x);
-}
-
-/* Examines it at `due`. */
-static void wait_until(struct entries *e, struct entry *x, enum entry_state state,
-		       int64_t due)
-{
-	unqueue(e, x);
-	x->state = state;
-	if (state == ENTRY_AHEAD)
-		e->ahead++;
-	x->key = due;
-	queue_add(&e->waiting, x);
-}
-
-static void set_complete(struct entries *e, struct entry *x)
-{
-	unqueue(e, x);
-	x->state = ENTRY_COMPLETE;
-	x->key = 0;
-	queue_add(&e->complete, x);
-}
-
-/* Rule 2 or 3 begins anew. */
-static void restart(struct entries *e, struct entry *x, int64_t now)
-{
-	x->renamed = false;
-	x->sight.type = 0;
-	wait_until(e, x, ENTRY_AHEAD, now);
-}
-
-/* --- examining one ------------------------------------------------------------ */
-
-static int64_t clock_ms(void)
+int64_t entries_clock(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* FILE.ready is there. */
-static bool has_marker(const struct entries *e, const char *name)
-{
-	char marker[NAME_MAX + sizeof(ENTRIES_MARKER)];
-	struct stat st;
-
-	snprintf(marker, sizeof(marker), "%s" ENTRIES_MARKER, name);
-	return fstatat(e->dir, marker, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static bool is_marked(const struct entries *e, const struct entry *x,
-		      const struct survey *s)
-{
-	return !e->ready || s->has_ready ||
-	       (s->sight.type == S_IFREG && has_marker(e, x->name));
-}
-
-static bool is_whole(const struct entries *e, const struct survey *s)
-{
-	return s->sight.type != S_IFDIR || s->has_code || e->any_directory;
-}
-
-static unsigned needed_ms(const struct entries *e, enum writer writer)
-{
-	if (writer == WRITER_NONE || e->ready)
-		return e->settle_ms;
-	return MAX(e->settle_ms, ENTRIES_NO_LEASE_MS);
-}
-
-/* Rule 5. */
-static void unreadable(struct entries *e, struct entry *x, int64_t now)
-{
-	if (!x->unreadable_since)
-		x->unreadable_since = now;
-	if (now - x->unreadable_since >= ENTRIES_UNREADABLE_MS)
-		set_complete(e, x);
-	else
-		wait_until(e, x, ENTRY_SLOW, now + MAX(e->settle_ms, 1u));
-}
-
-/* A large tree is not walked all the time, nor an entry that waits for long. */
-static int64_t next_due(const struct entries *e, const struct entry *x, int64_t cost,
-			int64_t now)
-{
-	int64_t pause = MIN((now - x->since) / 8, WATCH_QUIET_MS);
-
-	return now + MAX(MAX(pause, cost * 8), MAX((int64_t)e->settle_ms, 1));
-}
-
-/* Rules 2 to 4: it is the same as before. */
-static void decide_settled(struct entries *e, struct entry *x, const struct survey *s,
-			   int64_t cost, int64_t now)
-{
-	int64_t missing = needed_ms(e, s->writer) - (now - x->since);
-
-	if (s->writer == WRITER_OPEN || !is_marked(e, x, s) || !is_whole(e, s))
-		wait_until(e, x, ENTRY_SLOW, next_due(e, x, cost, now));
-	else if (missing > 0)
-		wait_until(e, x, ENTRY_AHEAD, now + missing);
-	else
-		set_complete(e, x);
-}
-
-/* Decides by a survey that took cost milliseconds and ended at now. */
-static void decide(struct entries *e, struct entry *x, const struct survey *s,
-		   int64_t cost, int64_t now)
-{
-	bool same = sight_same(&x->sight, &s->sight);
-	bool is_odd = s->odd && s->sight.type != S_IFDIR;
-
-	x->unreadable_since = 0;
-	if (!same) {
-		x->since = now;
-		x->sight = s->sight;
-	}
-	if (is_odd || (x->renamed && s->writer != WRITER_OPEN && is_marked(e, x, s)))
-		set_complete(e, x);
-	else if (same)
-		decide_settled(e, x, s, cost, now);
-	else
-		wait_until(e, x, ENTRY_AHEAD, next_due(e, x, cost, now));
-}
-
-/* ahead: of the caller's clock that of clock_ms() is. */
-static void examine(struct entries *e, struct entry *x, int64_t ahead)
-{
-	int64_t begin = clock_ms(), end;
-	bool settled = x->sight.type && begin - ahead - x->since >= e->settle_ms;
-	struct survey s = { .deep = !x->renamed, .ready = e->ready,
-			    .ask_writers = x->renamed || settled };
-	int r = survey_take(&s, e->dir, x->name);
-
-	end = clock_ms();
-	if (r == -ENOENT)
-		entries_forget(e, x);
-	else if (r < 0)
-		unreadable(e, x, end - ahead);
-	else
-		decide(e, x, &s, end - begin, end - ahead);
 }
 
 static bool may_examine_fresh(const struct entries *e)
@@ -212,7 +47,7 @@ static bool may_examine_fresh(const struct entries *e)
 /* In turns, so that slow entries delay no fresh ones. */
 static void examine_due(struct entries *e, int64_t now)
 {
-	int64_t ahead = clock_ms() - now;
+	int64_t ahead = entries_clock() - now;
 
 	for (int n = 0; n < EXAMINE_MOST; n++) {
 		struct entry *x = queue_first(&e->waiting);
@@ -222,7 +57,7 @@ static void examine_due(struct entries *e, int64_t now)
 				break;
 			x = list_first(&e->fresh, struct entry, in_fresh);
 		}
-		examine(e, x, ahead);
+		entries_examine(e, x, ahead);
 	}
 }
 
@@ -232,6 +67,11 @@ struct change {
 	struct entries *e;
 	int64_t now;
 };
+
+static bool is_waiting(const struct entry *x)
+{
+	return x->state == ENTRY_AHEAD || x->state == ENTRY_SLOW;
+}
 
 static void marker_changed(struct entries *e, const char *name, int64_t now)
 {
@@ -243,8 +83,8 @@ static void marker_changed(struct entries *e, const char *name, int64_t now)
 		return;
 	snprintf(file, sizeof(file), "%.*s", (int)(len - end), name);
 	x = table_find(&e->table, file);
-	if (x && x->state == ENTRY_SLOW)
-		wait_until(e, x, ENTRY_AHEAD, now);
+	if (x && is_waiting(x))
+		entries_wait(e, x, ENTRY_AHEAD, now);
 }
 
 static void on_change(void *arg, const char *name, enum watch_change change)
@@ -265,11 +105,11 @@ static void on_change(void *arg, const char *name, enum watch_change change)
 	if (change == WATCH_RENAMED && !x->returned) {
 		x->sight.type = 0;
 		x->renamed = true;
-		wait_until(e, x, ENTRY_AHEAD, c->now);
+		entries_wait(e, x, ENTRY_AHEAD, c->now);
 	} else if (change == WATCH_REMOVED) {
-		restart(e, x, c->now);
-	} else if (x->state == ENTRY_AHEAD || x->state == ENTRY_SLOW) {
-		wait_until(e, x, x->state, c->now);
+		entries_restart(e, x, c->now);
+	} else if (is_waiting(x)) {
+		entries_wait(e, x, x->state, c->now);
 	}
 }
 
@@ -352,8 +192,9 @@ static bool is_still_complete(struct entries *e, struct entry *x)
 		return true;
 	if (s.writer == WRITER_OPEN)
 		return false;
-	if (s.sight.type == S_IFDIR)
-		return x->sight.type == S_IFDIR && x->sight.ino == s.sight.ino;
+	if (s.sight.type == S_IFDIR) /* its files are examined after the claim */
+		return x->unreadable_since ||
+		       (x->sight.type == S_IFDIR && x->sight.ino == s.sight.ino);
 	return sight_same(&s.sight, &x->sight);
 }
 
@@ -364,7 +205,7 @@ const char *entries_next(struct entries *e, int64_t now)
 	while ((x = queue_first(&e->complete))) {
 		if (is_still_complete(e, x))
 			return x->name;
-		restart(e, x, now);
+		entries_restart(e, x, now);
 	}
 	return NULL;
 }
@@ -413,7 +254,7 @@ void entries_returned(struct entries *e, const char *name, int64_t now)
 		x = entries_add(e, name, now);
 	if (!x)
 		return;
-	restart(e, x, now);
+	entries_restart(e, x, now);
 	x->returned = true;
 }
 

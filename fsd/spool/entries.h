@@ -90,14 +90,15 @@ const char *entries_next(struct entries *e, int64_t now);
 /*
  * The caller has renamed it to `input` in the directory `at`. Forgets the entry, removes
  * its marker FILE.ready, and checks what was claimed as entry_check() does.
- * Return: 0; -EBUSY: `is still being written`, or has changed since it was complete: rename
- * it back; other negative errno: it can never run, the sentence says why.
+ * Return: 0; -EBUSY: `is still being written`, has changed since it was complete, or cannot be
+ * read for now: rename it back; other negative errno: it can never run. The sentence says why.
  */
 int entries_claimed(struct entries *e, const char *name, int at, const char *input,
 		    struct err *err);
 /* It is no longer in the directory, and not by this caller. */
 void entries_gone(struct entries *e, const char *name);
-/* The caller has renamed it back. It is complete by rule 2 or 3 now. */
+/* The caller has renamed it back, or could not claim it. It is complete by rule 2 or 3 after
+ * that, never by rule 1. */
 void entries_returned(struct entries *e, const char *name, int64_t now);
 
 void entries_count(const struct entries *e, int64_t now, struct entries_counts *ret);
@@ -118,8 +119,8 @@ int entry_open(int dir, const char *name, bool *ret_is_dir, struct err *err);
 /*
  * Checks a claimed entry: a file, or a directory with files and directories in it only, which
  * no process has open for writing.
- * Return: 0; -EBUSY: `is still being written`; other negative errno, with a sentence that
- * begins with the path below dir.
+ * Return: 0; -EBUSY: `is still being written`, or cannot be read for now; other negative errno.
+ * The sentence begins with the path below dir.
  */
 int entry_check(int dir, const char *name, struct err *err);
 

@@ -2,8 +2,10 @@
 /*
  * The parts of struct entries.
  *
- *   entries.c        which entry is complete
+ *   entries.c        what the spool calls, and events
+ *   entries_rules.c  which entry is complete
  *   entries_scan.c   reads the directory's names
+ *   entries_state.c  the states of an entry
  *   entries_store.c  the entries by name, and two queues of them
  */
 #ifndef FSD_SPOOL_ENTRIES_INT_H
@@ -81,12 +83,28 @@ struct entries {
 	uint32_t scan;
 };
 
+/* --- entries_state.c --------------------------------------------------------- */
+
 /* Return: a fresh entry, the last in order; NULL: no memory. */
 struct entry *entries_add(struct entries *e, const char *name, int64_t now);
 /* Frees it. */
 void entries_forget(struct entries *e, struct entry *x);
+/* It is examined at `due`. state: ENTRY_AHEAD or ENTRY_SLOW. */
+void entries_wait(struct entries *e, struct entry *x, enum entry_state state,
+		  int64_t due);
+void entries_set_complete(struct entries *e, struct entry *x);
+/* Rule 2 or 3 begins anew. */
+void entries_restart(struct entries *e, struct entry *x, int64_t now);
+
+/* --- entries_rules.c, entries_scan.c ------------------------------------------ */
+
+/* ahead: the time of entries_clock() less that of the caller. */
+void entries_examine(struct entries *e, struct entry *x, int64_t ahead);
 /* Reads all names. Adds those that are new, forgets those that are gone. Return: as
  * entries_update(). */
 int entries_scan(struct entries *e, int64_t now, struct err *err);
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+int64_t entries_clock(void);
 
 #endif

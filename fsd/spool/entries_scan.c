@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "entries_int.h"
+#include "remote.h"
 
 struct names {
 	char **at;
@@ -77,6 +78,7 @@ static int open_dir(const struct entries *e, DIR **ret)
 	if (!*ret)
 		return -errno;
 	take_fd(&fd);
+	remote_refresh(dirfd(*ret));
 	return 0;
 }
 
@@ -116,10 +118,13 @@ static int scan(struct entries *e, int64_t now, struct names *n)
 int entries_scan(struct entries *e, int64_t now, struct err *err)
 {
 	struct names n = { 0 };
+	int64_t begin = entries_clock();
 	int r = scan(e, now, &n);
+	int64_t cost = entries_clock() - begin;
 
 	watch_scanned(&e->watch, r < 0 ? WATCH_SCAN_FAILED
-				 : n.count ? WATCH_SCAN_FOUND : WATCH_SCAN_QUIET, now);
+				 : n.count ? WATCH_SCAN_FOUND : WATCH_SCAN_QUIET,
+		      cost, now + cost);
 	names_free(&n);
 	return r < 0 ? err_sys(err, r, "the directory new cannot be read") : 0;
 }

@@ -62,13 +62,19 @@ int entry_open(int dir, const char *name, bool *ret_is_dir, struct err *err)
 	return take_fd(&fd);
 }
 
+bool survey_is_lasting(int r)
+{
+	return r == -EACCES || r == -EPERM || r == -ENAMETOOLONG;
+}
+
 int survey_judge(const struct survey *s, int r, const char *name, struct err *err)
 {
 	if (r == -ENAMETOOLONG)
 		return err_set(err, r, "%s is deeper than %d directories", s->path,
 			       SURVEY_DEPTH);
 	if (r < 0)
-		return err_sys(err, r, "%s cannot be read", s->path);
+		return err_sys(err, survey_is_lasting(r) ? r : -EBUSY,
+			       "%s cannot be read", s->path);
 	if (s->odd)
 		return refuse_type(s->path, s->odd, err);
 	if (s->writer == WRITER_OPEN)

@@ -7,5 +7,8 @@
 
 /* Then neither events nor leases tell of all changes. True if it is not known. */
 bool is_remote(int fd);
+/* Asks the server of a network filesystem for the state that the directory fd has now.
+ * Without that, a client of NFS lists what it has in its cache, for up to 60 s. */
+void remote_refresh(int fd);
 
 #endif

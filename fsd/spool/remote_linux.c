@@ -5,8 +5,10 @@
  */
 #include "remote.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 
 #include "layout/layout.h"
@@ -38,4 +40,12 @@ bool is_remote(int fd)
 		if ((uint32_t)fs.f_type == types[i])
 			return true;
 	return false;
+}
+
+void remote_refresh(int fd)
+{
+	struct statx now;
+
+	/* an error shows again when the directory is read */
+	(void)!statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &now);
 }

@@ -47,6 +47,8 @@ bool sight_same(const struct sight *a, const struct sight *b);
 /* The same file with the same content, even if a rename has set its ctime. Of
  * directories: both surveys were deep. */
 bool sight_same_content(const struct sight *a, const struct sight *b);
+/* Will an error of survey_take() stay as long as the entry does not change? */
+bool survey_is_lasting(int r);
 /* Judges a claimed entry by a deep survey that asked for writers and has returned r.
  * Return: as entry_check(). */
 int survey_judge(const struct survey *s, int r, const char *name, struct err *err);

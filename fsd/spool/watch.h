@@ -51,6 +51,7 @@ struct watch {
 	int fd;                            /* owned; -1 without events */
 	unsigned poll_ms, interval_ms;
 	int64_t next_scan;                 /* milliseconds of CLOCK_MONOTONIC */
+	int64_t earliest;                  /* no event brings next_scan before it */
 };
 
 /* events: NULL to scan by time only. It also does that if open() fails. */
@@ -60,6 +61,8 @@ void watch_end(struct watch *w);
 /* Reads events; calls fn for each name. */
 void watch_read(struct watch *w, watch_fn *fn, void *arg, int64_t now);
 bool watch_is_due(const struct watch *w, int64_t now);
-void watch_scanned(struct watch *w, enum watch_scan result, int64_t now);
+/* The scan took cost milliseconds and ended at now. Of the time after it an eighth at most
+ * goes into scans, however many events there are. */
+void watch_scanned(struct watch *w, enum watch_scan result, int64_t cost, int64_t now);
 
 #endif

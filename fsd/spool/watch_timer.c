@@ -33,7 +33,7 @@ void watch_end(struct watch *w)
 void watch_read(struct watch *w, watch_fn *fn, void *arg, int64_t now)
 {
 	if (w->fd >= 0 && w->events->read(w->fd, fn, arg))
-		w->next_scan = now;
+		w->next_scan = MIN(w->next_scan, MAX(now, w->earliest));
 }
 
 bool watch_is_due(const struct watch *w, int64_t now)
@@ -41,10 +41,11 @@ bool watch_is_due(const struct watch *w, int64_t now)
 	return now >= w->next_scan;
 }
 
-void watch_scanned(struct watch *w, enum watch_scan result, int64_t now)
+void watch_scanned(struct watch *w, enum watch_scan result, int64_t cost, int64_t now)
 {
 	unsigned longest = MAX(w->poll_ms, WATCH_QUIET_MS);
 
+	w->earliest = now + cost * 8;
 	w->interval_ms = result == WATCH_SCAN_QUIET
 				 ? MIN(w->interval_ms * 2, longest) : w->poll_ms;
 	w->next_scan = now + (result != WATCH_SCAN_FAILED && tells_all(w)
