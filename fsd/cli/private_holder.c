@@ -87,7 +87,8 @@ static int make_dir(const char *command, char dir[PRIVATE_DIR])
 	return fd;
 }
 
-static int hold_in(const char *command, const char *dir, struct ready *ready)
+/* many: the mount keeps machines ready. */
+static int hold_in(const char *command, bool many, const char *dir, struct ready *ready)
 {
 	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
 	/* A build that tries an environment names a place for its template, which goes
@@ -96,9 +97,11 @@ static int hold_in(const char *command, const char *dir, struct ready *ready)
 	auto_free char *cache = passing ? strdup(passing) : default_state_dir();
 	const char *argv[] = {
 		PRIVATE_COMMAND, "--state", state, "--cache", cache,
-		"--pool", "0", "--fork", "no", "--log-level", "warn",
-		"--durability", "relaxed", "--max-timeout", "0",
-		"--max-memory", "0", "--private", mnt, NULL, NULL,
+		"--log-level", "warn", "--durability", "relaxed",
+		"--max-timeout", "0", "--max-memory", "0", "--private",
+		"--fork", many ? "yes" : "no",
+		many ? "--heat" : "--pool", many ? "quick" : "0",
+		mnt, NULL, NULL,
 	};
 	int argc = ARRAY_SIZE(argv) - 2;
 	struct mount_options o;
@@ -125,17 +128,18 @@ static int hold_in(const char *command, const char *dir, struct ready *ready)
 	return r;
 }
 
-/* private COMMAND [PRIVATE_PLAIN]: without a namespace then. */
+/* private COMMAND JOBS [PRIVATE_PLAIN]: without a namespace then. */
 int private_main(int argc, char **argv)
 {
 	char dir[PRIVATE_DIR];
 	struct ready ready = { .fd = SPAWN_FD_FIRST, .root = true };
 	auto_close int lock = -1;
-	bool plain = argc > 2 && !strcmp(argv[2], PRIVATE_PLAIN);
+	bool plain = argc > 3 && !strcmp(argv[3], PRIVATE_PLAIN);
 	sigset_t leave;
+	uint64_t jobs;
 	int r = 1;
 
-	if (argc < 2)
+	if (argc < 3 || parse_u64(argv[2], 0, UINT32_MAX, &jobs) < 0)
 		return 2;
 	prctl(PR_SET_NAME, "fsd");
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
@@ -150,7 +154,7 @@ int private_main(int argc, char **argv)
 	if (lock < 0)
 		return 1;
 	if (write(ready.fd, dir, sizeof(dir)) == (ssize_t)sizeof(dir))
-		r = hold_in(argv[1], dir, &ready);
+		r = hold_in(argv[1], jobs >= PRIVATE_MANY, dir, &ready);
 	private_remove(dir);
 	return r;
 }

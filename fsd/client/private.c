@@ -29,10 +29,12 @@
 static int start_holder(struct private_mount *p, const char *command, int ready,
 			bool plain)
 {
-	const char *const argv[] = { "fsd", PRIVATE_COMMAND, command,
+	char jobs[16];
+	const char *const argv[] = { "fsd", PRIVATE_COMMAND, command, jobs,
 				     plain ? PRIVATE_PLAIN : NULL, NULL };
 	struct err err = { 0 };
 
+	snprintf(jobs, sizeof(jobs), "%u", p->jobs);
 	if (spawn(&(struct spawn){
 			  .argv = argv, .program = "/proc/self/exe",
 			  .fds = &ready, .fd_count = 1,

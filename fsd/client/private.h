@@ -21,17 +21,21 @@
 
 #include "vm/os/spawn.h"
 
-#define PRIVATE_COMMAND "private" /* COMMAND [PRIVATE_PLAIN]: the holder of a client;
-				     SPAWN_FD_FIRST is its socket */
+#define PRIVATE_COMMAND "private" /* COMMAND JOBS [PRIVATE_PLAIN]: the holder of a
+				     client; SPAWN_FD_FIRST is its socket */
 #define PRIVATE_PLAIN "plain"     /* without a namespace */
 #define PRIVATE_NO_NAMESPACE 77   /* its exit code: it could not make one */
 #define PRIVATE_NAME "fsd-run-"
 #define PRIVATE_MNT "/mnt"
 #define PRIVATE_DIR 1024
 #define PRIVATE_PATH (PRIVATE_DIR + 16)
+/* From so many jobs on the mount keeps machines ready, and forks them off a hot one. That
+ * takes a few seconds of a processor at the start. */
+#define PRIVATE_MANY 50u
 #define PRIVATE_LEAVE (SIGRTMIN + 1) /* HOLDER_LEAVE of its holder */
 
 struct private_mount {
+	unsigned jobs;         /* the client's: about how many it will have */
 	char dir[PRIVATE_DIR]; /* "": not known yet */
 	char mnt[PRIVATE_PATH];
 	int root;              /* of the mount, or -1 */

@@ -180,6 +180,14 @@ with_group() {
 	assert_output --partial '700 MiB of memory'
 }
 
+@test "a private mount for many jobs keeps machines ready, one for a few keeps none" {
+	run bounded 120 /usr/bin/python3 "$TESTS/lib/private_pool.py" "$FSD" 50
+	assert_output --partial idle
+	run bounded 120 /usr/bin/python3 "$TESTS/lib/private_pool.py" "$FSD" 49
+	assert_output 'none none'
+	assert_equal "$(names tmp)" ''
+}
+
 @test "run takes --mount, FSD_MOUNT, the host's service, in this order, and --private none of them" {
 	printf 'out x\n' >code.sh
 	run in_service "$FSD" run code.sh

@@ -112,3 +112,11 @@ zygotes_made() {
 	ok 1
 	assert_equal "$(result "$J" .machine.source)" warm
 }
+
+@test "a private mount for many jobs forks its machines off a zygote, one for a few does not" {
+	export TMPDIR=$BATS_TEST_TMPDIR FSD_TEMPLATES=$STATE/templates
+	run bounded 120 /usr/bin/python3 "$TESTS/lib/private_pool.py" "$FSD" 50
+	assert_output 'idle zygote'
+	run bounded 120 /usr/bin/python3 "$TESTS/lib/private_pool.py" "$FSD" 49
+	assert_output 'none none'
+}
