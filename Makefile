@@ -291,8 +291,12 @@ CLOCKED := channel_test lanes_adopt_test lanes_test machine_test shared_test
 $(CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
 	clock_gettime epoll_wait timerfd_settime)
 # Their clock is the test's (tests/unit/spool_fixture.h).
-SPOOL_CLOCKED := fsd_spool_entries_test
+SPOOL_CLOCKED := $(patsubst %,fsd_spool_%_test,entries many ways kqueue lost)
 $(SPOOL_CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += -Wl,--wrap=clock_gettime
+# kqueue(2) made of inotify
+$(O)/tests/unit/fsd_spool_kqueue_test: $(O)/tests/lib/kqueue/kevent.o
+$(O)/tests/unit/fsd_spool_kqueue_test.o $(O)/tests/lib/kqueue/kevent.o: \
+	CFLAGS += -Itests/lib/kqueue
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
 	$(link)
 

@@ -46,8 +46,9 @@ void watch_scanned(struct watch *w, enum watch_scan result, int64_t cost, int64_
 	unsigned longest = MAX(w->poll_ms, WATCH_QUIET_MS);
 
 	w->earliest = now + cost * 8;
-	w->interval_ms = result == WATCH_SCAN_QUIET
-				 ? MIN(w->interval_ms * 2, longest) : w->poll_ms;
+	if (result != WATCH_SCAN_QUIET)
+		w->interval_ms = w->poll_ms;
 	w->next_scan = now + (result != WATCH_SCAN_FAILED && tells_all(w)
 				      ? WATCH_RESCAN_MS : w->interval_ms);
+	w->interval_ms = MIN(w->interval_ms * 2, longest);
 }
