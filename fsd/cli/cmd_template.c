@@ -261,7 +261,7 @@ static void remove_all(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-static const char *const files[] = { "ram", "state", "meta", "cold" };
+static const char *const files[] = { "ram", "state", "meta", "cold", "of" };
 
 /* Lets all users read the template and no user write it. */
 static int open_up(const char *path)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -223,16 +224,24 @@ static void test_verdict(void)
 }
 
 /* A template of one byte each, made in the cache, named by SUM. */
-static int make_template(const char *cache)
+static int make_template_of(const char *cache, const struct store_of *of)
 {
 	struct store_meta meta = { .accel = VM_ACCEL_TCG, .key = SUM };
 	struct store_new n;
 	struct err err;
 
-	if (store_begin(cache, "", 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
+	if (store_begin(cache, of, 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
 	    write(n.state, "s", 1) != 1)
 		return -1;
 	return store_commit(&n, &meta, false, NULL, &err);
+}
+
+static int make_template(const char *cache)
+{
+	return make_template_of(cache, &(struct store_of){
+		.image_dir = "/missing", .image_id = SUM,
+		.environment_id = "", .environment_fd = -1,
+	});
 }
 
 static int find(const struct vm_options *o, bool own_only, bool *ret_shared)
@@ -291,6 +300,64 @@ static void test_shared(void)
 	is_int(sh(dir, "rm -r own made && rmdir $PWD"), 0, "its end");
 }
 
+#define OTHER "00b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+/* Makes a template of that, then cleans for a mount of the image in DIR/image with that
+ * id. Return: is it still there? */
+static bool stays(const char *dir, const struct store_of *of, const char *id,
+		  const char *between)
+{
+	struct vm_options o = { .cache_dir = (char *)(uintptr_t)dir };
+	char image[80];
+	bool is_shared;
+
+	snprintf(image, sizeof(image), "%s/image", dir);
+	if (make_template_of(dir, of) < 0 || sh(dir, between))
+		abort();
+	store_clean(dir, image, id);
+	return find(&o, true, &is_shared) == 0;
+}
+
+static void test_clean(void)
+{
+	char dir[] = "/tmp/image_test.XXXXXX", image[64], other[64], set[64], name[80];
+	struct store_of of = { .image_dir = image, .image_id = SUM,
+			       .environment_id = "", .environment_fd = -1 };
+	int fd;
+
+	ok(mkdtemp(dir) != NULL, "a place");
+	snprintf(image, sizeof(image), "%s/./image", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	snprintf(set, sizeof(set), "%s/layer", dir);
+	snprintf(name, sizeof(name), "%s/templates/%.16s", dir, SUM);
+	is_int(sh(dir, "mkdir image other && touch layer image/manifest other/manifest"),
+	       0, "two images and an environment");
+	ok(stays(dir, &of, SUM, "true"), "a template of this mount's image stays");
+	ok(stays(dir, &of, SUM, "rm templates/*/of"), "as does one that does not say");
+	ok(stays(dir, &of, SUM, "touch -d '-13 days' templates/*/"), "and an old one");
+	ok(!stays(dir, &of, SUM, "touch -d '-15 days' templates/*/"),
+	   "one that no mount has used for two weeks goes");
+	ok(!stays(dir, &of, OTHER, "true"), "one of the image that was there before goes");
+	of.image_dir = other;
+	ok(stays(dir, &of, OTHER, "true"), "one of another directory's image stays");
+	ok(!stays(dir, &of, OTHER, "rm other/manifest"), "until that is gone");
+	of.image_dir = image;
+	of.environment_id = OTHER;
+	of.environment_fd = open(set, O_RDONLY);
+	ok(stays(dir, &of, SUM, "true"), "one of an environment stays");
+	ok(!stays(dir, &of, SUM, "rm layer"), "until that is gone");
+	ok(stays(dir, &of, SUM, "true"), "one of a set that is gone already says no path");
+	fd = open(name, O_RDONLY | O_DIRECTORY);
+	is_int(flock(fd, LOCK_SH), 0, "another mount uses it");
+	store_clean(dir, image, OTHER);
+	ok(access(name, F_OK) == 0, "then it stays");
+	close(fd);
+	store_clean(dir, image, OTHER);
+	ok(access(name, F_OK) < 0, "and goes with that");
+	close(of.environment_fd);
+	is_int(sh(dir, "rm -r image other templates && rmdir $PWD"), 0, "its end");
+}
+
 /* An empty file's state, and a sum that is not its own. */
 static struct vm_known forged(int fd, const char *sum)
 {
@@ -310,8 +377,7 @@ static struct vm_known forged(int fd, const char *sum)
 
 static void test_known(void)
 {
-	static const char other[] = "00b0c44298fc1c149afbf4c8996fb924"
-				    "27ae41e4649b934ca495991b7852b855";
+	static const char other[] = OTHER;
 	static const struct vm_known none;
 	int fd = memfd_create("known", MFD_CLOEXEC);
 	struct timespec now[2] = { 0 };
@@ -402,6 +468,7 @@ int main(void)
 	test_recorded();
 	test_remembered();
 	test_shared();
+	test_clean();
 	test_manifest();
 	test_directory();
 	test_sparse();

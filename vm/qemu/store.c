@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store.h"
+#include "store_int.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,15 +19,13 @@
 
 #define META_MAX 2048
 #define COPY_BLOCK 16384u
-#define STALE_S (14 * 24 * 3600)
 #define VERDICT_S (24 * 3600)
 #define LASTS_S (24 * 3600)
 
 static const char *const file_names[] = { "ram", "state", "meta", "meta.tmp",
-					   "cold" };
+					   "cold", "of" };
 
-/* CACHE/templates, made if it is missing. Return: fd or negative errno. */
-static int open_parent(const char *cache_dir)
+int store_open_parent(const char *cache_dir)
 {
 	auto_close int cache = -1;
 	int fd;
@@ -44,8 +42,7 @@ static int open_parent(const char *cache_dir)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Removes a template directory by name. */
-static void remove_dir(int parent, const char *name)
+void store_remove_dir(int parent, const char *name)
 {
 	auto_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY |
 							  O_CLOEXEC |
@@ -81,19 +78,21 @@ static int begin(uint64_t ram_bytes, struct store_new *n)
 	return 0;
 }
 
-int store_begin(const char *cache_dir, const char *environment_id,
+int store_begin(const char *cache_dir, const struct store_of *of,
 		uint64_t ram_bytes, struct store_new *ret, struct err *err)
 {
 	struct store_new n = STORE_NEW_INIT;
 	int r;
 
 	n.began_ns = now_ns();
-	snprintf(n.of, sizeof(n.of), "%.16s", environment_id);
-	n.parent = open_parent(cache_dir);
+	snprintf(n.of, sizeof(n.of), "%.16s", of->environment_id);
+	n.parent = store_open_parent(cache_dir);
 	if (n.parent < 0)
 		return err_sys(err, n.parent, "%s", cache_dir);
 	temp_name(NEW_PREFIX, n.name);
 	r = begin(ram_bytes, &n);
+	if (r == 0)
+		r = store_put_of(n.dir, of);
 	if (r < 0) {
 		store_abandon(&n);
 		return err_sys(err, r, "a new template in %s", cache_dir);
@@ -113,11 +112,11 @@ static void store_close(struct store_new *n)
 void store_abandon(struct store_new *n)
 {
 	if (n->parent >= 0)
-		remove_dir(n->parent, n->name);
+		store_remove_dir(n->parent, n->name);
 	store_close(n);
 }
 
-static int write_file(int dir, const char *name, const char *text)
+int store_write_file(int dir, const char *name, const char *text)
 {
 	size_t len = strlen(text);
 	auto_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC |
@@ -130,7 +129,7 @@ static int write_file(int dir, const char *name, const char *text)
 
 void store_put_cold(const struct store_new *n, const char *cold)
 {
-	int r = cold[0] ? write_file(n->dir, "cold", cold) : 0;
+	int r = cold[0] ? store_write_file(n->dir, "cold", cold) : 0;
 
 	if (r < 0)
 		log_warn("a template's list of cold modules is not kept: %s",
@@ -154,7 +153,7 @@ static int write_meta(int dir, const struct store_meta *m)
 	int r;
 
 	print_meta(m, text);
-	r = write_file(dir, "meta.tmp", text);
+	r = store_write_file(dir, "meta.tmp", text);
 	if (r == 0 && renameat(dir, "meta.tmp", dir, "meta") < 0)
 		r = -errno;
 	return r;
@@ -261,7 +260,7 @@ static void note_time(const struct store_new *n, enum vm_accel accel)
 	temp_name(".took-", tmp);
 	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)
 		 ((now_ns() - n->began_ns) / NS_PER_MS));
-	if (write_file(n->parent, tmp, text) < 0 ||
+	if (store_write_file(n->parent, tmp, text) < 0 ||
 	    renameat(n->parent, tmp, n->parent, name) < 0)
 		unlinkat(n->parent, tmp, 0);
 }
@@ -284,7 +283,7 @@ int store_commit(struct store_new *n, struct store_meta *meta, bool replaces,
 
 /* --- using one ---------------------------------------------------------- */
 
-static int read_text(int dir, const char *name, char *text, size_t size)
+int store_read_text(int dir, const char *name, char *text, size_t size)
 {
 	auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC |
 						      O_NOFOLLOW);
@@ -298,7 +297,7 @@ static int read_text(int dir, const char *name, char *text, size_t size)
 
 void store_get_cold(int dir, char ret[WIRE_COLD_MAX + 1])
 {
-	if (read_text(dir, "cold", ret, WIRE_COLD_MAX + 1) < 0 ||
+	if (store_read_text(dir, "cold", ret, WIRE_COLD_MAX + 1) < 0 ||
 	    !wire_cold_ok(ret))
 		ret[0] = '\0';
 }
@@ -345,7 +344,7 @@ int store_meta_parse(const char *text, struct store_meta *ret)
 static int read_meta(int dir, struct store_meta *m)
 {
 	char text[META_MAX];
-	int r = read_text(dir, "meta", text, sizeof(text));
+	int r = store_read_text(dir, "meta", text, sizeof(text));
 
 	return r < 0 ? r : store_meta_parse(text, m);
 }
@@ -388,7 +387,7 @@ int store_open(const struct vm_options *options, const char *key,
 	       struct err *err)
 {
 	const char *cache_dir = options->cache_dir;
-	auto_close int parent = open_parent(cache_dir), dir = -1;
+	auto_close int parent = store_open_parent(cache_dir), dir = -1;
 	char name[17];
 	int r;
 
@@ -411,7 +410,7 @@ int store_open(const struct vm_options *options, const char *key,
 
 int store_drop(const char *cache_dir, const char *key, const char *why)
 {
-	auto_close int parent = open_parent(cache_dir);
+	auto_close int parent = store_open_parent(cache_dir);
 	char name[17], old[64];
 
 	log_warn("template %.16s is thrown away: %s", key, why);
@@ -422,51 +421,8 @@ int store_drop(const char *cache_dir, const char *key, const char *why)
 	/* The name goes first: nobody is to open it half removed. */
 	if (renameat(parent, name, parent, old) < 0)
 		return -errno;
-	remove_dir(parent, old);
+	store_remove_dir(parent, old);
 	return 0;
-}
-
-/* A finished template that nobody has opened for long. */
-static bool is_stale(int dir)
-{
-	struct stat st;
-
-	return fstat(dir, &st) == 0 &&
-	       st.st_mtim.tv_sec + STALE_S < (time_t)(realtime_ns() / NS_PER_S);
-}
-
-static bool is_leftover(int parent, const char *name)
-{
-	bool fresh = is_temp_name(name, NEW_PREFIX) ||
-		     is_temp_name(name, OLD_PREFIX);
-	auto_close int dir = -1;
-
-	if (!fresh && !is_temp_name(name, ""))
-		return false;
-	dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-					   O_NOFOLLOW);
-	/* Makers and users hold a lock; the dead hold none. */
-	return dir >= 0 && (fresh || is_stale(dir)) &&
-	       flock(dir, LOCK_EX | LOCK_NB) == 0;
-}
-
-void store_clean(const char *cache_dir)
-{
-	int parent = open_parent(cache_dir);
-	struct dirent *e;
-	DIR *d;
-
-	if (parent < 0)
-		return;
-	d = fdopendir(parent);
-	if (!d) {
-		close(parent);
-		return;
-	}
-	while ((e = readdir(d)))
-		if (is_leftover(parent, e->d_name))
-			remove_dir(parent, e->d_name);
-	closedir(d);
 }
 
 /* --- verdicts ----------------------------------------------------------- */
@@ -476,7 +432,7 @@ static int verdict_read(int parent, const char *name, enum vm_accel *ret)
 	char text[16];
 	struct stat st;
 	time_t age;
-	int r = read_text(parent, name, text, sizeof(text));
+	int r = store_read_text(parent, name, text, sizeof(text));
 
 	if (r < 0)
 		return r;
@@ -493,7 +449,7 @@ static int verdict_read(int parent, const char *name, enum vm_accel *ret)
 int store_verdict_get(const char *cache_dir, const char *what,
 		      enum vm_accel *ret)
 {
-	auto_close int parent = open_parent(cache_dir);
+	auto_close int parent = store_open_parent(cache_dir);
 	char name[32];
 
 	if (parent < 0)
@@ -526,7 +482,7 @@ bool vm_kvm_fails(const char *cache_dir)
 int store_verdict_put(const char *cache_dir, const char *what,
 		      enum vm_accel accel)
 {
-	auto_close int parent = open_parent(cache_dir);
+	auto_close int parent = store_open_parent(cache_dir);
 	char name[32], tmp[64], text[16];
 	int r;
 
@@ -535,7 +491,7 @@ int store_verdict_put(const char *cache_dir, const char *what,
 	snprintf(name, sizeof(name), "accel-%.16s", what);
 	temp_name(".accel-", tmp);
 	snprintf(text, sizeof(text), "%s\n", vm_accel_names[accel]);
-	r = write_file(parent, tmp, text);
+	r = store_write_file(parent, tmp, text);
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
 		r = -errno;
 	return r;
@@ -544,12 +500,12 @@ int store_verdict_put(const char *cache_dir, const char *what,
 unsigned store_took_ms(const char *cache_dir, enum vm_accel accel,
 		       const char *environment_id)
 {
-	auto_close int parent = open_parent(cache_dir);
+	auto_close int parent = store_open_parent(cache_dir);
 	char name[40], text[24];
 	uint64_t ms;
 
 	took_name(accel, environment_id, name);
-	if (parent < 0 || read_text(parent, name, text, sizeof(text)) < 0)
+	if (parent < 0 || store_read_text(parent, name, text, sizeof(text)) < 0)
 		return 0;
 	text[strcspn(text, "\n")] = '\0';
 	return parse_u64(text, 1, 3600 * 1000, &ms) < 0 ? 0 : (unsigned)ms;
@@ -558,21 +514,21 @@ unsigned store_took_ms(const char *cache_dir, enum vm_accel accel,
 int store_text_get(const char *cache_dir, const char *name, char *ret,
 		   size_t size)
 {
-	auto_close int parent = open_parent(cache_dir);
+	auto_close int parent = store_open_parent(cache_dir);
 
-	return parent < 0 ? parent : read_text(parent, name, ret, size);
+	return parent < 0 ? parent : store_read_text(parent, name, ret, size);
 }
 
 int store_text_put(const char *cache_dir, const char *name, const char *text)
 {
-	auto_close int parent = open_parent(cache_dir);
+	auto_close int parent = store_open_parent(cache_dir);
 	char tmp[64];
 	int r;
 
 	if (parent < 0)
 		return parent;
 	temp_name(".text-", tmp);
-	r = write_file(parent, tmp, text);
+	r = store_write_file(parent, tmp, text);
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
 		r = -errno;
 	if (r < 0)

@@ -7,6 +7,7 @@
  *   state  of the devices, as QEMU wrote it
  *   meta   text: the whole key, the sums of both, what the guest offers
  *   cold   text: modules that are not kept warm, for people; if there are any
+ *   of     text: the image and the environment that it was made of (store_clean.c)
  *
  * One is made under a ".new-" name whose directory its maker holds locked, so
  * that a crashed maker's leftovers can be told from a living one's work. All
@@ -33,6 +34,13 @@ struct store_meta {
 	char state_sum[SHA_HEX], ram_sum[SHA_HEX];
 };
 
+/* What a template is made of. All borrowed. */
+struct store_of {
+	const char *image_dir, *image_id;
+	const char *environment_id; /* "": base */
+	int environment_fd;         /* a file of its set, or -1 */
+};
+
 /* One that is being made. All descriptors owned. */
 struct store_new {
 	char name[64];  /* ".new-..." */
@@ -51,8 +59,7 @@ struct store_template {
 
 #define STORE_NEW_INIT { .parent = -1, .dir = -1, .ram = -1, .state = -1 }
 
-/* environment_id: "" for base. */
-int store_begin(const char *cache_dir, const char *environment_id,
+int store_begin(const char *cache_dir, const struct store_of *of,
 		uint64_t ram_bytes, struct store_new *ret, struct err *err);
 /* cold: lines as READY in wire.h has them; "": none. It is for people, so that it
  * cannot be kept is told in the log only. */
@@ -89,9 +96,12 @@ bool store_meta_is_old(const struct store_meta *m, uint64_t *ret_due_ns);
 int store_meta_parse(const char *text, struct store_meta *ret);
 /* Throws an own one away, and says why in the log. */
 int store_drop(const char *cache_dir, const char *key, const char *why);
-/* Removes what crashed makers left, what was replaced, and what nobody has used
- * for weeks; but nothing that somebody has open. */
-void store_clean(const char *cache_dir);
+/*
+ * Removes what crashed makers have left, replaced templates, those of an image or
+ * environment that is gone, and those that no mount has opened for two weeks. A
+ * template that some process has open stays. image_dir, image_id: of this mount.
+ */
+void store_clean(const char *cache_dir, const char *image_dir, const char *image_id);
 
 /*
  * The accelerator's verdict, a word kept per `what` (a sum). That KVM does not

@@ -112,7 +112,7 @@ static void look_work(void *arg, const atomic_bool *cancel)
 		t->result = image_verify(&t->ground->image, o->known, cancel,
 					 &t->result_err);
 		t->checked = t->result == 0;
-		store_clean(cache_of(t));
+		template_clean(t->ground);
 	}
 	if (t->result == 0 && t->cls.environment && !t->layers_checked) {
 		t->result = environment_verify(t->cls.environment, cancel,
@@ -165,7 +165,7 @@ static int work(struct template *t, void (*fn)(void *, const atomic_bool *),
 static void clean_work(void *arg, const atomic_bool *cancel)
 {
 	(void)cancel;
-	store_clean(cache_of(arg));
+	template_clean(((const struct template *)arg)->ground);
 }
 
 static void clean_done(void *arg)
@@ -475,7 +475,7 @@ static int start_qemu(struct template *t, struct err *err)
 static void boot(struct template *t)
 {
 	unsigned limit = verdict_is_open(t->ground, t->accel) ? BOOT_KVM_S : BOOT_TCG_S;
-	const struct environment *e = t->cls.environment;
+	const struct store_of of = template_of(t->ground, &t->cls);
 	struct err err;
 	int r;
 
@@ -484,8 +484,8 @@ static void boot(struct template *t)
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
-	r = store_begin(cache_of(t), e ? e->id : "",
-			(uint64_t)vm_class_ram(&t->cls) << 20, &t->fresh, &err);
+	r = store_begin(cache_of(t), &of, (uint64_t)vm_class_ram(&t->cls) << 20,
+			&t->fresh, &err);
 	if (r == 0)
 		r = start_qemu(t, &err);
 	if (r < 0) {

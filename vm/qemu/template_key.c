@@ -73,6 +73,24 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 	return 0;
 }
 
+struct store_of template_of(const struct template_ground *g, const struct vm_class *cls)
+{
+	const struct environment *e = cls->environment;
+
+	return (struct store_of){
+		.image_dir = g->host->options->image_dir, .image_id = g->image.id,
+		.environment_id = e ? e->id : "",
+		.environment_fd = e && e->layer_count ? e->layers[0].fd : -1,
+	};
+}
+
+void template_clean(const struct template_ground *g)
+{
+	const struct vm_options *o = g->host->options;
+
+	store_clean(o->cache_dir, o->image_dir, g->image.id);
+}
+
 /* A guest that was told another rate of the counter would have a wrong clock. */
 static int check_tsc(unsigned then, unsigned now, struct err *err)
 {
