@@ -130,7 +130,7 @@ endif
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
-	check-online check-adapters suites bench bare \
+	check-online check-adapters check-kqueue suites bench bare \
 	fault soak fuzz lint load same peer \
 	format install uninstall help clean
 .DELETE_ON_ERROR:
@@ -380,6 +380,11 @@ check-online: all
 # The adapters with their real frameworks, on real machines.
 check-adapters: all
 	$(Q)tests/gateway/adapters.sh $(PART)
+# The files of a spool that POSIX is enough for, compiled for systems that have kqueue.
+SPOOL_PORTABLE := layout/base/err.c $(patsubst %,fsd/spool/%.c,entries entries_rules \
+	entries_scan entries_state entries_store entry survey watch_timer)
+check-kqueue:
+	$(Q)tests/run/kqueue.sh $(SPOOL_PORTABLE)
 # The official suites, from checkouts of theirs in DIR, on real machines.
 suites: all
 	$(if $(DIR),,$(error DIR is missing: the directory with the checkouts))
