@@ -50,6 +50,8 @@ struct top {
 	bool batch;
 	struct row *rows;    /* owned */
 	size_t row_count, unseen;
+	size_t cursor, first; /* of rows: the chosen one, and the first that is shown */
+	char chosen[NAME_MAX + 1]; /* its name; "": none */
 	struct figures now;
 	double ended[SAMPLES]; /* runs that had ended, at */
 	uint64_t at_ns[SAMPLES];
@@ -269,7 +271,7 @@ static void head(struct top *t, struct buf *out)
 		figure(t, "fsd_jobs{state=\"refused\"}"),
 		figure(t, "fsd_jobs{state=\"draft\"}"),
 		figure(t, "fsd_jobs{state=\"done\"}"));
-	if (figures_get(&t->now, "fsd_machines_max", &unused)) {
+	if (figures_get(&t->now, "fsd_machines_leased", &unused)) {
 		machines(t, out);
 		rate(t, out);
 		waits(t, out);
@@ -331,24 +333,53 @@ static size_t lines_of_terminal(void)
 	       w.ws_row > HEAD_LINES ? w.ws_row : 24;
 }
 
-static int show(struct top *t)
+/* The cursor stays with its job, which each look may find in another row. If the job has
+ * gone, the cursor stays in its row. size: rows that are shown. */
+static void place_cursor(struct top *t, size_t size)
 {
-	auto_buf struct buf out = { 0 };
+	for (size_t i = 0; i < t->row_count; i++)
+		if (!strcmp(t->rows[i].name, t->chosen))
+			t->cursor = i;
+	t->cursor = MIN(t->cursor, MAX(t->row_count, (size_t)1) - 1);
+	snprintf(t->chosen, sizeof(t->chosen), "%s",
+		 t->row_count ? t->rows[t->cursor].name : "");
+	t->first = MIN(t->first, t->cursor);
+	t->first = MIN(t->first, t->row_count - size);
+	if (t->cursor >= t->first + size)
+		t->first = t->cursor - size + 1;
+}
+
+static void table(struct top *t, struct buf *out)
+{
 	size_t most = t->batch ? t->row_count :
 				 MIN(t->row_count,
 				     lines_of_terminal() - HEAD_LINES);
+
+	if (t->raw && most)
+		place_cursor(t, most);
+	for (size_t i = t->first; i < t->first + most; i++) {
+		bool marked = t->raw && i == t->cursor;
+
+		buf_str(out, marked ? "\033[7m" : "");
+		table_row(&t->rows[i], out);
+		buf_str(out, marked ? "\033[m" : "");
+	}
+	if (t->row_count > most || t->unseen)
+		buf_fmt(out, "and %zu more\n", t->row_count - most + t->unseen);
+}
+
+static int show(struct top *t)
+{
+	auto_buf struct buf out = { 0 };
 
 	if (!t->batch)
 		buf_str(&out, "\033[H\033[2J");
 	head(t, &out);
 	buf_str(&out, "JOB                  OWNER    STATE       AGE    WALL "
 		      "  MiB  PRI  REASON\n");
-	for (size_t i = 0; i < most; i++)
-		table_row(&t->rows[i], &out);
-	if (t->row_count > most || t->unseen)
-		buf_fmt(&out, "and %zu more\n", t->row_count - most + t->unseen);
-	if (!t->batch)
-		buf_str(&out, "\nk kill   l log   q end ");
+	table(t, &out);
+	if (t->raw)
+		buf_str(&out, "\nup, down: choose a job   k kill   l log   q end ");
 	if (out.failed)
 		return complain("top", 1, "%s", strerror(-out.failed));
 	fwrite(out.data, 1, out.len, stdout);
@@ -380,27 +411,23 @@ static void keys(struct top *t)
 	t->raw = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
 }
 
-/* A line that is typed with echo. Return: false: none. */
-static bool ask(struct top *t, const char *question, char *ret, size_t size)
+/* Asks for one key about the chosen job. Return: it, or 0: the terminal or this process
+ * ends. */
+static char ask(const struct top *t, const char *before, const char *behind)
 {
-	ssize_t n;
+	char key;
 
-	cooked(t);
-	printf("\r\033[K%s", question);
+	printf("\r\033[K%s%s%s ", before, t->chosen, behind);
 	fflush(stdout);
-	n = read(STDIN_FILENO, ret, size - 1);
-	keys(t);
-	ret[MAX(n, 0)] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
-	return ret[0] != '\0';
+	return !over && read(STDIN_FILENO, &key, 1) == 1 ? key : 0;
 }
 
-static int open_job(struct top *t, const char *name, const char *file, int flags)
+static int open_chosen(struct top *t, const char *file, int flags)
 {
 	struct job_place at;
 	auto_close int dir = -1;
 
-	if (where_job(t->mnt, name, &at, NULL) < 0)
+	if (where_job(t->mnt, t->chosen, &at, NULL) < 0)
 		return -1;
 	dir = where_open(&at, NULL);
 	return dir < 0 ? -1 : openat(dir, file, flags | O_CLOEXEC | O_NOFOLLOW);
@@ -408,35 +435,67 @@ static int open_job(struct top *t, const char *name, const char *file, int flags
 
 static void kill_job(struct top *t)
 {
-	char name[NAME_MAX + 2], sure[8];
 	auto_close int fd = -1;
 
-	if (!ask(t, "end which job: ", name, sizeof(name)) ||
-	    !ask(t, "end it, really (y): ", sure, sizeof(sure)) ||
-	    sure[0] != 'y')
+	if (ask(t, "end ", ", really (y)?") != 'y')
 		return;
-	fd = open_job(t, name, "ctl", O_WRONLY);
+	fd = open_chosen(t, "ctl", O_WRONLY);
 	if (fd < 0 || write(fd, "kill\n", 5) < 0)
-		ask(t, "it cannot be ended; Enter goes on ", sure,
-		    sizeof(sure));
+		ask(t, "", " cannot be ended; any key goes on");
 }
 
 static void show_log(struct top *t)
 {
-	char name[NAME_MAX + 2], text[4096], enter[8];
-	auto_close int fd = -1;
-	ssize_t n;
-	off_t end;
+	char text[4096];
+	auto_close int fd = open_chosen(t, "log", O_RDONLY);
+	off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text),
+					MAX(end - (off_t)sizeof(text), 0));
 
-	if (!ask(t, "log of which job: ", name, sizeof(name)))
-		return;
-	fd = open_job(t, name, "log", O_RDONLY);
-	end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	n = fd < 0 ? -1 : pread(fd, text, sizeof(text),
-				MAX(end - (off_t)sizeof(text), 0));
 	printf("\033[H\033[2J%.*s\n", n < 0 ? 0 : (int)n, text);
-	ask(t, n < 0 ? "there is no such job; Enter goes on " :
-		       "Enter goes on ", enter, sizeof(enter));
+	ask(t, "", n < 0 ? " is gone; any key goes on" : ": any key goes on");
+}
+
+static void move_cursor(struct top *t, bool down)
+{
+	if (down ? t->cursor + 1 >= t->row_count : !t->cursor)
+		return;
+	t->cursor += down ? 1 : (size_t)-1;
+	snprintf(t->chosen, sizeof(t->chosen), "%s", t->rows[t->cursor].name);
+}
+
+/* Return: 1: the keys begin with the arrow down, -1: up, 0: neither. */
+static int arrow(const char *keys)
+{
+	bool is_arrow = keys[0] == '\033' && (keys[1] == '[' || keys[1] == 'O');
+
+	return is_arrow && keys[2] == 'A' ? -1 : is_arrow && keys[2] == 'B';
+}
+
+/* Obeys the keys that the terminal has sent. Return: 0: wait on; 1: it is time for a look;
+ * -1: it is to end. */
+static int on_keys(struct top *t)
+{
+	char keys[64];
+	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys) - 1);
+
+	if (n <= 0)
+		return -1;
+	keys[n] = '\0';
+	for (const char *at = keys; *at; at++) {
+		if (arrow(at))
+			move_cursor(t, arrow(at) > 0);
+		if (*at == 'q')
+			return -1;
+		if (!t->chosen[0] || (*at != 'k' && *at != 'l'))
+			continue;
+		if (*at == 'k')
+			kill_job(t);
+		else
+			show_log(t);
+		return 1;
+	}
+	return show(t) ? -1 : 0;
 }
 
 /* Until the next look. Return: false: it is to end. */
@@ -444,17 +503,13 @@ static bool rest(struct top *t)
 {
 	struct pollfd p = { .fd = t->raw ? STDIN_FILENO : -1,
 			    .events = POLLIN };
-	char key;
+	uint64_t due = now_ns() + (uint64_t)(t->delay * NS_PER_S), now;
+	int r = 0;
 
-	if (poll(&p, 1, (int)(t->delay * 1000)) <= 0)
-		return !over;
-	if (read(STDIN_FILENO, &key, 1) != 1 || key == 'q')
-		return false;
-	if (key == 'k')
-		kill_job(t);
-	else if (key == 'l')
-		show_log(t);
-	return !over;
+	while (!over && r == 0 && (now = now_ns()) < due &&
+	       poll(&p, 1, (int)((due - now) / NS_PER_MS) + 1) > 0)
+		r = on_keys(t);
+	return !over && r >= 0;
 }
 
 static int run(struct top *t)
@@ -539,5 +594,5 @@ const struct cli_command top_command = {
 	.synopsis = "[OPTIONS] [MNT]",
 	.summary = "show what a mount does, again and again",
 	.options = top_cli_options, .operand = CLI_MOUNT,
-	.notes = "k ends a job, l shows its log, q ends fsd top.",
+	.notes = "The arrows choose a job: k ends it, l shows its log. q ends fsd top.",
 };

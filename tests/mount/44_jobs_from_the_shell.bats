@@ -341,27 +341,38 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_line --regexp '^waiting   0 in the queue   0 whose machine starts$'
 }
 
-@test "top on a terminal obeys its keys" {
-	job_start long $'out up\nsleep 600000'
-	job_follow long up
+@test "top on a terminal obeys its keys, for the job that the arrows choose" {
+	for job in first long last; do
+		job_start $job $'out up\nsleep 600000' '{"timeout": 3600}'
+		job_follow $job up
+	done
 	run bounded 60 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
-		import os, pty, sys
+		import fcntl, os, pty, struct, sys, termios
 		pid, fd = pty.fork()
 		if pid == 0:
-		    os.execv(sys.argv[1], ["fsd", "top", sys.argv[2]])
+		    os.execv(sys.argv[1], ["fsd", "top", "-d", "0.3", sys.argv[2]])
 		seen = b""
 		def until(what):
 		    global seen
 		    while what not in seen:
 		        seen += os.read(fd, 65536)
 		    seen = seen.split(what, 1)[1]
-		until(b"q end")
-		os.write(fd, b"l"); until(b"log of which job")
-		os.write(fd, b"long\n"); until(b" running"); until(b"Enter goes on")
-		os.write(fd, b"\n"); until(b"q end")
-		os.write(fd, b"k"); until(b"end which job")
-		os.write(fd, b"long\n"); until(b"really")
-		os.write(fd, b"y\n"); until(b"0 running"); until(b"q end")
+		up, down, mark = b"\033[A", b"\033OB", b"\033[7m"
+		until(mark + b"first "); until(b"q end")
+		os.write(fd, down); until(mark + b"long "); until(b"q end")
+		os.write(fd, down); until(mark + b"last "); until(b"q end")
+		os.write(fd, down + b"x"); os.write(fd, up); until(mark + b"long "); until(b"q end")
+		os.write(fd, b"l"); until(b" running"); until(b"long: any key")
+		os.write(fd, b"x"); until(mark + b"long "); until(b"q end")
+		os.write(fd, b"k"); until(b"end long, really")
+		os.write(fd, b"n"); until(b"3 running"); until(b"q end")
+		os.write(fd, b"k"); until(b"end long, really")
+		# its row is the next one's then
+		os.write(fd, b"y"); until(b"2 running"); until(mark + b"last "); until(b"q end")
+		# on a small terminal the row of the cursor is shown
+		fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 80, 0, 0))
+		os.write(fd, up); until(mark + b"first "); until(b"and 1 more"); until(b"q end")
+		os.write(fd, down); until(mark + b"last "); until(b"and 1 more"); until(b"q end")
 		os.write(fd, b"q")
 		try:
 		    while os.read(fd, 65536): pass
@@ -370,6 +381,7 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	END
 	assert_output 'ended 0'
 	assert_equal "$(job_wait long)" 137
+	state_is first running
 }
 
 @test "doctor of a mount tells version, health, walls, damage and free space" {
