@@ -72,18 +72,21 @@ static int enter_namespace(void)
 static int make_dir(const char *command, char dir[PRIVATE_DIR])
 {
 	const char *base = private_base();
+	auto_close int at = -1;
+	char name[NAME_MAX + 1];
 	int fd;
 
-	if (snprintf(dir, PRIVATE_DIR, "%s/" PRIVATE_NAME OWN_DIR_RANDOM,
-		     base) >= PRIVATE_DIR) {
+	if (strlen(base) >= PRIVATE_DIR - sizeof(name)) {
 		complain(command, 1, "TMPDIR is %s; it may have %zu bytes at "
-			 "most", base, PRIVATE_DIR -
-			 sizeof("/" PRIVATE_NAME OWN_DIR_RANDOM));
+			 "most", base, PRIVATE_DIR - sizeof(name) - 1);
 		return -1;
 	}
-	fd = own_dir_make(dir);
+	at = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = at < 0 ? -errno : own_dir_make(at, PRIVATE_NAME, name);
 	if (fd < 0)
 		complain(command, 1, "%s: %s", base, strerror(-fd));
+	else
+		snprintf(dir, PRIVATE_DIR, "%s/%s", base, name);
 	return fd;
 }
 

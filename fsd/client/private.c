@@ -193,10 +193,22 @@ static void unmount_dead(const char *dir)
 void private_remove(const char *dir)
 {
 	unmount_dead(dir);
-	own_dir_remove(dir);
+	own_dir_remove(AT_FDCWD, dir);
+}
+
+static void unmount_left(void *arg, const char *name)
+{
+	char dir[PRIVATE_DIR];
+
+	(void)arg;
+	if (snprintf(dir, sizeof(dir), "%s/%s", private_base(), name) < (int)sizeof(dir))
+		unmount_dead(dir);
 }
 
 void private_clean(void)
 {
-	own_dir_clean(private_base(), PRIVATE_NAME, unmount_dead);
+	auto_close int at = open(private_base(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (at >= 0)
+		own_dir_clean(at, PRIVATE_NAME, unmount_left, NULL);
 }

@@ -22,8 +22,8 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include "fsd/local/outlet.h"
 #include "job_draft.h"
-#include "outlet.h"
 #include "run_say.h"
 #include "vm/os/loop.h"
 

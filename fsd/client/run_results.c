@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * -o DIR. The results are copied to .DIR.fsd-XXXXXX/results beside it, which is renamed
- * when it is complete: DIR is there with all of them or not at all.
- *
- * A client that is killed leaves .DIR.fsd-XXXXXX. The next one with the same DIR removes
- * it: see own_dir.h.
- *
- * With --force the new directory and the results of a run before change places in one
- * step, so that one of them is there at any time.
+ * -o DIR. The results are copied to a directory beside DIR, which is renamed when it is
+ * complete (beside.h): DIR is there with all of them or not at all. With --replace they take
+ * the place of the results of a run before.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,38 +14,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/local/own_dir.h"
+#include "fsd/local/beside.h"
 #include "results_copy.h"
 #include "run_int.h"
 
-#define ENDING ".fsd-"
-#define INNER "results"
-
-struct place {
-	char parent[PATH_MAX];
-	char prefix[LIMIT_FILE_NAME + 1]; /* of the names of our own directories */
-	char made[PATH_MAX]; /* the directory that has INNER */
-};
-
-/* Return: false: DIR has no name that a directory could get. */
-static bool find_place(const char *dir, struct place *p)
+/* Opens the directory that DIR is in, and finds DIR's name in it. Return: 0; -EINVAL: no
+ * directory could get such a name; or the errno of the parent, whose path is at parent. */
+static int find_place(const char *dir, struct beside *b, char parent[PATH_MAX])
 {
 	char copy[PATH_MAX];
 	size_t len = strlen(dir);
+	int r, at;
 
 	if (len >= sizeof(copy))
-		return false;
+		return -EINVAL;
 	memcpy(copy, dir, len + 1);
-	snprintf(p->parent, sizeof(p->parent), "%s", dirname(copy));
+	r = beside_begin(b, -1, basename(copy));
+	if (r < 0)
+		return r;
 	memcpy(copy, dir, len + 1);
-	dir = basename(copy);
-	if (is_dots(dir) || dir[0] == '/' ||
-	    strlen(dir) > LIMIT_FILE_NAME - sizeof("." ENDING OWN_DIR_RANDOM))
-		return false;
-	snprintf(p->prefix, sizeof(p->prefix), ".%.*s" ENDING,
-		 LIMIT_FILE_NAME - (int)sizeof("." ENDING), dir);
-	return snprintf(p->made, sizeof(p->made), "%s/%s" OWN_DIR_RANDOM,
-			p->parent, p->prefix) < (int)sizeof(p->made);
+	snprintf(parent, PATH_MAX, "%s", dirname(copy));
+	at = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	b->parent = at;
+	return faccessat(at, ".", W_OK | X_OK, 0) < 0 ? -errno : 0;
 }
 
 static bool is_result(const char *name)
@@ -105,49 +93,48 @@ static int check_there(struct client *k, const char *dir)
 int results_check(struct client *k)
 {
 	const char *dir = k->c->value[RUN_OUTPUT];
-	struct place p;
+	struct beside b = BESIDE_NONE;
+	char parent[PATH_MAX];
 	struct stat st;
-	int r;
+	int place = find_place(dir, &b, parent), r = 0;
 
-	if (!find_place(dir, &p))
-		return client_complain(2, "-o %s: a new directory cannot have "
-				"this name", dir);
-	r = lstat(dir, &st) == 0 ? check_there(k, dir) : 0;
-	if (r)
-		return r;
-	if (lstat(dir, &st) < 0 && errno != ENOENT)
-		return client_complain(2, "-o %s: %s", dir, strerror(errno));
-	if (access(p.parent, W_OK | X_OK) < 0)
-		return client_complain(2, "-o %s: %s: %s", dir, p.parent,
-				strerror(errno));
-	own_dir_clean(p.parent, p.prefix, NULL);
-	return 0;
+	if (place == 0)
+		beside_clean(&b);
+	if (place == -EINVAL)
+		r = client_complain(2, "-o %s: a new directory cannot have this name",
+				    dir);
+	else if (lstat(dir, &st) == 0)
+		r = check_there(k, dir);
+	else if (errno != ENOENT)
+		r = client_complain(2, "-o %s: %s", dir, strerror(errno));
+	if (r == 0 && place < 0)
+		r = client_complain(2, "-o %s: %s: %s", dir, parent, strerror(-place));
+	beside_end(&b);
+	return r;
 }
 
-/* Renames INNER to dir. With --force the old directory gets the name INNER. */
-static int put_in_place(struct client *k, int own, const char *dir)
+static int put_in_place(struct client *k, struct beside *b, const char *dir)
 {
-	if (renameat2(own, INNER, AT_FDCWD, dir, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno == EEXIST && is_set(k->c, RUN_FORCE)) {
+	int r = beside_put(b, BESIDE_FRESH);
+
+	if (r == -EEXIST && is_set(k->c, RUN_FORCE)) {
 		if (check_old(k, dir))
 			return 1;
-		if (renameat2(own, INNER, AT_FDCWD, dir, RENAME_EXCHANGE) == 0)
-			return 0;
+		r = beside_put(b, BESIDE_OVER);
 	}
-	return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
+	return r < 0 ? client_fail(k, 1, "-o %s: %s", dir, strerror(-r)) : 0;
 }
 
-/* Copies into INNER of the directory `own`, and gives it its name. */
-static int take_into(struct client *k, int own, const char *dir)
+/* Copies into BESIDE_NEW, and gives it its name. */
+static int take_into(struct client *k, struct beside *b, const char *dir)
 {
 	struct results_copy c = { .job = k->draft.dir };
 	auto_close int to = -1;
 
 	c.mask = umask(0);
 	umask(c.mask);
-	if (mkdirat(own, INNER, 0700) == 0)
-		to = openat(own, INNER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mkdirat(b->own, BESIDE_NEW, 0700) == 0)
+		to = openat(b->own, BESIDE_NEW, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (to < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
 	c.to = to;
@@ -155,20 +142,20 @@ static int take_into(struct client *k, int own, const char *dir)
 		return client_fail(k, 1, "-o %s: %s: %s", dir, c.copy.path, c.copy.why);
 	if (fchmod(to, 0777 & ~c.mask) < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
-	return put_in_place(k, own, dir);
+	return put_in_place(k, b, dir);
 }
 
 int results_take(struct client *k)
 {
 	const char *dir = k->c->value[RUN_OUTPUT];
-	struct place p;
-	auto_close int own = find_place(dir, &p) ? own_dir_make(p.made) :
-						   -EINVAL;
-	int r;
+	struct beside b = BESIDE_NONE;
+	char parent[PATH_MAX];
+	int r = find_place(dir, &b, parent);
 
-	if (own < 0)
-		return client_fail(k, 1, "-o %s: %s", dir, strerror(-own));
-	r = take_into(k, own, dir);
-	own_dir_remove(p.made);
+	if (r == 0)
+		r = beside_make(&b);
+	r = r < 0 ? client_fail(k, 1, "-o %s: %s", dir, strerror(-r))
+		  : take_into(k, &b, dir);
+	beside_end(&b);
 	return r;
 }

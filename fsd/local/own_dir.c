@@ -9,8 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,8 +17,8 @@
 #include <unistd.h>
 
 #include "layout/layout.h"
+#include "tree_copy.h"
 
-#define RANDOM_SIZE (sizeof(OWN_DIR_RANDOM) - 1)
 #define MARK_MAX (NAME_MAX + 100)
 #define MODE (S_IRWXU | S_ISVTX)
 #define TRIES 10
@@ -79,94 +77,96 @@ static bool has_mark_only(int dir)
 
 /* --- making one ------------------------------------------------------------ */
 
-static const char *last_name(const char *path)
+/* Gives a directory that was just made its lock and its mark. Return: its descriptor, or
+ * negative errno. */
+static int lock_and_mark(int at, const char *name, bool lock)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static int make_random(char *path)
-{
-	unsigned char bytes[RANDOM_SIZE];
-	char *end = path + strlen(path) - RANDOM_SIZE;
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	for (size_t i = 0; i < RANDOM_SIZE; i++)
-		end[i] = letters[bytes[i] % (sizeof(letters) - 1)];
-	return mkdir(path, MODE) < 0 ? -errno : 0;
-}
-
-static int lock_and_mark(const char *path)
-{
-	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-					       O_CLOEXEC);
+	auto_close int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+						     O_CLOEXEC);
 	int r;
 
-	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+	if (fd < 0 || (lock && flock(fd, LOCK_EX) < 0))
 		return -errno;
-	r = write_mark(fd, last_name(path));
+	r = write_mark(fd, name);
 	return r < 0 ? r : take_fd(&fd);
 }
 
-/* ENOENT: one that cleans has seen it before it was locked. */
-int own_dir_make(char *path)
+/* Makes PREFIX, random characters and `maker`, which is "" for one with a lock. */
+static int make_one(int at, const char *prefix, const char *maker,
+		    char ret[NAME_MAX + 1])
 {
+	unsigned char bytes[OWN_DIR_RANDOM];
+	char random[OWN_DIR_RANDOM + 1] = "";
+	int r;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		random[i] = letters[bytes[i] % (sizeof(letters) - 1)];
+	snprintf(ret, NAME_MAX + 1, "%s%s%s", prefix, random, maker);
+	if (mkdirat(at, ret, MODE) < 0)
+		return -errno;
+	r = lock_and_mark(at, ret, !*maker);
+	if (r < 0)
+		own_dir_remove(at, ret);
+	return r;
+}
+
+/* Errors of flock(2) where directories have no locks. */
+static bool has_no_lock(int error)
+{
+	return error == EBADF || error == EINVAL || error == ENOSYS ||
+	       error == EOPNOTSUPP || error == ENOLCK;
+}
+
+/* ENOENT: one that cleans has seen it before it was locked. */
+int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1])
+{
+	char maker[MAKER_TEXT] = "";
 	int r = -ENOENT;
 
+	if (strlen(prefix) > OWN_DIR_PREFIX_MAX)
+		return -ENAMETOOLONG;
 	for (int i = 0; i < TRIES && (r == -ENOENT || r == -EEXIST); i++) {
-		r = make_random(path);
-		if (r == 0) {
-			r = lock_and_mark(path);
-			if (r < 0)
-				own_dir_remove(path);
-		}
+		r = make_one(at, prefix, maker, ret);
+		if (has_no_lock(-r) && !*maker)
+			r = maker_text(maker) < 0 ? r : -EEXIST; /* with it */
 	}
 	return r;
 }
 
 /* --- removing one ---------------------------------------------------------- */
 
-/* The mark is there as long as anything else is. */
-static void remove_top(const char *path)
+void own_dir_remove(int at, const char *name)
 {
-	auto_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-						O_CLOEXEC);
+	auto_close int dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+						      O_CLOEXEC);
 
-	if (dir < 0 || !has_mark_only(dir))
+	if (dir < 0)
+		return;
+	tree_remove_all(dir, OWN_DIR_MARK);
+	/* The mark is there as long as anything else is. */
+	if (!has_mark_only(dir))
 		return;
 	unlinkat(dir, OWN_DIR_MARK, 0);
-	rmdir(path);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	if (ftw->level == 0)
-		remove_top(path);
-	else if (ftw->level > 1 || strcmp(path + ftw->base, OWN_DIR_MARK) != 0)
-		remove(path);
-	return 0;
-}
-
-void own_dir_remove(const char *path)
-{
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	unlinkat(at, name, AT_REMOVEDIR);
 }
 
 /* --- those that were left --------------------------------------------------- */
 
-/* Is it a name that make_random() gives? */
-static bool is_name(const char *name, const char *prefix)
+/* Is it a name that make_one() gives? Return: what follows the random characters, "" for
+ * one with a lock; NULL: it is none. */
+static const char *maker_of(const char *name, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
-	return !strncmp(name, prefix, len) &&
-	       strlen(name + len) == RANDOM_SIZE &&
-	       strspn(name + len, letters) == RANDOM_SIZE;
+	if (strncmp(name, prefix, len) != 0)
+		return NULL;
+	name += len;
+	if (strspn(name, letters) != OWN_DIR_RANDOM)
+		return NULL;
+	name += OWN_DIR_RANDOM;
+	return !*name || *name == '-' ? name : NULL;
 }
 
 static bool is_own(int fd, const char *name)
@@ -178,38 +178,39 @@ static bool is_own(int fd, const char *name)
 		((st.st_mode & (0777 | S_ISVTX)) == MODE && has_mark_only(fd)));
 }
 
-/* Ours, and the process that made it is dead. *ret: then the lock. */
+/* Ours, and the process that made it is dead. *ret: then the lock, if it has one. */
 static bool is_left(int parent, const char *name, const char *prefix, int *ret)
 {
 	auto_close int fd = -1;
+	const char *maker = maker_of(name, prefix);
 
-	if (!is_name(name, prefix))
+	if (!maker || (*maker && !maker_has_ended(maker)))
 		return false;
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 					  O_CLOEXEC);
-	if (fd < 0 || !is_own(fd, name) || flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (fd < 0 || !is_own(fd, name) || (!*maker && flock(fd, LOCK_EX | LOCK_NB) < 0))
 		return false;
 	*ret = take_fd(&fd);
 	return true;
 }
 
-void own_dir_clean(const char *parent, const char *prefix,
-		   void (*before)(const char *path))
+void own_dir_clean(int at, const char *prefix,
+		   void (*before)(void *arg, const char *name), void *arg)
 {
-	DIR *d = opendir(parent);
-	char path[PATH_MAX];
+	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
+	if (!d)
+		fd_close(&fd);
 	while (d && (e = readdir(d))) {
 		auto_close int lock = -1;
 
-		if (!is_left(dirfd(d), e->d_name, prefix, &lock) ||
-		    snprintf(path, sizeof(path), "%s/%s", parent, e->d_name) >=
-			    (int)sizeof(path))
+		if (!is_left(at, e->d_name, prefix, &lock))
 			continue;
 		if (before)
-			before(path);
-		own_dir_remove(path);
+			before(arg, e->d_name);
+		own_dir_remove(at, e->d_name);
 	}
 	if (d)
 		closedir(d);

@@ -11,23 +11,32 @@
  * it, and no process holds the lock. A copy or a renamed directory has the name of another
  * one in its mark, so it stays. A process may be killed before it has written the mark:
  * then the directory is empty, and its mode has the sticky bit from its first moment.
+ *
+ * NFS has no lock on a directory. There the name also has the process (maker.h), and a
+ * process of the same host removes the directory when that one has ended.
  */
 #ifndef FSD_OWN_DIR_H
 #define FSD_OWN_DIR_H
 
-#define OWN_DIR_RANDOM "XXXXXX" /* stands for the random characters */
-#define OWN_DIR_MARK ".made-by-fsd"
+#include <limits.h>
 
-/* Makes the directory, takes its lock and writes the mark. path: ends in
- * OWN_DIR_RANDOM, which becomes the random characters. Return: the descriptor that
- * holds the lock, or negative errno. */
-int own_dir_make(char *path);
-/* Removes the directory at path with all that is in it, but not what is mounted
- * there. The mark goes last: what could not be removed is found again. */
-void own_dir_remove(const char *path);
-/* Removes those in the directory `parent` that killed processes of this user have
- * left. before: is called with the path of each before its removal; may be NULL. */
-void own_dir_clean(const char *parent, const char *prefix,
-		   void (*before)(const char *path));
+#include "maker.h"
+
+#define OWN_DIR_RANDOM 6 /* the characters behind the prefix */
+#define OWN_DIR_MARK ".made-by-fsd"
+#define OWN_DIR_PREFIX_MAX (NAME_MAX - OWN_DIR_RANDOM - MAKER_TEXT)
+
+/* Names are in the directory `at`, or paths with AT_FDCWD. */
+
+/* Makes one, takes its lock and writes the mark. ret: its name. Return: a descriptor of the
+ * directory, which holds the lock, or negative errno. */
+int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1]);
+/* Removes one with all that is in it, but not what is mounted there. The mark goes last:
+ * what could not be removed is found again. */
+void own_dir_remove(int at, const char *name);
+/* Removes those in the directory `at` that killed processes of this user have left.
+ * before: is called with the name of each before its removal; may be NULL. */
+void own_dir_clean(int at, const char *prefix,
+		   void (*before)(void *arg, const char *name), void *arg);
 
 #endif

@@ -82,11 +82,11 @@ int tree_copy_stream(struct tree_copy *t, int from, int to)
 }
 
 /* Times of a copy are a help for programs like make; a mount may not take them. */
-static void set_times(int fd, const struct stat *st)
+static void set_times(const struct tree_copy *t, int fd, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
 
-	if (futimens(fd, times) < 0) {
+	if (!t->now && futimens(fd, times) < 0) {
 		/* the content counts */
 	}
 }
@@ -104,10 +104,33 @@ static int copy_file(struct tree_copy *t, int from, const struct stat *st,
 	r = tree_copy_stream(t, from, to);
 	if (r)
 		return r;
-	set_times(to, st);
+	set_times(t, to, st);
 	if (!(st->st_mode & S_IWUSR) && fchmod(to, st->st_mode & 0777) < 0)
 		return failed(t, true, NULL);
 	return close(take_fd(&to)) < 0 ? failed(t, true, NULL) : 0;
+}
+
+/* Does a link so deep in the tree lead out of it? Only ".." at its beginning is followed
+ * up: behind a name it may lead anywhere, if the name is a link itself. */
+static bool leads_out(const char *target, unsigned depth)
+{
+	unsigned up = 1; /* the tree itself, in which the first level is */
+	bool down = false;
+
+	if (target[0] == '/')
+		return true;
+	while (*target) {
+		size_t len = strcspn(target, "/");
+
+		if (len == 2 && !memcmp(target, "..", 2)) {
+			if (down || ++up > depth)
+				return true;
+		} else if (len > 1 || target[0] != '.') {
+			down = true;
+		}
+		target += len + strspn(target + len, "/");
+	}
+	return up > depth;
 }
 
 static int copy_link(struct tree_copy *t, const struct where *w,
@@ -119,6 +142,8 @@ static int copy_link(struct tree_copy *t, const struct where *w,
 	if (n < 0)
 		return failed(t, false, NULL);
 	target[n] = '\0';
+	if (t->closed && leads_out(target, w->depth))
+		return refuse(t, "it is a symbolic link that leads out of what is taken");
 	t->link = symlinkat(target, w->to, as) < 0;
 	if (t->link)
 		return failed(t, true, errno == EPERM ? "a symbolic link that a "
@@ -166,7 +191,7 @@ static int copy_dir(struct tree_copy *t, int from, const struct stat *st,
 		return failed(t, true, NULL);
 	r = copy_entries(t, &below);
 	if (r == 0)
-		set_times(below.to, st);
+		set_times(t, below.to, st);
 	close(below.to);
 	return r;
 }
@@ -235,29 +260,42 @@ int tree_copy_all(struct tree_copy *t, int from, int to)
 	return copy_entries(t, &w);
 }
 
-static void remove_entries(int fd)
+void tree_remove_all(int dir, const char *but)
 {
-	DIR *dir = fdopendir(fd);
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
-	if (!dir) {
-		close(fd);
+	if (!d) {
+		fd_close(&fd);
 		return;
 	}
-	while ((e = readdir(dir)))
-		if (!is_dots(e->d_name))
-			tree_remove(fd, e->d_name);
-	closedir(dir);
+	while ((e = readdir(d)))
+		if (!is_dots(e->d_name) && (!but || strcmp(e->d_name, but) != 0))
+			tree_remove(dir, e->d_name);
+	closedir(d);
+}
+
+/* Of a directory on the filesystem of the one that it is in. Its owner may empty it. */
+static bool may_empty(int at, int dir)
+{
+	struct stat in, st;
+
+	if (fstatat(at, ".", &in, 0) < 0 || fstat(dir, &st) < 0 || st.st_dev != in.st_dev)
+		return false;
+	if (!(st.st_mode & S_IWUSR))
+		fchmod(dir, (st.st_mode & 07777) | S_IRWXU);
+	return true;
 }
 
 int tree_remove(int at, const char *name)
 {
-	int fd;
+	auto_close int dir = -1;
 
 	if (unlinkat(at, name, 0) == 0)
 		return 0;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0)
-		remove_entries(fd);
+	dir = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir >= 0 && may_empty(at, dir))
+		tree_remove_all(dir, NULL);
 	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }

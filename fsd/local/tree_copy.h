@@ -14,6 +14,8 @@ struct tree_copy {
 	bool (*skip)(void *arg, const char *name);
 	void *arg;
 	bool follow;     /* copy what links in the tree lead to */
+	bool closed;     /* refuse links that lead out of the tree */
+	bool now;        /* times are those of the copy, not of what is copied */
 	char path[4096]; /* ret, of an error: what it is about */
 	const char *why; /* ret, likewise */
 	bool writing;    /* ret: the error is of the copy */
@@ -29,7 +31,10 @@ int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
 int tree_copy_all(struct tree_copy *t, int from, int to);
 /* Until the end of a descriptor. */
 int tree_copy_stream(struct tree_copy *t, int from, int to);
-/* Removes as much as goes. Return: 0 or negative errno of the last step. */
+/* Removes as much as goes, but not what is mounted there. Return: 0 or negative errno of
+ * the last step. */
 int tree_remove(int at, const char *name);
+/* The same with all that is in a directory, but for one name at its top, or NULL. */
+void tree_remove_all(int dir, const char *but);
 
 #endif

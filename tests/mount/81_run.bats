@@ -242,45 +242,6 @@ nothing_left() {
 	nothing_left
 }
 
-@test "-o is never half there, wherever the client is killed" {
-	program $'write a text\nwrite b/c text\nout x'
-	run bounded 120 /usr/bin/python3 - "$FSD" "$MNT" <<-'END'
-		import os, subprocess, sys
-		fsd, mnt = sys.argv[1:]
-		seen = set()
-		CALLS = "file,write,fchmod"
-
-		def run(*options):
-		    subprocess.run(
-		        ["strace", "-y", "-o", "calls", "-e", "trace=" + CALLS, *options,
-		         fsd, "run", "--mount", mnt, "-o", "results", "code.sh"],
-		        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-		        stderr=subprocess.DEVNULL)
-		    if os.path.exists("results"):
-		        found = sorted(os.listdir("results"))
-		        seen.add("whole" if found == ["exit_code", "output",
-		            "result.json", "stderr", "stdout"] and
-		            os.path.exists("results/output/b/c") else str(found))
-		        subprocess.run(["rm", "-r", "results"], check=True)
-		    else:
-		        seen.add("none")
-
-		run()
-		with open("calls") as f:
-		    made = [n for n, line in enumerate(f, 1) if "results" in line]
-		assert len(made) > 15, made
-		# strace ends it at the nth call; those that make the results matter
-		step = 1 + len(made) // 30
-		for n in sorted({*made[::step], *made[-5:], made[-1] + 1}):
-		    run("-e", "inject=%s:signal=KILL:when=%d" % (CALLS, n))
-		run()
-		# The last one has removed what those before it had left.
-		seen.update(n for n in os.listdir(".") if n.startswith(".results"))
-		print(*sorted(seen))
-	END
-	assert_output 'none whole'
-}
-
 # left_by_dead NAME — a directory as a killed `fsd run -o` leaves one.
 left_by_dead() {
 	mkdir -p "$1/results/output"

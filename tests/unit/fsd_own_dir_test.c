@@ -12,6 +12,7 @@
 #include "tap.h"
 
 static char base[] = "/tmp/fsd-test.XXXXXX";
+static int at = -1; /* it */
 
 static const char *path_of(const char *name)
 {
@@ -29,12 +30,10 @@ static bool is_there(const char *name)
 /* Makes one as a process does. Return: its lock. */
 static int make(char name[20])
 {
-	char path[200];
-	int fd;
+	char made[NAME_MAX + 1] = "";
+	int fd = own_dir_make(at, "p-", made);
 
-	snprintf(path, sizeof(path), "%s/p-" OWN_DIR_RANDOM, base);
-	fd = own_dir_make(path);
-	snprintf(name, 20, "%s", path + strlen(base) + 1);
+	snprintf(name, 20, "%s", made);
 	return fd;
 }
 
@@ -55,7 +54,7 @@ static void make_by_hand(const char *name, const char *mark)
 
 static void clean(void)
 {
-	own_dir_clean(base, "p-", NULL);
+	own_dir_clean(at, "p-", NULL, NULL);
 }
 
 static void test_left(void)
@@ -138,6 +137,7 @@ int main(void)
 
 	if (!mkdtemp(base))
 		return 1;
+	at = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_left();
 	test_beginning();
 	test_names();

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts new files and directories where old ones may stand. NFS, Lustre and sshfs do not know
+ * the flags of renameat2(2). A plain rename of a directory fails there if a directory with files
+ * is in its place, and two renames replace one. Between these two the name is missing.
+ */
+#include "beside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layout/layout.h"
+#include "own_dir.h"
+
+#define ENDING ".fsd-"
+#define OLD "old" /* beside BESIDE_NEW: what was replaced */
+
+/* The longest start of a name that fits, without a half of a character. */
+static int name_part(const char *name)
+{
+	int len = (int)strlen(name);
+
+	if (len <= OWN_DIR_PREFIX_MAX - (int)strlen("." ENDING))
+		return len;
+	len = OWN_DIR_PREFIX_MAX - (int)strlen("." ENDING);
+	while (len && (name[len] & 0xc0) == 0x80)
+		len--;
+	return len;
+}
+
+int beside_begin(struct beside *b, int parent, const char *name)
+{
+	*b = (struct beside){ .parent = parent, .own = -1 };
+	if (!name[0] || is_dots(name) || strchr(name, '/') ||
+	    strlen(name) > LIMIT_FILE_NAME)
+		return -EINVAL;
+	snprintf(b->name, sizeof(b->name), "%s", name);
+	snprintf(b->prefix, sizeof(b->prefix), ".%.*s" ENDING, name_part(name), name);
+	return 0;
+}
+
+/* One that was killed between two renames has moved the old away: that is put back. */
+static void put_back(void *arg, const char *name)
+{
+	const struct beside *b = arg;
+	auto_close int made = openat(b->parent, name, O_RDONLY | O_DIRECTORY |
+						      O_NOFOLLOW | O_CLOEXEC);
+
+	if (made >= 0 && faccessat(b->parent, b->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno == ENOENT && renameat(made, OLD, b->parent, b->name) < 0)
+		return; /* there is none */
+}
+
+void beside_clean(struct beside *b)
+{
+	own_dir_clean(b->parent, b->prefix, put_back, b);
+}
+
+int beside_make(struct beside *b)
+{
+	b->own = own_dir_make(b->parent, b->prefix, b->made);
+	return b->own < 0 ? b->own : 0;
+}
+
+/* Does the filesystem not know the flag? */
+static bool is_unknown(int error)
+{
+	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+/* The kind of what has the name now, or 0. */
+static mode_t old_kind(const struct beside *b)
+{
+	struct stat st;
+
+	return fstatat(b->parent, b->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ?
+		       0 : st.st_mode & S_IFMT;
+}
+
+static int put_fresh(const struct beside *b)
+{
+	int r;
+
+	if (renameat2(b->own, BESIDE_NEW, b->parent, b->name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (!is_unknown(errno))
+		return -errno;
+	/* An empty directory is all that the rename would replace. */
+	if (old_kind(b))
+		return -EEXIST;
+	r = renameat(b->own, BESIDE_NEW, b->parent, b->name) < 0 ? -errno : 0;
+	return r < 0 && old_kind(b) ? -EEXIST : r;
+}
+
+static int put_by_two(const struct beside *b)
+{
+	int r;
+
+	if (renameat(b->parent, b->name, b->own, OLD) < 0)
+		return -errno;
+	if (renameat(b->own, BESIDE_NEW, b->parent, b->name) == 0)
+		return 0;
+	r = -errno;
+	return renameat(b->own, OLD, b->parent, b->name) < 0 ? -errno : r;
+}
+
+static int put_over(const struct beside *b)
+{
+	struct stat st;
+	int r;
+
+	if (renameat(b->own, BESIDE_NEW, b->parent, b->name) == 0)
+		return 0;
+	r = -errno; /* of a directory with files: ENOTEMPTY, EEXIST, by sshfs EPERM */
+	if (fstatat(b->own, BESIDE_NEW, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    !S_ISDIR(st.st_mode) || old_kind(b) != S_IFDIR)
+		return r;
+	if (renameat2(b->own, BESIDE_NEW, b->parent, b->name, RENAME_EXCHANGE) == 0)
+		return 0;
+	return is_unknown(errno) ? put_by_two(b) : -errno;
+}
+
+int beside_put(struct beside *b, enum beside_how how)
+{
+	return how == BESIDE_FRESH ? put_fresh(b) : put_over(b);
+}
+
+void beside_end(struct beside *b)
+{
+	if (b->own >= 0)
+		own_dir_remove(b->parent, b->made);
+	fd_close(&b->own);
+	fd_close(&b->parent);
+}

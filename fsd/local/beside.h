@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file or a directory that is made beside the place where it will stand, and is put there
+ * by a rename when it is complete.
+ *
+ *   beside_begin(&b, parent, "results");   parent: a descriptor of the directory
+ *   beside_clean(&b);                      what killed processes have left
+ *   beside_make(&b);                       .results.fsd-abc123/, see own_dir.h
+ *   ...                                    makes BESIDE_NEW in the directory b.own
+ *   beside_put(&b, BESIDE_FRESH);          renames it to results
+ *   beside_end(&b);                        removes the rest
+ *
+ * A process that is killed leaves the name as it was, or with the whole of the new.
+ */
+#ifndef FSD_BESIDE_H
+#define FSD_BESIDE_H
+
+#include <limits.h>
+
+#define BESIDE_NEW "new"
+
+struct beside {
+	int parent; /* owned, or -1 */
+	int own;    /* owned, or -1: not made */
+	char name[NAME_MAX + 1];
+	char prefix[NAME_MAX + 1]; /* of names of directories like made */
+	char made[NAME_MAX + 1];
+};
+#define BESIDE_NONE { .parent = -1, .own = -1 }
+
+enum beside_how {
+	BESIDE_FRESH, /* a directory; what is there already stays: -EEXIST */
+	BESIDE_OVER,  /* it replaces what is there: a file a file or a link, a directory
+			 a directory with all that is in it */
+};
+
+/* Takes parent. Return: 0, or -EINVAL: no file can have that name; then, too,
+ * beside_end(). */
+int beside_begin(struct beside *b, int parent, const char *name);
+void beside_clean(struct beside *b);
+/* Return: 0 or negative errno. */
+int beside_make(struct beside *b);
+int beside_put(struct beside *b, enum beside_how how);
+void beside_end(struct beside *b); /* no-op on none */
+
+#endif
