@@ -27,7 +27,8 @@
 #include "entries_int.h"
 
 #define AHEAD 4096
-#define EXAMINE_MOST 500 /* entries for each update */
+#define EXAMINE_MOST 500 /* entries for each update, */
+#define EXAMINE_MS 50    /* or those that are begun in this time */
 
 /* --- examining ------------------------------------------------------------- */
 
@@ -49,7 +50,8 @@ static void examine_due(struct entries *e, int64_t now)
 {
 	int64_t ahead = entries_clock() - now;
 
-	for (int n = 0; n < EXAMINE_MOST; n++) {
+	for (int n = 0; n < EXAMINE_MOST &&
+			entries_clock() - ahead - now < EXAMINE_MS; n++) {
 		struct entry *x = queue_first(&e->waiting);
 
 		if (!x || x->key > now || (n % 2 && may_examine_fresh(e))) {
