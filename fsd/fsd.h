@@ -34,7 +34,6 @@ struct retain_limits;
 struct runs;
 struct sandboxes;
 struct sched;
-struct sessions;
 struct submit;
 struct users;
 struct vm;
@@ -71,7 +70,6 @@ struct fsd {
 	struct jobs *jobs;
 	struct submit *submit;
 	struct runs *runs;
-	struct sessions *sessions;   /* run */
 	struct sandboxes *sandboxes; /* run */
 	/* the mount */
 	struct keeper *keeper;

@@ -25,7 +25,7 @@
 #include "fsd/run/room.h"
 #include "fsd/sched/sched.h"
 #include "security.h"
-#include "fsd/run/sessions.h"
+#include "fsd/run/sandboxes.h"
 #include "stats.h"
 #include "fsd/jobs/lifecycle.h"
 
@@ -54,22 +54,22 @@ static const char *const field_names[] = {
 static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 			const char *name, uint64_t *ret_place)
 {
-	struct session *s;
+	struct sandbox *s;
 	const char *field;
 
 	if (PLACE_FIELD(dir))
 		return -ENOENT;
 	if (!PLACE_SESSION(dir)) {
-		s = sessions_find(d, uid, name);
+		s = sandboxes_find(d, uid, name, true);
 		if (s)
-			*ret_place = dir | session_no(s) << 24;
+			*ret_place = dir | sandbox_no(s) << 24;
 		return s ? 0 : -ENOENT;
 	}
 	if (!strcmp(name, FACE_FILES)) {
 		*ret_place = dir | PLACE(0, 0, FIELD_FILES);
 		return 0;
 	}
-	for (unsigned i = 0; (field = session_field_name(i)); i++) {
+	for (unsigned i = 0; (field = seat_field_name(i, true)); i++) {
 		if (!strcmp(field, name)) {
 			*ret_place = dir | PLACE(0, 0, i + 1);
 			return 0;
@@ -168,7 +168,7 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 
 int face_check(struct fsd *d, uid_t uid, uint64_t place)
 {
-	const struct session *s;
+	const struct sandbox *s;
 
 	if (is_lost(place))
 		return is_operator(uid) ? 0 : -EACCES;
@@ -178,8 +178,8 @@ int face_check(struct fsd *d, uid_t uid, uint64_t place)
 		return face_environment_check(d, uid, environment_of(place));
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
 		return 0;
-	s = sessions_by_no(d, PLACE_SESSION(place));
-	return !s ? -ESTALE : session_is_for(s, uid) ? 0 : -EACCES;
+	s = sandboxes_by_no(d, PLACE_SESSION(place));
+	return !s ? -ESTALE : sandbox_is_for(s, uid) ? 0 : -EACCES;
 }
 
 bool face_is_dir(uint64_t place)
@@ -272,19 +272,19 @@ static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
 	const char *field;
 
 	if (!PLACE_SESSION(dir))
-		sessions_list(d, uid, list_session, l);
+		sandboxes_list(d, uid, true, list_session, l);
 	for (unsigned i = 0; PLACE_SESSION(dir) &&
-			     (field = session_field_name(i)); i++)
+			     (field = seat_field_name(i, true)); i++)
 		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
 	if (PLACE_SESSION(dir))
 		l->fn(l->arg, FACE_FILES, dir | PLACE(0, 0, FIELD_FILES));
 }
 
-struct session *face_session(struct fsd *d, uint64_t place)
+struct sandbox *face_session(struct fsd *d, uint64_t place)
 {
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || PLACE_FIELD(place))
 		return NULL;
-	return sessions_by_no(d, PLACE_SESSION(place));
+	return sandboxes_by_no(d, PLACE_SESSION(place));
 }
 
 void face_list(struct fsd *d, uid_t uid, uint64_t dir,
@@ -416,11 +416,11 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
 		return face_sandbox_text(d, place, out);
 	if (PLACE_ROW(place) == FSD_ROW_SESSIONS) {
-		const struct session *s =
-			sessions_by_no(d, PLACE_SESSION(place));
+		const struct sandbox *s =
+			sandboxes_by_no(d, PLACE_SESSION(place));
+		const struct seat *t = s ? sandbox_seat(s) : NULL;
 
-		return s ? session_field(s, PLACE_FIELD(place) - 1, out)
-			 : -ESTALE;
+		return t ? seat_field(t, PLACE_FIELD(place) - 1, out) : -ESTALE;
 	}
 	if (is_lost(place))
 		return depot_lost_text(d->depot, PLACE_SESSION(place), out);

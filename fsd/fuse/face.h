@@ -10,7 +10,7 @@
 
 #include "fsd/fsd.h"
 
-struct session;
+struct sandbox;
 
 /* 0 is .fsd itself. Return: 0 or -ENOENT. */
 int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
@@ -28,7 +28,7 @@ void face_list(struct fsd *d, uid_t uid, uint64_t dir,
  * remote.c begins. */
 #define FACE_FILES "files"
 #define FACE_ROOT "root" /* of a sandbox: likewise */
-struct session *face_session(struct fsd *d, uint64_t place);
+struct sandbox *face_session(struct fsd *d, uint64_t place);
 /* The number of the session or sandbox whose files/ that is, with REMOTE_ROOT if it
  * is root/; or 0. */
 uint64_t face_files(uint64_t place);

@@ -165,7 +165,7 @@ static int find_in_session(uint64_t dir, const char *name, uint64_t *ret)
 {
 	const char *field;
 
-	for (unsigned i = 0; (field = seat_field_name(i)); i++) {
+	for (unsigned i = 0; (field = seat_field_name(i, false)); i++) {
 		if (strcmp(field, name) != 0)
 			continue;
 		*ret = dir | PLACE(0, 0, i + 1);
@@ -177,7 +177,7 @@ static int find_in_session(uint64_t dir, const char *name, uint64_t *ret)
 int face_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		      uint64_t *ret_place)
 {
-	struct sandbox *s = is_top(dir) ? sandboxes_find(d, uid, name)
+	struct sandbox *s = is_top(dir) ? sandboxes_find(d, uid, name, false)
 					: face_sandbox(d, dir);
 
 	if (!s)
@@ -225,7 +225,7 @@ static void list_session(uint64_t dir, struct lister *l)
 {
 	const char *field;
 
-	for (unsigned i = 0; (field = seat_field_name(i)); i++)
+	for (unsigned i = 0; (field = seat_field_name(i, false)); i++)
 		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
 }
 
@@ -237,7 +237,7 @@ void face_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
 	struct sandbox *s = face_sandbox(d, dir);
 
 	if (is_top(dir)) {
-		sandboxes_list(d, uid, list_no, &l);
+		sandboxes_list(d, uid, false, list_no, &l);
 	} else if (s && PLACE_LANG(dir) == OF_SESSION) {
 		list_session(dir, &l);
 	} else if (s && PLACE_FIELD(dir) == FIELD_SESSIONS) {

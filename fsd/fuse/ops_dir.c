@@ -12,7 +12,7 @@
 #include "fsd/mount/notify.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
-#include "fsd/run/sessions.h"
+#include "fsd/run/sandboxes.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 #include "ops_sandbox.h"
@@ -341,12 +341,12 @@ static int rmdir_job(fuse_req_t req, struct job *job)
 
 static int do_rmdir(fuse_req_t req, struct target *t)
 {
-	struct session *session =
+	struct sandbox *session =
 		t->kind == T_FSD ? face_session(ops_fsd(req), t->place) : NULL;
 
 	requests_begin(ops_fsd(req), 0);
 	if (session) {
-		session_end(session);
+		sandbox_end(session);
 		return 0;
 	}
 	if (ops_sandbox_is(t))

@@ -48,7 +48,7 @@ bool remote_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size)
 	    !home_is_for(&h, fuse_req_ctx(req)->uid))
 		return false;
 	snprintf(room, size, "%s/%s/%s%s%s",
-		 h.sandbox ? "sandboxes" : "sessions", h.name,
+		 sandbox_is_single(h.sandbox) ? "sessions" : "sandboxes", h.name,
 		 h.tree == WIRE_FS_ROOT ? FACE_ROOT : FACE_FILES,
 		 *path ? "/" : "", path);
 	return true;
@@ -81,7 +81,7 @@ static int refuse_lost(fuse_req_t req, uint64_t key)
 		return -ESTALE;
 	return ops_refuse(req, -ESTALE, h.name,
 			  "the sandbox is lost, with all that was in it: %s",
-			  h.sandbox ? sandbox_why(h.sandbox) : "it has ended");
+			  sandbox_why(h.sandbox));
 }
 
 void ask_fail(struct ask *a, int r)
@@ -92,7 +92,7 @@ void ask_fail(struct ask *a, int r)
 	if (a->failed && a->failed(a, r))
 		return;
 	there = home_find(a->d, a->session, &h);
-	if (r == -ESTALE && there && h.sandbox)
+	if (r == -ESTALE && there && !sandbox_is_single(h.sandbox))
 		refuse_lost(a->req, a->session);
 	else if (r == -ESTALE && a->fs.op >= WIRE_FS_WRITE)
 		ops_refuse(a->req, r, there ? h.name : FSD_DIR_NAME,
@@ -211,7 +211,7 @@ static int await(fuse_req_t req, fuse_ino_t ino, const char *name,
 	int r;
 
 	if (!find(ops_fsd(req), ino, &key) ||
-	    !home_find(ops_fsd(req), key, &h) || !h.sandbox ||
+	    !home_find(ops_fsd(req), key, &h) || sandbox_is_single(h.sandbox) ||
 	    !home_is_for(&h, fuse_req_ctx(req)->uid) ||
 	    sandbox_is_there(h.sandbox) || (op == WIRE_FS_STAT && !name))
 		return 0;
@@ -371,7 +371,7 @@ static bool empty_root(struct ask *a, int r)
 	if ((r != -ESTALE && r != -EIO) || a->fs.path[0] ||
 	    !home_find(a->d, a->session, &h))
 		return false;
-	if (h.sandbox) /* whose machine may be yet to come */
+	if (!sandbox_is_single(h.sandbox)) /* whose machine may be yet to come */
 		st.mode = 0755;
 	wire_fs_stat_put(&w, &st);
 	a->answered(a, data, w.used);
@@ -384,7 +384,7 @@ static bool lookup_failed(struct ask *a, int r)
 	struct home h;
 
 	if (r != -ESTALE || !remote_root_key(a->ino) ||
-	    !home_find(a->d, a->session, &h) || h.sandbox)
+	    !home_find(a->d, a->session, &h) || !sandbox_is_single(h.sandbox))
 		return false;
 	ops_answer(a->req, -ENOENT);
 	ask_free(a);

@@ -3,6 +3,7 @@
 #include "open_files.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/homes.h"
+#include "fsd/run/sandboxes.h"
 #include "fsd/users/people.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
@@ -422,7 +423,7 @@ static bool list_failed(struct ask *a, int r)
 	struct home h;
 
 	if (r != -ESTALE || a->fs.path[0] ||
-	    (home_find(a->d, a->session, &h) && h.sandbox))
+	    (home_find(a->d, a->session, &h) && !sandbox_is_single(h.sandbox)))
 		return false;
 	drop_names(a->listing);
 	reply_listing(a);

@@ -51,7 +51,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
 	struct fsd *d = ops_fsd(req);
-	struct sandbox *s = sandboxes_find(d, who->uid, name);
+	struct sandbox *s = sandboxes_find(d, who->uid, name, false);
 	struct err err = { 0 };
 	uint64_t before;
 	int r;

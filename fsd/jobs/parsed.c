@@ -69,6 +69,12 @@ static struct parsed *parsed_new(void)
 	return p;
 }
 
+struct parsed *parsed_ref(struct parsed *p)
+{
+	p->refs++;
+	return p;
+}
+
 struct parsed *parsed_defaults(const struct job *job)
 {
 	struct parsed *p = parsed_new();
@@ -125,9 +131,7 @@ struct parsed *parsed_get(struct job *job, struct node *node)
 	}
 	if (job->config.parsed && (job->config.parsed->unread || job->config.parsed->misplaced))
 		return take_ptr(job->config.parsed); /* it is not what node holds */
-	if (job->config.parsed)
-		job->config.parsed->refs++;
-	return job->config.parsed;
+	return job->config.parsed ? parsed_ref(job->config.parsed) : NULL;
 }
 
 struct parsed *parsed_closed(struct job *job, struct node *node)

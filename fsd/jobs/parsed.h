@@ -46,6 +46,7 @@ int parsed_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 		    void *arg);
 /* The same if parsed_get() would be slow; the fiber, if any, waits for it. */
 void parsed_prepare(struct job *job, struct node *node);
+struct parsed *parsed_ref(struct parsed *p); /* a new reference; p, not NULL */
 void parsed_unref(struct parsed *p); /* NULL is fine */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions and sandboxes as one: their files, and the machines that they keep while
- * they are idle. */
+/* The files of sessions and sandboxes, and the machines that these keep while they are
+ * idle. */
 #ifndef FSD_HOMES_H
 #define FSD_HOMES_H
 
@@ -8,11 +8,9 @@
 #include "vm/vm.h"
 
 struct sandbox;
-struct session;
 
 struct home {
-	struct session *session; /* or NULL */
-	struct sandbox *sandbox; /* or NULL */
+	struct sandbox *sandbox; /* or a session */
 	const char *name;
 	uid_t uid;
 	gid_t gid;
@@ -34,6 +32,6 @@ int home_fs(const struct home *h, struct wire_fs *fs, vm_fs_done *done,
 unsigned kept_in_use(struct fsd *d);
 /* Takes an idle machine of uid's: the scheduler's take_back(), see sched.h. arg: the
  * struct fsd. */
-bool take_back(void *arg, uid_t uid, uint64_t idle_ns, bool only_sessions);
+bool take_back(void *arg, uid_t uid, uint64_t idle_ns);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run waits: for its environment to be built, for its turn with the scheduler, for
- * its inputs to be listed, for a machine. Each step asks for the next one.
- *
- * The steps of a session that has not begun keep their order: one that asks for no
- * environment waits with the step that stands before it.
+ * its inputs to be listed, for a machine. Each step asks for the next one. A run in a
+ * session or a sandbox waits for that (sandbox.c), and here for its inputs alone.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,48 +33,10 @@ static void on_built(struct build_wait *w, const char *why)
 	run_no_machine(run, why);
 }
 
-/* The step before it goes on, or has ended. */
-static void on_turn(struct build_wait *w, const char *why)
-{
-	(void)why;
-	run_queue(container_of(w, struct run, queue.build));
-}
-
 static const struct build_wait_ops asks = {
 	.tell = on_build_tell,
 	.done = on_built,
 };
-static const struct build_wait_ops follows = {
-	.tell = on_build_tell,
-	.done = on_turn,
-};
-
-static bool is_before(struct build_wait *w, const void *arg)
-{
-	const struct run *own = arg, *run;
-	const char *session = own->spec.config->session;
-
-	if (w->ops != &asks && w->ops != &follows)
-		return false;
-	run = container_of(w, struct run, queue.build);
-	return run->spec.config->session &&
-	       !strcmp(run->spec.config->session, session) &&
-	       run->job->meta.uid == own->job->meta.uid;
-}
-
-/* Return: does it wait with the step before it? A session that lives has what it
- * has. */
-static bool wait_in_line(struct run *run)
-{
-	struct builds *bs = run->d->builds;
-	const struct build_wait *before = builds_find(bs, is_before, run);
-
-	if (!before)
-		return false;
-	run->queue.build.ops = &follows;
-	builds_join(bs, before->build, &run->queue.build, run->job->meta.uid);
-	return true;
-}
 
 /* Has it to wait for a build? Then run_queue() follows, or its end. Return: 1, 0, or a
  * negative errno with a sentence: its environment could not be built. */
@@ -85,12 +45,8 @@ static int await_build(struct run *run, struct err *err)
 	const struct job_config *c = run->spec.config;
 	int r;
 
-	if (!run->d->builds || run->queue.built || (c->session && sessions_lives(run)))
+	if (!run->d->builds || run->queue.built)
 		return 0;
-	if (c->session && wait_in_line(run)) {
-		builds_tell(run->d->builds, &run->queue.build);
-		return 1;
-	}
 	run->queue.build.ops = &asks;
 	r = builds_take(run->d->builds, run->job->meta.uid, c, &run->queue.build, err);
 	run->final = r == -EINVAL;
@@ -134,8 +90,6 @@ static int lease(struct run *run, struct err *err)
 		sandbox_go(run);
 		return 0;
 	}
-	if (run->spec.config->session)
-		return sessions_join(run, err);
 	run->lease = vm_lease(run->d->vm, &need, &run_events, run);
 	if (!run->lease)
 		return err_sys(err, -ENOMEM, "no machine can be asked for");
@@ -239,26 +193,12 @@ static void on_tell(struct sched_slot *slot, const char *sentence)
 	job_log(container_of(slot, struct run, slot)->job, "%s", sentence);
 }
 
-static bool has_machine(struct sched_slot *slot)
-{
-	return sessions_has_machine(container_of(slot, struct run, slot));
-}
-
-static const char *begins(struct sched_slot *slot, unsigned coming,
-			  unsigned own, bool *ret)
-{
-	return sessions_begins(container_of(slot, struct run, slot), coming,
-			       own, ret);
-}
-
 static const struct sched_slot_ops slot_ops = {
 	.ready = on_ready,
 	.tell = on_tell,
-	.has_machine = has_machine,
-	.begins = begins,
 };
 
-/* The sandbox is queued, not what runs in it. While it has no environment
+/* The session or sandbox is queued, not what runs in it. While it has no environment
  * run_make_ready() follows. */
 static int enter_sandbox(struct run *run, struct err *err)
 {
@@ -273,17 +213,15 @@ int run_ask(struct run *run, struct err *err)
 	const struct job_config *c = run->spec.config;
 	int r;
 
-	if (c->sandbox)
+	if (c->sandbox || c->session)
 		return enter_sandbox(run, err);
 	r = await_build(run, err);
 	if (r)
 		return MIN(r, 0);
 	run->slot = (struct sched_slot){
 		.ops = &slot_ops, .uid = run->job->meta.uid,
-		/* the steps of a session keep their order */
-		.priority = c->session ? 0 : c->priority,
+		.priority = c->priority,
 		.memory = MIB(c->memory_mb), .cpus = (unsigned)c->cpus,
-		.session = c->session,
 		.old = run->job->leftover.left ? MAX(run->job->meta.queued_no, 1u) : 0,
 	};
 	r = sched_enter(run->d->sched, &run->slot);

@@ -19,9 +19,7 @@ void run_spec_done(struct run_spec *spec)
 
 void run_leave(struct run *run)
 {
-	if (run->session)
-		sessions_leave(run);
-	else if (run->seat)
+	if (run->seat)
 		sandbox_leave(run);
 	else if (run->lease)
 		vm_end(take_ptr(run->lease));

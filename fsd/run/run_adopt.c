@@ -28,8 +28,8 @@
 
 /* --- for the next server ---------------------------------------------------- */
 
-/* A session is in memory only, and ends with its server; but what a sandbox has is on
- * record. */
+/* A session with a machine of its own is in memory only, and ends with its server; but
+ * what a sandbox has is on record. */
 static bool may_outlive(const struct run *run)
 {
 	return sandbox_outlives(run) ||

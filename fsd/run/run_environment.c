@@ -97,6 +97,7 @@ static int look_at_env(struct run *run, const struct config_strings *env)
 /* Why a warm interpreter would be seen to be one; NULL: it would not. */
 int run_find_why(struct run *run)
 {
+	const struct job_config *m = sandbox_machine_of(run);
 	int r = 0;
 
 	free(take_ptr(run->environment.fresh_why));
@@ -104,8 +105,8 @@ int run_find_why(struct run *run)
 		r = run_say_why(run, WHY_ASKED);
 	if (r == 0)
 		r = look_at_env(run, &run->spec.config->env);
-	if (r == 0 && run->seat)
-		r = look_at_env(run, &sandbox_config_of(run)->machine.env);
+	if (r == 0 && m)
+		r = look_at_env(run, &m->env);
 	return r;
 }
 

@@ -432,8 +432,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 			 sentence);
 		return;
 	}
-	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST &&
-	    (sessions_retry(run) || sandbox_retry(run)))
+	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST && sandbox_retry(run))
 		return;
 	if (run_has_exit(run)) { /* its outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),

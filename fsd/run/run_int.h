@@ -16,7 +16,6 @@
 #include "run_output.h"
 #include "fsd/sched/sched.h"
 #include "sandboxes.h"
-#include "sessions.h"
 
 #include "vm/channel/tape.h"
 
@@ -81,12 +80,11 @@ struct run {
 	struct fsd *d;
 	unsigned number;
 	struct run_spec spec;
-	struct vm_lease *lease; /* owned, vm_end(); or the session's */
-	struct session *session; /* borrowed: where it waits or is, or NULL */
+	struct vm_lease *lease; /* owned, vm_end(); or the seat's */
 	uint64_t step;           /* of the session, from 1; 0: not begun */
-	struct list in_session;
-	struct seat *seat;       /* borrowed: where it is in a sandbox, or NULL */
-	struct list in_sandbox;
+	struct seat *seat;       /* borrowed: where it waits or is in a session or a
+				  * sandbox, or NULL */
+	struct list in_session, in_sandbox;
 	struct run_queue queue;
 	struct vm_job vm_job;
 	struct run_inputs inputs;
@@ -158,7 +156,7 @@ static inline bool run_is_ending(const struct run *run)
 /* Does it run in a session or a sandbox, which outlives it? */
 static inline bool run_is_guest(const struct run *run)
 {
-	return run->session || run->seat;
+	return run->seat;
 }
 
 /*

@@ -67,13 +67,12 @@ static bool has_name(const char *const *list, size_t count, const char *item)
 /* Those of its sandbox, but for what the job sets itself. */
 static int fill_sandbox_env(struct run *run)
 {
-	const struct config_strings *own = &run->spec.config->env, *all;
+	const struct config_strings *own = &run->spec.config->env;
+	const struct job_config *m = sandbox_machine_of(run);
+	const struct config_strings *all = m ? &m->env : NULL;
 	int r = 0;
 
-	if (!run->seat)
-		return 0;
-	all = &sandbox_config_of(run)->machine.env;
-	for (size_t i = 0; r == 0 && i < all->count; i++)
+	for (size_t i = 0; r == 0 && all && i < all->count; i++)
 		if (!has_name((const char *const *)own->item, own->count,
 			      all->item[i]))
 			r = push(&run->envp, all->item[i]);
@@ -82,10 +81,9 @@ static int fill_sandbox_env(struct run *run)
 
 static bool is_in_sandbox(const struct run *run, const char *item)
 {
-	const struct config_strings *all =
-		run->seat ? &sandbox_config_of(run)->machine.env : NULL;
+	const struct job_config *m = sandbox_machine_of(run);
 
-	return all && has_name((const char *const *)all->item, all->count, item);
+	return m && has_name((const char *const *)m->env.item, m->env.count, item);
 }
 
 /* A variable of the environment stands in for one of the base set, one of the
@@ -244,8 +242,8 @@ static int fill_argv(struct run *run)
 void run_fill_limits(struct run *run)
 {
 	const struct job_config *c = run->spec.config;
-	const struct job_config *m = run->seat
-		? &sandbox_config_of(run)->machine : c;
+	const struct job_config *shared = sandbox_machine_of(run);
+	const struct job_config *m = shared ? shared : c;
 	struct wire_job *w = &run->vm_job.wire;
 
 	w->mode = c->mode == MODE_CALL   ? WIRE_MODE_CALL

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox from its making to its end: its machine, and its time. The runs in it
- * are in sandbox_seats.c, what its files say is in sandbox_show.c.
+ * A sandbox from its making to its end, and its machine. When it ends or is paused is in
+ * sandbox_time.c, the runs in it are in sandbox_seats.c, what its files say is in
+ * sandbox_show.c, and what only a session without a sandbox has is in sandbox_single.c.
  */
 #include "sandbox_int.h"
 
@@ -13,115 +14,9 @@
 #include "fsd/files/remote.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
+#include "fsd/jobs/parsed.h"
 #include "fsd/users/people.h"
-
-/* --- its time ------------------------------------------------------------------ */
-
-/* Moves the end by as long as the pause took. A sandbox that was paused by its end
- * gets its whole life again, or no end if it has no life. */
-static void go_on_living(struct sandbox *s, uint64_t now)
-{
-	uint64_t life = s->config.life_ms * NS_PER_MS;
-
-	s->until_ns += now - MIN(s->paused_ns, now);
-	if (s->config.pauses && s->until_ns <= now)
-		s->until_ns = life ? now + life : 0;
-}
-
-static void set_paused(struct sandbox *s, bool pause)
-{
-	uint64_t now = realtime_ns();
-
-	if (!s->paused_ns == !pause)
-		return;
-	if (!pause && s->until_ns)
-		go_on_living(s, now);
-	s->paused_ns = pause ? now : 0;
-	s->used_ns = now_ns();
-	sandbox_set_times(s);
-	if (s->stage == STAGE_LIVES)
-		vm_pause(s->lease, pause);
-	log_info("sandbox %s of user %u: %s", s->name, s->uid,
-		 pause ? "paused" : "goes on");
-	sandbox_changed(s);
-}
-
-/* When it ends, or is paused; 0: never. */
-static uint64_t due_ns(const struct sandbox *s)
-{
-	uint64_t most = s->config.pause_life_ms * NS_PER_MS;
-
-	if (!s->paused_ns)
-		return s->until_ns;
-	return most ? s->paused_ns + most : 0;
-}
-
-static void on_until(struct loop_timer *t)
-{
-	struct sandbox *s = t->arg;
-
-	if (realtime_ns() < due_ns(s)) {
-		sandbox_set_times(s); /* the clock was set */
-		return;
-	}
-	log_debug("sandbox %s: its time is over", s->name);
-	if (s->config.pauses && s->stage != STAGE_LOST && !s->paused_ns)
-		set_paused(s, true);
-	else
-		sandbox_end(s);
-}
-
-static void on_idle(struct loop_timer *t)
-{
-	struct sandbox *s = t->arg;
-
-	log_debug("sandbox %s: ended after %" PRIu64 " s without use", s->name,
-		  s->config.idle_ms / 1000);
-	sandbox_end(s);
-}
-
-static bool is_in_use(const struct sandbox *s)
-{
-	return !list_empty(&s->runs) || !list_empty(&s->waiters);
-}
-
-static void set_idle(struct sandbox *s)
-{
-	if (!s->config.idle_ms || s->paused_ns || is_in_use(s))
-		loop_timer_del(&s->idle);
-	else
-		loop_timer_set(s->d->loop, &s->idle,
-			       s->config.idle_ms * NS_PER_MS);
-}
-
-/* A clock that is set is seen within the hour. */
-#define LOOK_NS (3600 * NS_PER_S)
-
-void sandbox_end_at(struct sandbox *s, uint64_t until_ns)
-{
-	uint64_t waited = s->paused_ns ? realtime_ns() - s->paused_ns : 0;
-
-	s->until_ns = until_ns ? until_ns - MIN(waited, until_ns - 1) : 0;
-}
-
-void sandbox_set_times(struct sandbox *s)
-{
-	uint64_t now = realtime_ns(), due = due_ns(s);
-
-	if (due)
-		loop_timer_set(s->d->loop, &s->until,
-			       MIN(due - MIN(due, now), LOOK_NS));
-	else
-		loop_timer_del(&s->until);
-	set_idle(s);
-	sandbox_keep(s);
-}
-
-void sandbox_used(struct sandbox *s)
-{
-	s->used_ns = now_ns();
-	set_idle(s);
-}
+#include "homes.h"
 
 /* --- its state ------------------------------------------------------------------ */
 
@@ -174,27 +69,37 @@ static void drop_machine(struct sandbox *s)
 	environment_unref(take_ptr(s->environment));
 	remote_drop(s->d->remotes, s->no);
 	remote_drop(s->d->remotes, s->no | REMOTE_ROOT);
+	if (s->single)
+		singles_go(s->d);
+}
+
+/* Tells its machine that several programs will run there. */
+static void share_machine(struct sandbox *s)
+{
+	const struct job_config *c = &s->config.machine;
+	const struct vm_share share = {
+		.memory_bytes = MIB(c->memory_mb),
+		.processes = (uint32_t)c->processes,
+		.cpus = (uint32_t)c->cpus,
+		.mux = sandbox_keep_mux(s),
+	};
+
+	vm_share(s->lease, &share);
 }
 
 static void on_granted(void *arg)
 {
 	struct sandbox *s = arg;
-	const struct job_config *c = &s->config.machine;
-	struct vm_share share = {
-		.memory_bytes = MIB(c->memory_mb),
-		.processes = (uint32_t)c->processes,
-		.cpus = (uint32_t)c->cpus,
-	};
 
 	if (s->stage != STAGE_COMES)
 		return;
-	share.mux = sandbox_keep_mux(s);
-	vm_share(s->lease, &share);
+	if (!s->single)
+		share_machine(s);
 	s->stage = STAGE_LIVES;
 	sandbox_keep(s);
 	if (s->paused_ns)
 		vm_pause(s->lease, true);
-	log_info("sandbox %s of user %u: begun", s->name, s->uid);
+	log_info("%s %s of user %u: begun", sandbox_kind(s), s->name, s->uid);
 	wake(s, 0);
 	seats_go(s);
 	sandbox_changed(s);
@@ -205,11 +110,11 @@ static void set_why(struct sandbox *s, const char *why)
 	snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
-/* No machine could be had, or it has died. */
+/* No machine could be had, or it has died. A single one gets another. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct sandbox *s = arg;
-	bool lived = s->stage == STAGE_LIVES;
+	bool lived = s->stage == STAGE_LIVES && !s->single;
 	char text[400];
 
 	/* The sentence is the lease's. */
@@ -218,14 +123,28 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	s->stage = lived ? STAGE_LOST : STAGE_NEW;
 	if (lived)
 		set_why(s, "its machine has died");
-	log_warn("sandbox %s of user %u: %s: %s", s->name, s->uid,
+	log_warn("%s %s of user %u: %s: %s", sandbox_kind(s), s->name, s->uid,
 		 lived ? "its machine is lost" : "has no machine", sentence);
+	if (s->single) {
+		single_forget(s);
+		seat_fail_first(s, why, text);
+		sandbox_restart(s);
+		return;
+	}
 	seats_fail(s, lived ? VM_FAILED_LOST : why, text);
 	sandbox_keep(s);
 	drop_machine(s);
 	wake(s, lived ? -ESTALE : -EIO);
 	sandbox_used(s);
 	sandbox_changed(s);
+}
+
+void sandbox_restart(struct sandbox *s)
+{
+	s->stage = STAGE_NEW;
+	seats_forget_lease(s);
+	drop_machine(s);
+	seats_go(s);
 }
 
 void sandbox_lose(struct sandbox *s, const char *why)
@@ -236,24 +155,23 @@ void sandbox_lose(struct sandbox *s, const char *why)
 	drop_machine(s);
 }
 
-uint64_t sandbox_idle_since(const struct sandbox *s)
-{
-	return s->stage == STAGE_LIVES && (s->paused_ns || !is_in_use(s))
-		       ? s->used_ns : 0;
-}
-
 void sandbox_take_back(struct sandbox *s)
 {
 	const char *why = "another user had waited for its machine, which was not "
 			  "in use";
 
-	log_warn("sandbox %s of user %u: lost: %s", s->name, s->uid, why);
+	log_warn("%s %s of user %u: lost: %s", sandbox_kind(s), s->name, s->uid, why);
+	if (s->single) {
+		set_why(s, why);
+		sandbox_restart(s);
+		return;
+	}
 	s->stage = STAGE_LOST;
 	seats_fail(s, VM_FAILED_LOST, "its sandbox is lost: another user had "
 		   "waited for its machine, which was paused");
 	sandbox_lose(s, why);
 	wake(s, -ESTALE);
-	set_idle(s);
+	sandbox_set_times(s);
 	sandbox_changed(s);
 }
 
@@ -275,16 +193,29 @@ static void on_making(void *arg, const char *sentence)
 	each_run(arg, run_events.making, sentence);
 }
 
+/* A single one is not on record, so each run that waits for its machine ends. */
+static void on_stranded(void *arg)
+{
+	struct sandbox *s = arg;
+
+	list_for_each(pos, tmp, &s->runs)
+		if (s->single)
+			run_events.stranded(list_entry(pos, struct run,
+						       in_sandbox));
+}
+
 const struct vm_events sandbox_events = {
 	.granted = on_granted,
 	.failed = on_failed,
 	.waits = on_waits,
 	.making = on_making,
+	.stranded = on_stranded,
 };
 
+/* With the heap of its environment. */
 static uint64_t memory_of(const struct sandbox *s)
 {
-	uint64_t need = MIB(s->config.machine.memory_mb);
+	uint64_t need = s->memory;
 
 	return add_checked(&need, s->environment ? s->environment->heap : 0)
 		       ? need : UINT64_MAX;
@@ -294,13 +225,15 @@ static void on_ready(struct sched_slot *slot)
 {
 	struct sandbox *s = container_of(slot, struct sandbox, slot);
 	const struct vm_need need = {
-		.runner = WIRE_RUN_PYTHON,
-		.memory_bytes = MIB(s->config.machine.memory_mb),
-		.cpus = (unsigned)s->config.machine.cpus,
+		.runner = s->single ? WIRE_RUN_EXEC : WIRE_RUN_PYTHON,
+		.memory_bytes = s->memory,
+		.cpus = (unsigned)sandbox_machine(s)->cpus,
 		.environment = s->environment,
 	};
 
 	sched_join(slot, &s->hold); /* no run's end gives it back */
+	if (s->single)
+		sched_leave(slot); /* sessions are counted by themselves */
 	s->lease = vm_lease(s->d->vm, &need, &sandbox_events, s);
 	if (!s->lease)
 		on_failed(s, VM_FAILED_START, "no machine can be asked for");
@@ -310,7 +243,8 @@ static void say_waits(void *arg, const char *sentence)
 {
 	struct run *run = arg;
 
-	job_log(run->job, "its sandbox %s", sentence);
+	job_log(run->job, "%s%s", run->seat->sandbox->single ? "" : "its sandbox ",
+		sentence);
 }
 
 static void tell_waits(struct sandbox *s, const char *sentence)
@@ -354,34 +288,48 @@ bool sandbox_is_built(const struct run *run)
 	return run->seat->sandbox->build.build;
 }
 
-void sandbox_fill_slot(struct sandbox *s)
+void sandbox_fill_slot(struct sandbox *s, uint64_t memory)
 {
+	s->memory = memory;
 	s->slot = (struct sched_slot){
 		.ops = &slot_ops, .uid = s->uid, .memory = memory_of(s),
-		.cpus = (unsigned)s->config.machine.cpus,
+		.cpus = (unsigned)sandbox_machine(s)->cpus,
 	};
 }
 
-static int ask_for_machine(struct sandbox *s, struct err *err)
+int sandbox_queue(struct sandbox *s, uint64_t memory, struct err *err)
 {
-	int r = environments_open(s->d, s->uid, &s->config.machine,
-				  &s->environment, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	sandbox_fill_slot(s);
-	s->stage = STAGE_COMES;
-	r = sched_enter(s->d->sched, &s->slot);
+	sandbox_fill_slot(s, memory);
+	r = sched_check(s->d->sched, s->uid, memory_of(s), true, err);
+	if (r == 0) {
+		r = sched_enter(s->d->sched, &s->slot);
+		if (r < 0)
+			err_sys(err, r, "the %s cannot be queued", sandbox_kind(s));
+	}
 	if (r < 0) {
 		s->stage = STAGE_NEW;
 		environment_unref(take_ptr(s->environment));
-		return err_sys(err, r, "the sandbox cannot be queued");
+		return r;
 	}
 	if (r > 0)
 		on_ready(&s->slot);
 	return s->stage == STAGE_NEW
 		       ? err_set(err, -ENOMEM, "no machine can be asked for")
 		       : 0;
+}
+
+/* A single one is queued when the inputs of its first step are known. */
+static int ask_for_machine(struct sandbox *s, struct err *err)
+{
+	const struct job_config *m = sandbox_machine(s);
+	int r = environments_open(s->d, s->uid, m, &s->environment, err);
+
+	if (r < 0)
+		return r;
+	s->stage = STAGE_COMES;
+	return s->single ? 0 : sandbox_queue(s, MIB(m->memory_mb), err);
 }
 
 static void on_built(struct build_wait *w, const char *why)
@@ -410,7 +358,7 @@ int sandbox_begin(struct sandbox *s, struct err *err)
 	if (s->stage != STAGE_NEW)
 		return 0;
 	s->build.ops = &build_ops;
-	r = builds_take(s->d->builds, s->uid, &s->config.machine, &s->build, err);
+	r = builds_take(s->d->builds, s->uid, sandbox_machine(s), &s->build, err);
 	if (r > 0)
 		s->stage = STAGE_COMES;
 	else if (r == 0)
@@ -421,46 +369,7 @@ int sandbox_begin(struct sandbox *s, struct err *err)
 	return 0;
 }
 
-/* --- its pauses --------------------------------------------------------------------- */
-
-int sandbox_check_pause(const struct sandbox *s, struct err *err)
-{
-	return s->paused_ns ? err_set(err, -EAGAIN,
-				   "sandbox \"%s\" is paused; `echo resume > "
-				   ".fsd/sandboxes/%s/ctl` goes on with it",
-				   s->name, s->name)
-			 : 0;
-}
-
-int sandbox_control(struct sandbox *s, const char *text, size_t len,
-		    struct err *err)
-{
-	static const struct {
-		const char *verb;
-		bool pause;
-	} verbs[] = { { "pause", true }, { "resume", false } };
-
-	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
-		len--;
-	if (s->stage == STAGE_LOST)
-		return err_set(err, -ESTALE, "sandbox \"%s\" is lost: %s",
-			       s->name, s->why);
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (len == strlen(verbs[i].verb) &&
-		    !memcmp(text, verbs[i].verb, len)) {
-			set_paused(s, verbs[i].pause);
-			return 0;
-		}
-	return err_set(err, -EINVAL,
-		       "ctl of a sandbox takes \"pause\" and \"resume\"");
-}
-
 /* --- who waits for it ------------------------------------------------------------- */
-
-bool sandbox_is_there(const struct sandbox *s)
-{
-	return s->stage == STAGE_LIVES;
-}
 
 int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err)
 {
@@ -470,7 +379,8 @@ int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err)
 		return -ESTALE;
 	r = sandbox_check_pause(s, err);
 	if (r == 0 && s->stage == STAGE_NEW)
-		r = sched_check(s->d->sched, s->uid, memory_of(s), false, err);
+		r = sched_check(s->d->sched, s->uid,
+				MIB(s->config.machine.memory_mb), false, err);
 	if (r == 0)
 		r = sandbox_begin(s, err);
 	if (r < 0)
@@ -513,8 +423,7 @@ void sandbox_drop(struct sandbox *s)
 	sandbox_forget(s);
 	sandbox_unindex(s);
 	list_del(&s->node);
-	loop_timer_del(&s->until);
-	loop_timer_del(&s->idle);
+	sandbox_times_done(s);
 	tell(s);
 	seats_free(s);
 	drop_machine(s);
@@ -522,13 +431,28 @@ void sandbox_drop(struct sandbox *s)
 	list_for_each(pos, tmp, &s->files)
 		sandbox_file_del(list_entry(pos, struct sandbox_file, node));
 	sandbox_config_done(&s->config);
+	parsed_unref(s->asked);
 	buf_done(&s->text);
 	free(s->name);
 	free(s);
 }
 
+/* By the clock: a counter would tell each user of the others' sessions. It is
+ * part of an inode number, which has room for nine years of this. */
+uint64_t sandboxes_next_no(struct fsd *d)
+{
+	struct sandboxes *all = d->sandboxes;
+
+	return all->last_no = MAX(all->last_no + 1, now_ns() >> 22);
+}
+
+void sandboxes_no_taken(struct fsd *d, uint64_t no)
+{
+	d->sandboxes->last_no = MAX(d->sandboxes->last_no, no);
+}
+
 struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
-			    uid_t uid, gid_t gid)
+			    uid_t uid, gid_t gid, bool single)
 {
 	struct sandbox *s = calloc(1, sizeof(*s));
 
@@ -536,9 +460,9 @@ struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 		return NULL;
 	*s = (struct sandbox){
 		.d = d, .no = no, .name = strdup(name), .uid = uid, .gid = gid,
-		.until = { .fn = on_until, .arg = s },
-		.idle = { .fn = on_idle, .arg = s },
+		.single = single,
 	};
+	sandbox_times_init(s);
 	list_init(&s->files);
 	list_init(&s->seats);
 	list_init(&s->runs);
@@ -564,7 +488,7 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 			       "you have %u sandboxes already, as many as one "
 			       "user may have; end one by rmdir "
 			       ".fsd/sandboxes/NAME", LIMIT_SANDBOXES);
-	s = sandbox_new(d, sessions_next_no(d), name, uid, gid);
+	s = sandbox_new(d, sandboxes_next_no(d), name, uid, gid, false);
 	if (!s)
 		return err_sys(err, -ENOMEM, "a sandbox cannot be made");
 	s->made_ns = realtime_ns();
@@ -583,7 +507,8 @@ void sandbox_end(struct sandbox *s)
 {
 	sandbox_unindex(s); /* its name is free */
 	list_del(&s->node);
-	seats_cancel(s, "its sandbox was ended");
+	seats_cancel(s, s->single ? "its session was ended" :
+				    "its sandbox was ended");
 	sandbox_drop(s);
 }
 
@@ -593,4 +518,45 @@ void sandboxes_end(struct fsd *d)
 		return; /* the server never began */
 	list_for_each(pos, tmp, &d->sandboxes->all)
 		sandbox_drop(list_entry(pos, struct sandbox, node));
+}
+
+int home_fs(const struct home *h, struct wire_fs *fs, vm_fs_done *done,
+	    void *arg)
+{
+	fs->tree = h->tree;
+	return sandbox_fs(h->sandbox, fs, done, arg);
+}
+
+/* --- idle machines ------------------------------------------------------------ */
+
+bool take_back(void *arg, uid_t uid, uint64_t idle_ns)
+{
+	struct fsd *d = arg;
+	uint64_t oldest = now_ns() - idle_ns;
+	struct sandbox *found = NULL;
+
+	list_for_each(pos, tmp, &d->sandboxes->all) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+		uint64_t since = s->uid == uid ? sandbox_idle_since(s) : 0;
+
+		if (!since || since > oldest)
+			continue;
+		oldest = since;
+		found = s;
+	}
+	if (found)
+		sandbox_take_back(found);
+	return found;
+}
+
+unsigned kept_in_use(struct fsd *d)
+{
+	unsigned count = 0;
+
+	list_for_each(pos, tmp, &d->sandboxes->all) {
+		const struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		count += s->hold.sched && !sandbox_idle_since(s);
+	}
+	return count;
 }

@@ -4,6 +4,7 @@
 #define FSD_SANDBOX_INT_H
 
 #include "fsd/handover/inherit.h"
+#include "fsd/jobs/parsed.h"
 #include "run_int.h"
 #include "sandboxes.h"
 
@@ -15,6 +16,7 @@ enum stage {
 };
 
 struct sandboxes {
+	uint64_t last_no;      /* given */
 	struct list all;       /* of struct sandbox; it is also in: */
 	struct hash by_no, by_name;
 	struct hash seats_by_no; /* of struct seat */
@@ -25,6 +27,9 @@ struct sandbox {
 	struct list node;      /* in sandboxes->all */
 	struct hash_node by_no, by_name; /* if it is */
 	bool indexed;          /* in these */
+	bool single;           /* a session: its seat has the machine alone */
+	struct parsed *asked;  /* a reference: the step that a single one has its
+				* machine of; NULL: config is what it has */
 	struct fsd *d;
 	uint64_t no;           /* of its places; none is used twice */
 	char *name;            /* owned */
@@ -37,6 +42,7 @@ struct sandbox {
 	enum stage stage;
 	struct build_wait build; /* for its environment, in STAGE_COMES */
 	struct environment *environment; /* a reference, from the asking for a machine on */
+	uint64_t memory;       /* bytes of its programs and files, once it is queued */
 	struct sched_slot slot;
 	struct sched_hold hold;
 	struct vm_lease *lease; /* owned: the machine's */
@@ -52,7 +58,8 @@ struct sandbox {
 	uint64_t used_ns;      /* now_ns(): when it was used last, or paused */
 	unsigned holders;      /* open files `hold` of it; */
 	bool held;             /* it ends with the last of them */
-	char why[INHERIT_WHY]; /* it is lost; "": it is not */
+	char why[INHERIT_WHY]; /* it is lost, or a single one's machine was; "": it is
+				* not */
 	struct loop_timer until, idle;
 	struct inherit_sandbox *kept; /* in fsd->inherit, or NULL, */
 	struct vm_mux *mux;    /* as is this: while it has a machine */
@@ -66,9 +73,10 @@ struct seat {
 	uint64_t no;
 	char *name;            /* owned; NULL: a program's */
 	const struct lang *lang;
-	struct vm_lease *lease; /* owned; NULL: begun at the next run */
+	struct vm_lease *lease; /* owned, a single one's the machine's; NULL: begun at
+				 * the next run */
 	bool granted;
-	bool told_full;        /* it waits for a lane */
+	bool told;             /* the log of its first run says why it waits */
 	uint64_t steps, lease_steps;
 	struct list waiting;   /* of struct run, in_session */
 	struct run *current;   /* borrowed: it has the lease */
@@ -80,18 +88,51 @@ struct seat {
 
 /* sandbox.c: one without a config, in sandboxes->all. NULL without memory. */
 struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
-			    uid_t uid, gid_t gid);
+			    uid_t uid, gid_t gid, bool single);
+/* An earlier server has given this number. */
+void sandboxes_no_taken(struct fsd *d, uint64_t no);
+/* "session" or "sandbox", for sentences. */
+const char *sandbox_kind(const struct sandbox *s);
+/* The config that its machine is made by. Borrowed. */
+const struct job_config *sandbox_machine(const struct sandbox *s);
+bool sandbox_is_in_use(const struct sandbox *s);
+/* sandbox.c: the interpreter of a single one has ended; the next step gets another
+ * machine. */
+void sandbox_restart(struct sandbox *s);
+/* sandbox.c: queues a single one, whose environment is known, for a machine that has
+ * room for the inputs of its first step. Return: 0 or negative errno with a sentence. */
+int sandbox_queue(struct sandbox *s, uint64_t memory, struct err *err);
+
+/* sandbox_single.c: as sandboxes_check(), of a session without a sandbox. */
+int single_check(struct fsd *d, uid_t uid, const struct job_config *c,
+		 const struct lang *lang, bool accepted, struct err *err);
+/* The session of the run; made, if there is none. NULL without memory. */
+struct sandbox *single_of(struct run *run);
+/* As sandbox_begin(): with what the run asks for, unless another step has asked. */
+int single_begin(struct sandbox *s, struct run *run, struct err *err);
+/* No machine could be had with that: the next step asks anew. */
+void single_forget(struct sandbox *s);
+/* May s be queued for its machine, as one more session? Return: 0, or negative errno
+ * with a sentence: it waits, and singles_go() follows when another has ended. */
+int single_may_begin(const struct sandbox *s, struct err *err);
+void singles_go(struct fsd *d);
+/* Why the run cannot be a step of it, a sentence in err: 0 or -EINVAL. */
+int single_check_step(const struct sandbox *s, const struct job_config *c,
+		      struct err *err);
 /* sandbox_show.c: it can be found from now on, until then. Return: 0 or -ENOMEM. */
 int sandbox_index(struct sandbox *s);
 void sandbox_unindex(struct sandbox *s); /* no-op on one that is not */
-/* The number of sandboxes that uid has. */
+/* The one of uid, or NULL. */
+struct sandbox *sandbox_find_own(struct fsd *d, uid_t uid, const char *name,
+				 bool single);
+/* The number of sandboxes that uid has, sessions not counted. */
 unsigned sandboxes_of(struct fsd *d, uid_t uid);
 /* It is in no list any more, and its machine ends. */
 void sandbox_drop(struct sandbox *s);
 /* Its machine is gone for good; why: a sentence. */
 void sandbox_lose(struct sandbox *s, const char *why);
 extern const struct vm_events sandbox_events; /* of its machine */
-void sandbox_fill_slot(struct sandbox *s);
+void sandbox_fill_slot(struct sandbox *s, uint64_t memory);
 
 /* sandbox.c: the first user. Return: 0 or negative errno with a sentence. */
 int sandbox_begin(struct sandbox *s, struct err *err);
@@ -103,6 +144,9 @@ void sandbox_end_at(struct sandbox *s, uint64_t until_ns);
 void sandbox_used(struct sandbox *s);
 /* Its state may be another one. */
 void sandbox_changed(struct sandbox *s);
+/* sandbox_time.c: its timers, before and after all else of it. */
+void sandbox_times_init(struct sandbox *s);
+void sandbox_times_done(struct sandbox *s);
 /* One of its times has changed. */
 void sandbox_set_times(struct sandbox *s);
 
@@ -123,6 +167,9 @@ void seat_forget(struct seat *t);
 struct seat *seat_new(struct sandbox *s, uint64_t no, const char *name,
 		      const struct lang *lang);
 void seat_free(struct seat *t);
+/* 0, or -EINVAL with a sentence: it speaks another language. t: may be NULL. */
+int seat_check_language(const struct seat *t, const struct lang *lang,
+			struct err *err);
 /* Its interpreter lives on a lane, and no run has it. aborts: see vm_rejoin(). */
 void seat_go_on(struct seat *t, unsigned lane, bool aborts);
 /* The same with a run that is under way. Return: 0 or -ESRCH. */
@@ -132,6 +179,10 @@ int seat_go_on_with(struct seat *t, unsigned lane, struct run *run);
 void seats_go(struct sandbox *s);
 /* Runs that have no machine any more fail. */
 void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence);
+/* The same of the first run that waits in a single one. */
+void seat_fail_first(struct sandbox *s, enum vm_failure why, const char *sentence);
+/* The seat of a single one has no machine any more. */
+void seats_forget_lease(struct sandbox *s);
 void seats_free(struct sandbox *s);
 void seats_cancel(struct sandbox *s, const char *why);
 

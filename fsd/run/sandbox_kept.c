@@ -6,7 +6,6 @@
  */
 #include "sandbox_adopt.h"
 #include "sandbox_int.h"
-#include "sessions.h"
 
 #include <errno.h>
 #include <string.h>
@@ -221,7 +220,7 @@ static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
 				   s->paused_ns, &sandbox_events, s);
 	if (!s->lease)
 		return -ESRCH;
-	sandbox_fill_slot(s);
+	sandbox_fill_slot(s, MIB(s->config.machine.memory_mb));
 	r = sched_adopt(s->d->sched, &s->slot);
 	if (r == 0)
 		sched_join(&s->slot, &s->hold);
@@ -286,12 +285,13 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	k->environment_id[sizeof(k->environment_id) - 1] = '\0';
 	k->environment_name[sizeof(k->environment_name) - 1] = '\0';
 	s = job_name_check(k->name) < 0 || job_name_is_draft(k->name)
-		    ? NULL : sandbox_new(d, k->no, k->name, k->uid, k->gid);
+		    ? NULL : sandbox_new(d, k->no, k->name, k->uid, k->gid,
+					 false);
 	if (!s) {
 		k->live = 0;
 		return;
 	}
-	sessions_no_taken(d, k->no);
+	sandboxes_no_taken(d, k->no);
 	s->made_ns = k->made_ns;
 	s->until_ns = k->until_ns;
 	s->paused_ns = k->paused_ns;
@@ -332,7 +332,7 @@ static void adopt_seat(struct fsd *d, struct inherit_seat *k)
 		k->live = 0;
 		return;
 	}
-	sessions_no_taken(d, k->no);
+	sandboxes_no_taken(d, k->no);
 	t->steps = k->steps;
 	t->lease_steps = k->lease_steps;
 	t->kept = k;

@@ -2,7 +2,8 @@
 /*
  * The runs of a sandbox. A session of it is a seat in which they are one behind
  * the other, for as long as the sandbox lives; a program has a seat for itself
- * and its run. Each seat that is taken has a lane of the machine.
+ * and its run. Each seat that is taken has a lane of the machine, and the seat of a
+ * single one has all of it: its machine ends with its interpreter.
  */
 #include "sandbox_int.h"
 
@@ -19,7 +20,7 @@ void seat_free(struct seat *t)
 	hash_del(&t->sandbox->d->sandboxes->seats_by_no, &t->by_no);
 	loop_call_del(&t->next);
 	loop_call_del(&t->late);
-	if (t->lease)
+	if (t->lease && !t->sandbox->single)
 		vm_end(take_ptr(t->lease));
 	free(t->name);
 	free(t);
@@ -31,6 +32,10 @@ static void drop_lease(struct seat *t)
 
 	if (!t->lease)
 		return;
+	if (s->single) {
+		sandbox_restart(s);
+		return;
+	}
 	vm_end(take_ptr(t->lease));
 	t->granted = false;
 	t->lease_steps = 0;
@@ -63,6 +68,8 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	char kept[300];
 
 	snprintf(kept, sizeof(kept), "%s", sentence);
+	if (!run && t->sandbox->single)
+		log_warn("session %s: its machine has died: %s", t->name, kept);
 	drop_lease(t);
 	if (run && !granted)
 		run_events.failed(run, why, kept);
@@ -76,17 +83,22 @@ static const struct vm_events seat_events = {
 
 static void tell_full(struct seat *t, const struct run *run)
 {
-	if (!t->told_full)
+	if (!t->told)
 		job_log(run->job, "waits for another program of its sandbox to "
 			"end: it has %u already, its sessions included",
 			WIRE_LANE_MAX);
-	t->told_full = true;
+	t->told = true;
 }
 
 static void ask_for_lane(struct seat *t, struct run *run)
 {
 	int r = 0;
 
+	if (t->sandbox->single) {
+		t->lease = t->sandbox->lease;
+		on_granted(t);
+		return;
+	}
 	t->lease = vm_join(t->sandbox->lease, &seat_events, t, &r);
 	if (!t->lease && r == -EMFILE)
 		tell_full(t, run);
@@ -96,6 +108,73 @@ static void ask_for_lane(struct seat *t, struct run *run)
 }
 
 /* --- one run after the other ------------------------------------------------------ */
+
+/* A step was accepted before it was known what its session has. */
+static int check_step(const struct sandbox *s, struct run *run, struct err *err)
+{
+	int r = single_check_step(s, run->spec.config, err);
+
+	run->final = r < 0;
+	return r;
+}
+
+/* Asks for the machine of a single one, with room for the inputs of the run. Return: 0,
+ * or negative errno with a sentence. */
+static int ask_for_machine(struct seat *t, struct run *run, struct err *err)
+{
+	struct sandbox *s = t->sandbox;
+
+	if (s->build.build || s->slot.user || s->lease)
+		return 0; /* it comes */
+	if (single_may_begin(s, err) == 0)
+		return sandbox_queue(s, run_memory_need(run), err);
+	if (!t->told)
+		job_log(run->job, "waits until its session can begin: %s", err->text);
+	t->told = true;
+	return 0;
+}
+
+/* The run is the first of a single one: takes the next step towards its machine.
+ * Return: is the machine there, with all that the run needs? */
+static bool single_next(struct seat *t, struct run *run)
+{
+	struct sandbox *s = t->sandbox;
+	struct err err = { 0 };
+	int r = check_step(s, run, &err);
+
+	if (r == 0)
+		r = single_begin(s, run, &err);
+	if (r == 0 && !run->vm_job.wire.argv.count && !s->build.build) {
+		run_make_ready(run); /* its session's environment was not there */
+		return false;
+	}
+	if (r == 0 && run->inputs.collected && s->stage != STAGE_LIVES)
+		r = ask_for_machine(t, run, &err);
+	if (r < 0)
+		run_no_machine(run, err.text);
+	return r == 0 && run->inputs.collected && s->stage == STAGE_LIVES;
+}
+
+static bool is_next(struct seat *t, struct run *run)
+{
+	return t->sandbox->single ? single_next(t, run)
+				  : run->inputs.collected &&
+					    t->sandbox->stage == STAGE_LIVES;
+}
+
+static void begin(struct seat *t, struct run *run)
+{
+	struct sandbox *s = t->sandbox;
+
+	if (t->name)
+		run->step = t->steps + 1;
+	if (s->single && s->why[0])
+		job_log(run->job, "session %s: begun anew, for %s", s->name, s->why);
+	if (s->single)
+		s->why[0] = '\0';
+	t->told = false;
+	run_begin(run, t->lease);
+}
 
 static void on_next(struct loop_call *c)
 {
@@ -108,14 +187,14 @@ static void on_next(struct loop_call *c)
 		seat_free(t);
 		return;
 	}
-	if (!run || !run->inputs.collected || t->sandbox->stage != STAGE_LIVES)
+	if (!run || !is_next(t, run))
 		return;
 	if (!t->lease) {
 		ask_for_lane(t, run);
 	} else if (t->granted) {
 		list_del(&run->in_session);
 		t->current = run;
-		run_begin(run, t->lease);
+		begin(t, run);
 	}
 }
 
@@ -191,17 +270,21 @@ struct seat *seat_new(struct sandbox *s, uint64_t no, const char *name,
 	return t;
 }
 
-static int check_language(const struct sandbox *s, const struct seat *t,
-			  const struct lang *lang, struct err *err)
+int seat_check_language(const struct seat *t, const struct lang *lang,
+			struct err *err)
 {
+	const struct sandbox *s = t ? t->sandbox : NULL;
+
 	if (t && t->lang != lang_living(lang))
 		return err_set(err, -EINVAL,
 			       "config.json: \"session\" is \"%s\", which speaks "
 			       "%s; this program is %s: use another name, or "
-			       "end it by rmdir .fsd/sandboxes/%s/sessions/%s",
+			       "end it by rmdir .fsd/%s%s%s/%s",
 			       t->name, t->lang->name,
-			       lang ? lang->name : "something else", s->name,
-			       t->name);
+			       lang ? lang->name : "something else",
+			       s->single ? "" : "sandboxes/",
+			       s->single ? "" : s->name,
+			       s->single ? "sessions" : "/sessions", t->name);
 	return 0;
 }
 
@@ -218,17 +301,21 @@ static int check(struct sandbox *s, const struct job_config *c,
 			       "config.json: \"sandbox\" is \"%s\", which is "
 			       "lost, with all that was in it: %s; make another "
 			       "one", c->sandbox, s->why);
-	return c->session ? check_language(s, sandbox_session(s, c->session),
-					   lang, err)
+	return c->session ? seat_check_language(sandbox_session(s, c->session),
+						lang, err)
 			  : 0;
 }
 
 int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *c,
 		    const struct lang *lang, bool accepted, struct err *err)
 {
-	struct sandbox *s = sandboxes_find(d, uid, c->sandbox);
-	int r = check(s && s->uid == uid ? s : NULL, c, lang, err);
+	struct sandbox *s;
+	int r;
 
+	if (!c->sandbox)
+		return single_check(d, uid, c, lang, accepted, err);
+	s = sandbox_find_own(d, uid, c->sandbox, false);
+	r = check(s, c, lang, err);
 	if (r == 0 && !accepted)
 		r = sandbox_check_pause(s, err);
 	if (r < 0 || accepted || s->stage != STAGE_NEW)
@@ -247,13 +334,19 @@ int sandbox_enter(struct run *run, struct err *err)
 
 	if (r < 0)
 		return r;
-	s = sandboxes_find(run->d, uid, c->sandbox);
-	r = sandbox_begin(s, err);
+	s = c->sandbox ? sandbox_find_own(run->d, uid, c->sandbox, false) :
+			 single_of(run);
+	if (!s)
+		return err_sys(err, -ENOMEM, "a session cannot be begun");
+	r = !s->single ? sandbox_begin(s, err) :
+	    sandbox_is_in_use(s) ? 0 : single_begin(s, run, err);
+	if (r < 0 && s->single && list_empty(&s->seats))
+		sandbox_drop(s);
 	if (r < 0)
 		return r;
 	t = c->session ? sandbox_session(s, c->session) : NULL;
 	if (!t)
-		t = seat_new(s, sessions_next_no(s->d), c->session,
+		t = seat_new(s, sandboxes_next_no(s->d), c->session,
 			     run->spec.lang);
 	if (!t)
 		return err_sys(err, -ENOMEM, "the sandbox");
@@ -298,7 +391,8 @@ bool sandbox_put_off(struct run *run, const char *sentence)
 {
 	struct seat *t = run->seat;
 
-	if (!t || t->current != run || t->sandbox->stage != STAGE_LIVES)
+	if (!t || t->current != run || t->sandbox->stage != STAGE_LIVES ||
+	    t->sandbox->single)
 		return false;
 	snprintf(t->lost, sizeof(t->lost), "%s", sentence);
 	loop_defer(run->d->loop, &t->late);
@@ -321,19 +415,10 @@ bool sandbox_retry(struct run *run)
 	return true;
 }
 
-const struct sandbox_config *sandbox_config_of(const struct run *run)
-{
-	return &run->seat->sandbox->config;
-}
-
-struct environment *sandbox_environment_of(const struct run *run)
-{
-	return run->seat->sandbox->environment;
-}
-
 /* --- ends -------------------------------------------------------------------------- */
 
-/* As sessions.c's: who accepts it finds that it was cancelled. */
+/* One that is still being accepted is not its job's yet: who accepts the run finds that
+ * it was cancelled, and has no machine. */
 static void cancel(struct run *run, const char *why)
 {
 	if (run_is_accepted(run)) {
@@ -367,6 +452,29 @@ void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence)
 	}
 	list_for_each(pos, tmp, &s->seats)
 		drop_lease(list_entry(pos, struct seat, node));
+}
+
+void seat_fail_first(struct sandbox *s, enum vm_failure why, const char *sentence)
+{
+	struct seat *t = sandbox_seat(s);
+	struct run *run = t ? list_first(&t->waiting, struct run, in_session) : NULL;
+
+	if (!run)
+		return;
+	run_fail(run, why, sentence);
+	if (!run_is_accepted(run))
+		sandbox_leave(run);
+}
+
+void seats_forget_lease(struct sandbox *s)
+{
+	list_for_each(pos, tmp, &s->seats) {
+		struct seat *t = list_entry(pos, struct seat, node);
+
+		t->lease = NULL;
+		t->granted = false;
+		t->lease_steps = 0;
+	}
 }
 
 void seats_free(struct sandbox *s)
@@ -440,6 +548,14 @@ static int field_state(const struct seat *t, struct buf *out)
 	return buf_fmt(out, "%s\n", busy ? "busy" : t->lease ? "idle" : "lost");
 }
 
+static int field_idle(const struct seat *t, struct buf *out)
+{
+	const struct sandbox *s = t->sandbox;
+	uint64_t ns = sandbox_is_in_use(s) ? 0 : now_ns() - s->used_ns;
+
+	return buf_fmt(out, "%llu\n", (unsigned long long)(ns / NS_PER_S));
+}
+
 static int field_language(const struct seat *t, struct buf *out)
 {
 	return buf_fmt(out, "%s\n", t->lang->name);
@@ -457,11 +573,12 @@ static const struct {
 	{ "state", field_state },
 	{ "language", field_language },
 	{ "steps", field_steps },
+	{ "idle", field_idle }, /* of a single one alone */
 };
 
-const char *seat_field_name(unsigned field)
+const char *seat_field_name(unsigned field, bool single)
 {
-	return field < ARRAY_SIZE(fields) ? fields[field].name : NULL;
+	return field < ARRAY_SIZE(fields) - !single ? fields[field].name : NULL;
 }
 
 int seat_field(const struct seat *t, unsigned field, struct buf *out)

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes: living machines in which several interpreters and programs run side
- * by side. A run whose config names one has no machine of its own and waits for
- * none: it takes a seat there, a session's or one for itself. The machine is
- * asked for by the first run or the first use of its files, and is one run for
- * the scheduler. A sandbox ends by rmdir, at its time, by idleness, and with the
+ * Machines that outlive a run. A sandbox is one in which several interpreters and
+ * programs run side by side. A run whose config names one has no machine of its own
+ * and waits for none: it takes a seat there, a session's or one for itself. The
+ * machine is asked for by the first run or the first use of its files, and is one run
+ * for the scheduler. A sandbox ends by rmdir, at its time, by idleness, and with the
  * daemon; when its machine dies it is lost for good, and says so. It outlives the
  * server: see sandbox_adopt.h.
+ *
+ * A session without a sandbox is a sandbox that no user has made: `single`. Its first
+ * step makes it, with the machine that this step asks for. It has one seat, whose
+ * interpreter has the machine alone. When that ends the next step gets another
+ * machine. It is in memory only, and ends with the server.
  */
 #ifndef FSD_SANDBOXES_H
 #define FSD_SANDBOXES_H
@@ -35,12 +40,14 @@ void sandboxes_end(struct fsd *d); /* all of them, with the server */
 /* After sandboxes_end(), when no open file is of one. NULL is fine. */
 void sandboxes_free(struct sandboxes *all);
 
-/* Those of uid; root sees all, by names of seen_name.h. */
-struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name);
+/* Those of uid; root sees all, by names of seen_name.h. single: sessions. */
+struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name,
+			       bool single);
 struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no);
-void sandboxes_list(struct fsd *d, uid_t uid,
+void sandboxes_list(struct fsd *d, uid_t uid, bool single,
 		    void (*fn)(void *arg, const char *name, uint64_t no),
 		    void *arg);
+bool sandbox_is_single(const struct sandbox *s);
 bool sandbox_is_for(const struct sandbox *s, uid_t uid);
 uint64_t sandbox_no(const struct sandbox *s);
 const char *sandbox_name(const struct sandbox *s);
@@ -116,7 +123,11 @@ struct sandbox *seat_sandbox(const struct seat *t);
 void sandbox_sessions_list(struct sandbox *s,
 			   void (*fn)(void *arg, const char *name, uint64_t no),
 			   void *arg);
-const char *seat_field_name(unsigned field); /* as session_field_name() */
+/* The one of a single sandbox. */
+struct seat *sandbox_seat(const struct sandbox *s);
+/* The files of a session's directory, by index from 0; NULL beyond the last. Those of
+ * a single one are more. */
+const char *seat_field_name(unsigned field, bool single);
 int seat_field(const struct seat *t, unsigned field, struct buf *out);
 /* Its steps are cancelled, its interpreter ends. */
 void seat_end(struct seat *t);
@@ -144,12 +155,13 @@ void sandbox_watch(struct sandbox *s, struct list *node,
 /* --- for runs ------------------------------------------------------------------ */
 
 /* Return: 0, or negative errno with a sentence: there is none of that name, it is
- * lost, cannot begin now, or its session speaks another language. */
+ * lost, cannot begin now, its session speaks another language or has another
+ * environment, or there are too many sessions, which an accepted run waits out. */
 int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *config,
 		    const struct lang *lang, bool accepted, struct err *err);
 /* Takes a seat for the run: run->seat. Its machine begins. Return: as above. */
 int sandbox_enter(struct run *run, struct err *err);
-/* Is the environment of its sandbox being built? Then run_make_ready() follows, or its
+/* Is the environment of its session or sandbox being built? Then run_make_ready() follows, or its
  * end. */
 bool sandbox_is_built(const struct run *run);
 /* To the run's log: why its sandbox waits, if it does. */
@@ -161,15 +173,21 @@ void sandbox_leave(struct run *run);
 /* The machine has failed, or only what belongs to the run: true if it will be known
  * soon, and then the run fails. */
 bool sandbox_put_off(struct run *run, const char *sentence);
-/* As sessions_retry(). */
+/* The machine has refused the run before anything of it ran, because it had lost its
+ * interpreter: true if the run will begin again in another one. */
 bool sandbox_retry(struct run *run);
 /* Can another server go on with the run, by the record of its sandbox? */
 bool sandbox_outlives(const struct run *run);
 /* Where it is, for that server. */
 struct vm_tape;
 void sandbox_sign(const struct run *run, struct vm_tape *t);
+/* The config of the sandbox that the run is in; NULL: it is in none, or has its machine
+ * alone. */
+const struct job_config *sandbox_machine_of(const struct run *run);
 /* run: it has a seat. */
-const struct sandbox_config *sandbox_config_of(const struct run *run);
 struct environment *sandbox_environment_of(const struct run *run);
+
+/* A number that no sandbox, session or seat has, nor had. */
+uint64_t sandboxes_next_no(struct fsd *d);
 
 #endif

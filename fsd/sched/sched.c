@@ -58,16 +58,6 @@ static const char *is_barred(const struct sched *s)
 	return s->host.barred ? s->host.barred(s->host.arg) : NULL;
 }
 
-/* NULL, or why the step's session, a further one, is not to begin now. */
-static const char *held_up(struct sched *s, struct sched_slot *slot,
-			   bool *ret_begins)
-{
-	*ret_begins = false;
-	return slot->session ? slot->ops->begins(slot, s->begins,
-						 slot->user->begins, ret_begins)
-			     : NULL;
-}
-
 /* Processors of machines that end with their run. A session or a sandbox keeps its
  * machine while it is idle, and an idle machine takes none. */
 static uint64_t working_cpus(const struct sched *s)
@@ -77,18 +67,12 @@ static uint64_t working_cpus(const struct sched *s)
 
 enum why sched_fits(struct sched *s, struct sched_slot *slot)
 {
-	bool hopeless = false, begins;
+	bool hopeless = false;
 
 	if (!quota_may_run(slot->user->quota))
 		return WHY_QUOTA;
-	if (!sched_is_next(slot))
-		return WHY_TURN;
 	if (is_barred(s))
 		return WHY_BARRED;
-	if (sched_is_living(slot))
-		return FITS;
-	if (held_up(s, slot, &begins))
-		return WHY_SESSION;
 	if (s->has.machines >= s->limits.machines)
 		return WHY_MACHINES;
 	if (s->has.machines > s->kept.machines &&
@@ -115,7 +99,6 @@ static const char *kept_of(const struct sched *s, char *room, size_t size)
 static void say(struct sched *s, struct sched_slot *slot, enum why why)
 {
 	char text[400], room[64];
-	bool begins;
 
 	if (slot->told & 1u << why)
 		return;
@@ -131,11 +114,6 @@ static void say(struct sched *s, struct sched_slot *slot, enum why why)
 			 "waits for another run of user %u to end: at most "
 			 "%" PRIu64 " at a time (--quota-running)",
 			 slot->uid, quota_running(slot->user->quota));
-		break;
-	case WHY_SESSION:
-		snprintf(text, sizeof(text),
-			 "waits until its session can begin: %s",
-			 held_up(s, slot, &begins));
 		break;
 	case WHY_MACHINES:
 		snprintf(text, sizeof(text),
@@ -219,18 +197,6 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 	return s->host.now() - s->blocked_ns < PASS_NS;
 }
 
-/* Who waits until its session can begin is as if it were not there. */
-static bool is_aside(struct sched *s, struct sched_slot *slot)
-{
-	bool begins;
-
-	if (!held_up(s, slot, &begins))
-		return false;
-	if (slot->told && sched_is_next(slot))
-		say(s, slot, WHY_SESSION);
-	return true;
-}
-
 /* The one behind slot, or the first, of all its levels; NULL: there is none. */
 static struct sched_slot *slot_after(const struct sched_user *u,
 				     const struct sched_slot *slot)
@@ -247,18 +213,9 @@ static struct sched_slot *slot_after(const struct sched_user *u,
 				    struct sched_slot, node);
 }
 
-struct sched_slot *sched_first(const struct sched_user *u)
+struct sched_slot *sched_head(const struct sched_user *u)
 {
 	return slot_after(u, NULL);
-}
-
-struct sched_slot *sched_head(struct sched *s, const struct sched_user *u)
-{
-	struct sched_slot *slot = slot_after(u, NULL);
-
-	while (slot && is_aside(s, slot))
-		slot = slot_after(u, slot);
-	return slot;
 }
 
 #define PASSERS 16 /* that are looked at: there may be many more */
@@ -270,8 +227,6 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 	unsigned left = PASSERS;
 
 	while ((slot = slot_after(u, slot))) {
-		if (!sched_is_next(slot) || is_aside(s, slot))
-			continue; /* one of each session, at most */
 		if (!left--)
 			return NULL;
 		if (sched_fits(s, slot) == FITS)
@@ -283,12 +238,10 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 /* Who is next and fits, or NULL. */
 static struct sched_slot *next(struct sched *s)
 {
-	struct sched_slot *slot = sched_next_step(s);
+	struct sched_slot *slot;
 	struct sched_user *u;
 	enum why why;
 
-	if (slot)
-		return slot;
 	s->round++;
 	s->short_of_memory = false;
 	if (s->has.machines >= s->limits.machines ||
@@ -307,7 +260,7 @@ static struct sched_slot *next(struct sched *s)
 	}
 	while ((u = least_served(s))) {
 		u->skipped = s->round;
-		slot = sched_head(s, u);
+		slot = sched_head(u);
 		if (!slot)
 			continue;
 		why = sched_fits(s, slot);
@@ -315,9 +268,9 @@ static struct sched_slot *next(struct sched *s)
 			return slot;
 		if (slot->told)
 			say(s, slot, why);
-		if (why != WHY_MEMORY && why != WHY_CPUS && why != WHY_TURN)
+		if (why != WHY_MEMORY && why != WHY_CPUS)
 			continue;
-		if (why != WHY_TURN && !may_pass(s, slot, why))
+		if (!may_pass(s, slot, why))
 			return NULL;
 		slot = passer(s, u);
 		if (slot)
@@ -331,18 +284,10 @@ static void grant(struct sched *s, struct sched_slot *slot)
 	struct sched_user *u = slot->user;
 	uint64_t served = sched_served(u, s->host.now());
 	uint64_t least = s->floor_ns - MIN(DEBT_NS, s->floor_ns);
-	bool needs = !sched_is_living(slot);
 
-	held_up(s, slot, &slot->begins);
-	s->begins += slot->begins;
-	u->begins += slot->begins;
 	sched_wait_out(s, slot);
 	slot->granted = true;
-	if (slot->line)
-		slot->line->coming = slot;
 	quota_count_running(u->quota, 1);
-	if (!needs)
-		return;
 	/* It may have waited for long for what nobody could give it, or have
 	 * had less under way than others: little of that is made up for. */
 	u->served_ns += least - MIN(served, least);
@@ -427,11 +372,8 @@ int sched_enter(struct sched *s, struct sched_slot *slot)
 	slot->sched = s;
 	slot->no = ++s->entered;
 	slot->user = sched_user_of(s, slot->uid);
-	r = slot->user ? sched_line_enter(slot) : -ENOMEM;
-	if (r == 0)
-		r = sched_wait_in(s, slot, false);
+	r = slot->user ? sched_wait_in(s, slot, false) : -ENOMEM;
 	if (r < 0) {
-		sched_line_leave(slot);
 		slot->user = NULL;
 		return r;
 	}
@@ -495,10 +437,7 @@ int sched_put_back(struct sched_slot *slot)
 	int r;
 
 	sched_release(&slot->hold);
-	sched_begun(slot);
 	slot->granted = false;
-	if (slot->line)
-		slot->line->coming = NULL;
 	quota_count_running(slot->user->quota, -1);
 	r = sched_wait_in(s, slot, true);
 	sched_look(s);
@@ -516,8 +455,6 @@ void sched_leave(struct sched_slot *slot)
 	if (slot->granted)
 		quota_count_running(slot->user->quota, -1);
 	slot->granted = false;
-	sched_begun(slot);
-	sched_line_leave(slot);
 	slot->user = NULL;
 	sched_release(&slot->hold);
 	sched_look(slot->sched);
@@ -584,6 +521,5 @@ void sched_free(struct sched *s)
 		free(container_of(h, struct sched_user, by_uid));
 	}
 	hash_done(&s->by_uid);
-	hash_done(&s->lines); /* which are empty */
 	free(s);
 }

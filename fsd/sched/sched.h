@@ -23,10 +23,8 @@
  * long. An idle session is no presence, and what a user was not given while it
  * was there (it wanted less, or what it wanted did not fit) is made up for with
  * no more than that debt may be. Of one user the highest priority is first,
- * then the oldest. Only session's steps whose machine is there already pass:
- * they need none. No step passes an earlier one of its session, nor is granted
- * before that has its place in the session, however long its inputs take to
- * list.
+ * then the oldest. A session or a sandbox waits here for its machine, as one
+ * run does; the runs in it do not.
  *
  * Turns of machines that stay. A session or a sandbox keeps its machine while it
  * is idle. If another user waits for what such a machine has, the user who keeps
@@ -41,8 +39,7 @@
  * for as long as they are used), all may.
  *
  * A run that waits is a few hundred bytes and no descriptor: its inputs are
- * listed when it is granted. What happens costs the number of users, at most,
- * and of the steps whose session cannot begin: nobody stands behind those.
+ * listed when it is granted. What happens costs the number of users, at most.
  */
 #ifndef FSD_SCHED_H
 #define FSD_SCHED_H
@@ -57,7 +54,6 @@
 struct quota;
 struct sched;
 struct sched_level;
-struct sched_line;
 struct sched_slot;
 struct sched_user;
 
@@ -79,12 +75,11 @@ struct sched_host {
 	/* NULL, or why none is to begin, whether it needs a machine or not. When
 	 * that is over sched_look() follows. May be NULL. */
 	const char *(*barred)(void *arg);
-	/* Ends the use of a machine that a session (or, unless only_sessions, a
-	 * sandbox) of uid keeps: of those that were idle for idle_ns the one that
-	 * was so for longest. Return: was there one? Not inside a call of here but
-	 * sched_release(). May be NULL: nothing is taken. */
-	bool (*take_back)(void *arg, uid_t uid, uint64_t idle_ns,
-			  bool only_sessions);
+	/* Ends the use of a machine that a session or a sandbox of uid keeps: of
+	 * those that were idle for idle_ns the one that was so for longest. Return:
+	 * was there one? Not inside a call of here but sched_release(). May be
+	 * NULL: nothing is taken. */
+	bool (*take_back)(void *arg, uid_t uid, uint64_t idle_ns);
 	uint64_t (*now)(void);
 	void *arg;
 };
@@ -95,7 +90,7 @@ struct sched_hold {
 	struct sched_user *user;
 	uint64_t memory;
 	unsigned cpus;
-	bool is_session;         /* it outlives the steps */
+	bool is_kept;            /* it outlives its runs */
 	uint64_t since_ns;
 };
 
@@ -104,24 +99,15 @@ struct sched_slot_ops {
 	void (*ready)(struct sched_slot *slot);
 	/* Why it waits; once for each reason. */
 	void (*tell)(struct sched_slot *slot, const char *sentence);
-	/* Its session's machine is there, or will be: it needs none. */
-	bool (*has_machine)(struct sched_slot *slot);
-	/* It is the first step of a session: *ret is set. Return: NULL, or why
-	 * that cannot begin now; coming, of them own of its user: sessions that
-	 * will be. When that may have changed sched_look() follows. */
-	const char *(*begins)(struct sched_slot *slot, unsigned coming,
-			      unsigned own, bool *ret);
 };
 
-/* Of a run; embedded, zeroed, what is above the line filled in. */
+/* Of a run or of a sandbox; embedded, zeroed, what is above the line filled in. */
 struct sched_slot {
 	const struct sched_slot_ops *ops;
 	uid_t uid;
 	int priority;
 	uint64_t memory;         /* that the program and its files may take */
 	unsigned cpus;
-	const char *session;     /* borrowed: it is a step of that, and
-				    has_machine() is asked; or NULL */
 	uint64_t old;            /* accepted before all that are not, in this
 				    order, but perhaps coming later; or 0 */
 	/* --- */
@@ -129,14 +115,11 @@ struct sched_slot {
 	struct list node;        /* in the level */
 	struct sched_user *user; /* NULL: it is not known here */
 	uint64_t no;             /* who came earlier has a lower one */
-	struct sched_level *level; /* where it waits; NULL: in its line */
-	struct sched_line *line;   /* its session's, or NULL */
-	struct list in_line;       /* while it waits */
+	struct sched_level *level; /* where it waits */
 	struct sched_hold hold;
 	uint32_t told;           /* 1 << reason */
 	uint64_t since_ns;       /* it waits */
 	bool waits, granted;
-	bool begins;             /* granted: the first of a session to come */
 };
 
 int sched_new(struct loop *loop, const struct sched_limits *limits,
@@ -176,24 +159,15 @@ void sched_tell(struct sched_slot *slot);
  */
 int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
 /* It was granted, has no machine any more, and is not to begin now after all: it
- * is the next of those that wait, ready() follows. Not one that has joined a
- * session. Return: 0 or -ENOMEM. */
+ * is the next of those that wait, ready() follows. Return: 0 or -ENOMEM. */
 int sched_put_back(struct sched_slot *slot);
 /* Waiting, granted or neither. */
 void sched_leave(struct sched_slot *slot);
 
-/* For a session: a step has its place there, so the one behind it may come. The
- * first one's machine outlives it and is the session's; a further machine is
- * not waited for. */
-void sched_join(struct sched_slot *slot, struct sched_hold *session);
-void sched_hold(struct sched_slot *slot, uint64_t memory, unsigned cpus,
-		struct sched_hold *session);
+/* The slot's machine is one that outlives its runs: the promise moves to *kept, which
+ * has none. */
+void sched_join(struct sched_slot *slot, struct sched_hold *kept);
 void sched_release(struct sched_hold *hold); /* no-op on none */
-
-/* Does a step of it wait, or is one under way? */
-bool sched_has_steps(struct sched *s, uid_t uid, const char *session);
-/* One of them that has not joined it, or NULL. */
-struct sched_slot *sched_step(struct sched *s, uid_t uid, const char *session);
 
 /* Something of what was waited for may have changed. */
 void sched_look(struct sched *s);
@@ -224,7 +198,7 @@ struct sched_stats {
 /* What those that wait wait for, as far as their users' next ones tell. */
 enum sched_reason {
 	SCHED_MACHINE, SCHED_CPUS, SCHED_MEMORY, SCHED_QUOTA, SCHED_DISK,
-	SCHED_SESSION, SCHED_REASONS
+	SCHED_REASONS
 };
 extern const char *const sched_reason_names[SCHED_REASONS];
 /* How many wait for what. Return: since when the oldest does, as the host's clock

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by sched.c (room, choosing), sched_wait.c (users, who waits),
- * sched_line.c (the steps of a session), sched_hold.c (what is promised) and
+ * sched_hold.c (what is promised) and
  * sched_turns.c (what sessions and sandboxes give back). */
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
@@ -13,9 +13,8 @@
 
 enum why {
 	FITS,
-	WHY_TURN, /* others are before it; an earlier step of its session is */
+	WHY_TURN, /* others are before it */
 	WHY_QUOTA,
-	WHY_SESSION, /* there are too many: it is in nobody's way */
 	WHY_MACHINES,
 	WHY_CPUS,
 	WHY_MEMORY,
@@ -31,20 +30,6 @@ struct sched_level {
 	struct list *old_end; /* the last old one, or the list's head */
 };
 
-/* The steps of a session that have not left; there is none without. Of those that
- * wait the first is in the levels, as any run, or none, if their session lives. */
-struct sched_line {
-	struct hash_node by_name;
-	struct list node;           /* in the user's, if it */
-	bool lives;
-	uid_t uid;
-	unsigned slots;
-	struct list waiting;        /* of these, in their order */
-	struct sched_slot *coming;  /* borrowed: it was granted and has not
-				       joined; or NULL */
-	char session[];
-};
-
 /* The sums of several machines. */
 struct sched_use {
 	uint64_t machines, cpus, memory;
@@ -56,14 +41,12 @@ struct sched_user {
 	struct list node;      /* in sched->users while it has waiting ones */
 	uid_t uid;
 	struct quota_user *quota; /* borrowed; NULL: none */
-	struct list living;    /* lines that need no machine */
 	struct list levels;
 	uint64_t waiting, coming;
 	struct sched_use has;  /* all that is under way, */
 	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
 	struct sched_use kept; /* of that, by sessions: it may be idle */
 	uint64_t served_ns;    /* by those that are over; wraps */
-	unsigned begins;       /* sessions that will be */
 	unsigned skipped;      /* in this round of choosing */
 };
 
@@ -73,7 +56,6 @@ struct sched {
 	struct sched_host host;
 	struct quota *quota;     /* borrowed; NULL: there are none */
 	struct hash by_uid;      /* of struct sched_user, owned */
-	struct hash lines;       /* of struct sched_line, owned */
 	struct list users;       /* with waiting ones */
 	uint64_t waiting, coming; /* coming: places that are kept */
 	uint64_t entered;        /* slots that ever did */
@@ -81,7 +63,6 @@ struct sched {
 	struct sched_use has;    /* promised */
 	struct sched_use kept;   /* of that, what sessions have, which no run's
 				    end gives back */
-	unsigned begins;         /* sessions that will be, with their machine */
 	uint64_t turn_ns;        /* when a machine was last looked for that is to
 				    be given back */
 	uint64_t floor_ns;       /* the account that was served last */
@@ -103,8 +84,6 @@ struct sched_user *sched_user_of(struct sched *s, uid_t uid);
 uint64_t sched_account(const struct sched_user *u, uint64_t now);
 /* The same without what those under way count for in advance. */
 uint64_t sched_served(const struct sched_user *u, uint64_t now);
-/* Its session's machine is there. */
-bool sched_is_living(struct sched_slot *slot);
 /* At the end of its list, or at its front. Return: 0 or -ENOMEM. */
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
 void sched_wait_out(struct sched *s, struct sched_slot *slot);
@@ -117,9 +96,7 @@ enum why sched_fits(struct sched *s, struct sched_slot *slot);
 bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 			enum why why);
 /* The one of u that is next, or NULL. */
-struct sched_slot *sched_head(struct sched *s, const struct sched_user *u);
-/* The first one of u, whether its session can begin or not; or NULL. */
-struct sched_slot *sched_first(const struct sched_user *u);
+struct sched_slot *sched_head(const struct sched_user *u);
 /* sched_turns.c: at most one machine is given back, once a second. */
 void sched_take_turns(struct sched *s);
 
@@ -128,34 +105,13 @@ void sched_read_memory(struct sched *s, bool now);
 
 /* sched_hold.c: what a machine may come to. */
 uint64_t sched_need(uint64_t memory);
-/* A session to come has come, or does not; no-op if slot has granted none. */
-void sched_begun(struct sched_slot *slot);
 /* hold, which is none, is for such a machine. u: NULL: nobody is charged. */
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		   unsigned cpus, struct sched_hold *hold);
 
-/* A place in the level of its priority, whether it waits already or will: at the
- * front; by its age, not before behind; or at the end, if behind is NULL.
- * Return: 0 or -ENOMEM. */
-int sched_level_in(struct sched_slot *slot, struct sched_slot *behind,
-		   bool front);
+/* A place in the level of its priority: at the front, or by its age. Return: 0 or
+ * -ENOMEM. */
+int sched_level_in(struct sched_slot *slot, bool front);
 void sched_level_out(struct sched_slot *slot); /* no-op on none */
-
-/* sched_line.c: a slot's line, if it is a step. Return: 0 or -ENOMEM. */
-int sched_line_enter(struct sched_slot *slot);
-void sched_line_leave(struct sched_slot *slot);
-/* It waits, the last of its line or the first: in the levels, if it is first. */
-void sched_line_wait(struct sched_slot *slot, bool front);
-void sched_line_wait_out(struct sched_slot *slot);
-/* The slot is in its session's line, or is to be: if the session has a machine
- * now, none that wait need one. */
-void sched_line_look(struct sched_slot *slot);
-/* The line's session lives no more: they wait for a machine, the first before
- * others of the same priority. Return: 0; -ENOMEM: nothing has changed. */
-int sched_line_lost(struct sched_line *l);
-/* A step that needs no machine, only its owner's quota; or NULL. */
-struct sched_slot *sched_next_step(struct sched *s);
-/* All steps before it have joined. */
-bool sched_is_next(const struct sched_slot *slot);
 
 #endif

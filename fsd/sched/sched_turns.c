@@ -84,7 +84,7 @@ static bool give_to(struct sched *s, const struct sched_user *u,
 	enum why why = slot ? sched_fits(s, slot) : FITS;
 	struct sched_user *from;
 
-	if ((why != WHY_MACHINES && why != WHY_MEMORY && why != WHY_SESSION) ||
+	if ((why != WHY_MACHINES && why != WHY_MEMORY) ||
 	    !would_help(s, u, slot, why))
 		return false;
 	s->round++;
@@ -93,8 +93,7 @@ static bool give_to(struct sched *s, const struct sched_user *u,
 
 		from->skipped = s->round;
 		if (s->host.take_back(s->host.arg, from->uid,
-				      more ? SCHED_SHARE_NS : SCHED_TURN_NS,
-				      why == WHY_SESSION))
+				      more ? SCHED_SHARE_NS : SCHED_TURN_NS))
 			return true;
 	}
 	return false;
@@ -110,11 +109,8 @@ void sched_take_turns(struct sched *s)
 	list_for_each(pos, tmp, &s->users) {
 		const struct sched_user *u =
 			list_entry(pos, struct sched_user, node);
-		struct sched_slot *first = sched_first(u);
-		struct sched_slot *head = sched_head(s, u);
 
-		if (give_to(s, u, first) ||
-		    (head != first && give_to(s, u, head)))
+		if (give_to(s, u, sched_head(u)))
 			return;
 	}
 }

@@ -27,7 +27,6 @@ struct sched_user *sched_user_of(struct sched *s, uid_t uid)
 	u->uid = uid;
 	u->quota = quota_user(s->quota, uid);
 	list_add_tail(&s->every, &u->every);
-	list_init(&u->living);
 	list_init(&u->levels);
 	return u;
 }
@@ -84,17 +83,10 @@ static struct sched_level *level_of(struct sched_user *u, int priority)
 
 /* --- waiting ------------------------------------------------------------ */
 
-bool sched_is_living(struct sched_slot *slot)
-{
-	return slot->session && slot->ops->has_machine(slot);
-}
-
-/* Of one level. */
+/* Of one level; a was accepted by a daemon before this one. */
 static bool is_before(const struct sched_slot *a, const struct sched_slot *b)
 {
-	if (a->old || b->old)
-		return a->old && (!b->old || a->old < b->old);
-	return a->no < b->no;
+	return !b->old || a->old < b->old;
 }
 
 static struct sched_slot *slot_at(struct list *pos)
@@ -102,36 +94,26 @@ static struct sched_slot *slot_at(struct list *pos)
 	return list_entry(pos, struct sched_slot, node);
 }
 
-/* Behind which it comes. Old ones look from the end of those, others from the
- * one they were behind, if it is there. */
-static struct list *place_in(struct sched_level *l, struct sched_slot *slot,
-			     struct sched_slot *behind)
+/* Behind which it comes: old ones stand in their order before all others. */
+static struct list *place_in(struct sched_level *l, struct sched_slot *slot)
 {
 	struct list *at = l->old_end;
 
-	if (slot->old) {
-		while (at != &l->slots && is_before(slot, slot_at(at)))
-			at = at->prev;
-		return at;
-	}
-	if (!behind)
+	if (!slot->old)
 		return l->slots.prev;
-	if (behind->level == l && !behind->old)
-		at = &behind->node;
-	while (at->next != &l->slots && is_before(slot_at(at->next), slot))
-		at = at->next;
+	while (at != &l->slots && is_before(slot, slot_at(at)))
+		at = at->prev;
 	return at;
 }
 
-int sched_level_in(struct sched_slot *slot, struct sched_slot *behind,
-		   bool front)
+int sched_level_in(struct sched_slot *slot, bool front)
 {
 	struct sched_level *l = level_of(slot->user, slot->priority);
 	struct list *at;
 
 	if (!l)
 		return -ENOMEM;
-	at = front ? &l->slots : place_in(l, slot, behind);
+	at = front ? &l->slots : place_in(l, slot);
 	slot->level = l;
 	list_add(at, &slot->node);
 	if (slot->old && at == l->old_end)
@@ -158,9 +140,7 @@ int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front)
 {
 	struct sched_user *u = slot->user;
 
-	if (slot->line)
-		sched_line_wait(slot, front);
-	else if (sched_level_in(slot, NULL, front) < 0)
+	if (sched_level_in(slot, front) < 0)
 		return -ENOMEM;
 	user_begin(s, u);
 	slot->waits = true;
@@ -175,8 +155,6 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot)
 {
 	struct sched_user *u = slot->user;
 
-	if (slot->line)
-		sched_line_wait_out(slot);
 	sched_level_out(slot);
 	slot->waits = false;
 	s->waiting--;

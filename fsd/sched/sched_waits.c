@@ -7,7 +7,7 @@
 const char *const sched_reason_names[SCHED_REASONS] = {
 	[SCHED_MACHINE] = "machine", [SCHED_CPUS] = "cpus",
 	[SCHED_MEMORY] = "memory",   [SCHED_QUOTA] = "quota",
-	[SCHED_DISK] = "disk",	     [SCHED_SESSION] = "session",
+	[SCHED_DISK] = "disk",
 };
 
 static enum sched_reason reason_of(struct sched *s, struct sched_slot *slot)
@@ -15,8 +15,6 @@ static enum sched_reason reason_of(struct sched *s, struct sched_slot *slot)
 	switch (sched_fits(s, slot)) {
 	case WHY_QUOTA:
 		return SCHED_QUOTA;
-	case WHY_SESSION:
-		return SCHED_SESSION;
 	case WHY_CPUS:
 		return SCHED_CPUS;
 	case WHY_MEMORY:
@@ -49,10 +47,6 @@ static struct sched_slot *look(const struct sched_user *u, uint64_t *oldest)
 		older(oldest, slot);
 		head = head ? head : slot;
 	}
-	list_for_each (pos, tmp, &u->living)
-		older(oldest, list_first(&list_entry(pos, struct sched_line,
-						     node)->waiting,
-					 struct sched_slot, in_line));
 	return head;
 }
 
@@ -66,8 +60,8 @@ uint64_t sched_waits(struct sched *s, uint64_t ret[SCHED_REASONS])
 		struct sched_user *u = list_entry(pos, struct sched_user, node);
 		struct sched_slot *head = look(u, &oldest);
 
-		/* Else they wait for the step before them. */
-		ret[head ? reason_of(s, head) : SCHED_SESSION] += u->waiting;
+		if (head)
+			ret[reason_of(s, head)] += u->waiting;
 	}
 	return oldest;
 }

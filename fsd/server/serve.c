@@ -49,7 +49,6 @@
 #include "fsd/run/sched_open.h"
 #include "fsd/run/sandbox_adopt.h"
 #include "fsd/run/sandboxes.h"
-#include "fsd/run/sessions.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job_log.h"
 #include "fsd/jobs/shelf.h"
@@ -345,8 +344,6 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = runs_new(&d->runs);
 	if (r == 0)
-		r = sessions_new(&d->sessions);
-	if (r == 0)
 		r = sandboxes_new(&d->sandboxes);
 	if (r == 0)
 		r = submit_new(d, &d->submit);
@@ -412,7 +409,6 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	ops_listings_free(d); /* they are on their way through the jobs */
 	jobs_end(d);
 	sandboxes_end(d);
-	sessions_end(d);
 	turns_finish(&d->turns);
 	vm_free(d->vm);
 	sched_free(d->sched);
@@ -423,7 +419,6 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	remote_listings_free(d);
 	turns_finish(&d->turns);
 	sandboxes_free(d->sandboxes);
-	sessions_free(d->sessions);
 	remotes_free(d->remotes);
 	nodes_free(d->nodes);
 	fdstore_free(d->fdstore);

@@ -11,7 +11,7 @@
 
 #include "fsd/run/sandboxes.h"
 #include "fsd/run/sched_open.h"
-#include "fsd/run/sessions.h"
+#include "fsd/run/sandboxes.h"
 #include "submit_int.h"
 
 static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };
@@ -119,12 +119,10 @@ static int check_place(struct job *job, const struct run_spec *spec,
 	const struct job_config *c = spec->config;
 	bool accepted = sched_was_accepted(job);
 
-	if (c->sandbox)
-		return sandboxes_check(job->d, job->meta.uid, c, spec->lang,
-				       accepted, err);
-	return c->session ? sessions_check(job->d, job->meta.uid, c,
-					   spec->lang, accepted, err)
-			  : 0;
+	return c->sandbox || c->session
+		       ? sandboxes_check(job->d, job->meta.uid, c, spec->lang,
+					 accepted, err)
+		       : 0;
 }
 
 enum verdict commit_check_code(struct job *job, struct run_spec *spec,

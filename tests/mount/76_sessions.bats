@@ -353,27 +353,6 @@ accepted() {
 	stdout_is b a
 }
 
-@test "a session does not end by idleness while a step of it waits" {
-	local idle="\"session_idle\": $SLOW"
-	mount_stop
-	mount_start --max-machines 4 --pool 1 --quota-running 2
-	job_start x $'out up\nsleep 600000'
-	job_follow x up
-	step a 'remember a' s "$idle"
-	job_wait a
-	job_start y $'out up\nsleep 600000'
-	step b 'recall' s "$idle"
-	job_follow y up
-	state_is b queued
-	await becomes 20 sh -c '[ "$(cat "$1")" -gt $SLOW ]' - "$MNT/.fsd/sessions/s/idle"
-	state_is b queued
-	echo kill >"$MNT/x/ctl"
-	job_wait b
-	stdout_is b a
-	result_is b .session_state kept
-	await becomes 20 sh -c '! test -e "$1"' - "$MNT/.fsd/sessions/s"
-}
-
 @test "another language under the same name is refused with a sentence" {
 	step a 'remember a'
 	job_wait a
@@ -488,19 +467,19 @@ accepted() {
 	stdout_is b new
 }
 
-@test "a step that had to wait is judged again when its turn comes" {
+@test "a step of another language is refused before its session has a machine" {
 	mount_stop
 	mount_start --max-machines 4 --pool 1 --quota-running 1
 	job_start first $'out up\nsleep 60000'
 	job_follow first up
 	step a 'remember a'
-	job_start b 'out wrong' '{"session": "s"}' code.py
+	mkdir "$MNT/b"
+	job_put b code.py 'out wrong'
+	job_put b config.json '{"session": "s"}' || true
+	refused b '"session" is "s", which speaks bash'
 	step c 'out c' two
 	echo kill >"$MNT/first/ctl"
 	job_wait a
-	job_wait b
-	ended b 125 failed
-	grep -q 'speaks bash' "$MNT/b/error"
 	step f 'recall'
 	job_wait f
 	stdout_is f a

@@ -23,7 +23,6 @@ static struct kept {
 	struct sched_hold hold;
 	uid_t uid;
 	uint64_t idle_ns;
-	bool is_sandbox;
 } kept[4];
 static unsigned asked;
 static char order[64], told[1000];
@@ -31,7 +30,6 @@ static char order[64], told[1000];
 struct run {
 	struct sched_slot slot;
 	char name;
-	struct sched_hold *machine; /* its session's, if it has one */
 };
 
 static uint64_t on_now(void)
@@ -65,15 +63,13 @@ static const char *on_sick(void *arg, bool *ret_hopeless)
 	return sick;
 }
 
-static bool on_take_back(void *arg, uid_t uid, uint64_t idle_ns,
-			 bool only_sessions)
+static bool on_take_back(void *arg, uid_t uid, uint64_t idle_ns)
 {
 	(void)arg;
 	asked++;
 	for (unsigned i = 0; i < ARRAY_SIZE(kept); i++) {
 		if (!kept[i].hold.sched || kept[i].uid != uid ||
-		    clock_ns - kept[i].idle_ns < idle_ns ||
-		    (only_sessions && kept[i].is_sandbox))
+		    clock_ns - kept[i].idle_ns < idle_ns)
 			continue;
 		sched_release(&kept[i].hold);
 		return true;
@@ -100,26 +96,7 @@ static void on_tell(struct sched_slot *slot, const char *sentence)
 	snprintf(told, sizeof(told), "%s", sentence);
 }
 
-static bool has_machine(struct sched_slot *slot)
-{
-	const struct run *r = container_of(slot, struct run, slot);
-
-	return r->machine && r->machine->sched;
-}
-
-static const char *begins(struct sched_slot *slot, unsigned coming,
-			  unsigned own, bool *ret)
-{
-	(void)slot;
-	(void)coming;
-	(void)own;
-	*ret = false;
-	return NULL;
-}
-
-static const struct sched_slot_ops ops = {
-	on_ready, on_tell, has_machine, begins,
-};
+static const struct sched_slot_ops ops = { on_ready, on_tell };
 
 static void on_quit(struct loop_call *c)
 {
@@ -192,13 +169,6 @@ static void go(struct run *r)
 {
 	sched_leave(&r->slot);
 	settle();
-}
-
-/* It is to be a step of that session. */
-static void step(struct run *r, const char *session, struct sched_hold *machine)
-{
-	r->slot.session = session;
-	r->machine = machine;
 }
 
 static void test_one_user(void)
@@ -1127,400 +1097,6 @@ static void test_barred(void)
 	end();
 }
 
-static void test_steps(void)
-{
-	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
-	struct sched_hold machine = { 0 };
-	struct sched_stats st;
-
-	begin((struct sched_limits){ .machines = 1 }, 1);
-	step(&a, "s", &machine);
-	step(&b, "s", &machine);
-	step(&c, "s", &machine);
-	come(&a, 'a', 1, 0);
-	sched_join(&a.slot, &machine);
-	come(&b, 'b', 1, 0);
-	come(&c, 'c', 1, 0);
-	come(&d, 'd', 2, 0);
-	is_str(order, "a", "a step waits for its owner's quota");
-	go(&a);
-	is_str(order, "ab", "but for no machine when its session has one");
-	sched_stats(s, &st);
-	is_int((long long)st.machines, 1, "which is the session's");
-	go(&b);
-	go(&c);
-	is_str(order, "abc", "steps in order");
-	sched_release(&machine);
-	settle();
-	is_str(order, "abcd", "and others when the session ends");
-	go(&d);
-	end();
-}
-
-static void test_steps_come_late(void)
-{
-	struct run a = { 0 }, b = { 0 }, c = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 1 }, 0);
-	step(&b, "s", &machine);
-	step(&c, "s", &machine);
-	come(&a, 'a', 1, 0);
-	come(&b, 'b', 1, 0);
-	is_str(order, "a", "a step whose session has no machine waits for one");
-	come(&c, 'c', 1, 0);
-	go(&a);
-	is_str(order, "ab", "and is not passed by the one behind it");
-	sched_join(&b.slot, &machine);
-	settle();
-	is_str(order, "abc", "until its session has one, whoever has the others");
-	go(&b);
-	go(&c);
-	sched_release(&machine);
-	end();
-}
-
-static void test_steps_hold_up_nobody(void)
-{
-	struct run a = { 0 }, b = { 0 }, c = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 2 }, 1);
-	step(&a, "s", &machine);
-	step(&b, "s", &machine);
-	come(&a, 'a', 1, 0);
-	sched_join(&a.slot, &machine);
-	come(&b, 'b', 1, 0);
-	come(&c, 'c', 2, 0);
-	is_str(order, "ac", "a step that waits for a quota holds up nobody");
-	go(&a);
-	go(&b);
-	go(&c);
-	sched_release(&machine);
-	end();
-}
-
-/* s1 wants more than there is, s2 and t do not: who passes? */
-static void step_passes(struct sched_slot large, const char *what)
-{
-	struct run a = { 0 }, s1 = { 0 }, s2 = { 0 }, t = { 0 };
-	struct sched_hold s_machine = { 0 }, t_machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 9, .cpus = 3 }, 0);
-	memory.available = 4 * MACHINE;
-	s1.slot = large;
-	step(&s1, "s", &s_machine);
-	step(&s2, "s", &s_machine);
-	step(&t, "t", &t_machine);
-	come(&a, 'a', 1, 0);
-	come(&s1, '1', 1, 0);
-	come(&s2, '2', 1, 0);
-	settle();
-	is_str(order, "a", "no step passes one of its session that waits for "
-	       "%s", what);
-	come(&t, 't', 1, 0);
-	is_str(order, "at", "but one of another session does");
-	sched_join(&t.slot, &t_machine);
-	go(&t);
-	sched_release(&t_machine);
-	go(&a);
-	is_str(order, "at1", "when there is room the first one is first");
-	sched_join(&s1.slot, &s_machine);
-	settle();
-	is_str(order, "at12", "then the second");
-	go(&s1);
-	go(&s2);
-	sched_release(&s_machine);
-	end();
-}
-
-static void test_steps_pass_no_step(void)
-{
-	step_passes((struct sched_slot){ .cpus = 3 }, "processors");
-	step_passes((struct sched_slot){ .memory = 3 * MACHINE }, "memory");
-}
-
-/* What a step needs is known a while after it was granted. */
-static void test_steps_join_in_order(void)
-{
-	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, x = { 0 };
-	struct sched_hold machine = { 0 };
-	struct err err = { 0 };
-
-	begin((struct sched_limits){ .machines = 9 }, 0);
-	memory.available = 4 * MACHINE;
-	step(&a, "s", &machine);
-	step(&b, "s", &machine);
-	step(&c, "s", &machine);
-	come(&a, 'a', 1, 0);
-	come(&b, 'b', 1, 0);
-	ok(strstr(told, "turn"), "a step is told that it waits for one");
-	come(&c, 'c', 1, 0);
-	come(&x, 'x', 1, 0);
-	is_str(order, "ax", "which others of its owner do not");
-	is_int(sched_grow(&a.slot, 4 * MACHINE, &err), -EAGAIN,
-	       "a step turns out to be too large");
-	settle();
-	is_str(order, "ax", "and none of its session takes its place");
-	memory.available = 9 * MACHINE;
-	later(1000);
-	sched_look(s);
-	settle();
-	sched_join(&a.slot, &machine);
-	settle();
-	is_str(order, "axab", "it is the first to join, and the next one comes");
-	come(&d, 'd', 1, 0);
-	go(&b);
-	is_str(order, "axabdc", "also behind one that goes before it has joined");
-	go(&a);
-	go(&c);
-	go(&d);
-	go(&x);
-	sched_release(&machine);
-	end();
-}
-
-/* Who waits for a machine does not hold up who needs none. */
-static void test_steps_need_no_machine(void)
-{
-	struct run a[3] = { 0 }, b = { 0 }, j = { 0 }, x = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 2 }, 0);
-	for (unsigned i = 0; i < 3; i++)
-		step(&a[i], "a", &machine);
-	step(&b, "b", NULL);
-	come(&x, 'x', 2, 0);
-	come(&a[0], '0', 1, 0);
-	come(&j, 'j', 1, 0);
-	come(&a[1], '1', 1, 0);
-	sched_join(&a[0].slot, &machine);
-	settle();
-	is_str(order, "x01", "a step passes a run as soon as its session lives");
-	sched_join(&a[1].slot, &machine);
-	come(&b, 'b', 1, 0);
-	come(&a[2], '2', 1, 0);
-	is_str(order, "x012", "also the first step of a session that does not");
-	sched_join(&a[2].slot, &machine);
-	for (unsigned i = 0; i < 3; i++)
-		go(&a[i]);
-	sched_release(&machine);
-	settle();
-	is_str(order, "x012j", "who waited for a machine is next all the same");
-	go(&j);
-	go(&b);
-	go(&x);
-	end();
-}
-
-static void test_a_session_begins_anew(void)
-{
-	struct run a[2] = { 0 }, x = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 1 }, 0);
-	step(&a[0], "a", &machine);
-	step(&a[1], "a", &machine);
-	come(&a[0], '0', 1, 0);
-	sched_join(&a[0].slot, &machine);
-	come(&x, 'x', 2, 0);
-	sched_release(&machine); /* its interpreter has ended */
-	settle();
-	come(&a[1], '1', 1, 0);
-	is_str(order, "0x", "a session that has no machine has nothing to give");
-	sched_hold(&a[0].slot, MIB(128), 1, &machine);
-	settle();
-	is_str(order, "0x1", "a further machine is there for all its steps");
-	go(&a[0]);
-	go(&a[1]);
-	go(&x);
-	sched_release(&machine);
-	end();
-}
-
-/* A session's machine is lost while its steps wait for their owner's quota. */
-static void test_steps_lose_their_session(void)
-{
-	struct run a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, j = { 0 };
-	struct sched_hold machine = { 0 }, other = { 0 };
-
-	begin((struct sched_limits){ .machines = 9 }, 1);
-	memory.available = 4 * MACHINE;
-	step(&a, "s", &machine);
-	step(&b, "s", &machine);
-	step(&c, "s", &machine);
-	step(&d, "t", &other);
-	come(&d, 'd', 1, 0);
-	sched_join(&d.slot, &other);
-	go(&d);
-	come(&a, 'a', 1, 0);
-	sched_join(&a.slot, &machine);
-	come(&b, 'b', 1, 0);
-	come(&c, 'c', 1, 0);
-	come(&j, 'j', 1, 0);
-	come(&d, 'd', 1, 0);
-	memory.available = 0; /* others have it */
-	later(1000);
-	sched_release(&machine);
-	go(&a);
-	is_str(order, "dad", "the steps of a session that lives go on");
-	sched_join(&d.slot, &other);
-	go(&d);
-	ok(given_way > 0, "idle machines give way to one that has lost its own");
-	ok(!sched_has_spare(s), "and none are made ahead");
-	memory.available = 4 * MACHINE;
-	later(1000);
-	sched_look(s);
-	settle();
-	is_str(order, "dadb", "it runs when there is memory,");
-	sched_join(&b.slot, &machine);
-	go(&b);
-	is_str(order, "dadbc", "then those behind it, in order,");
-	sched_join(&c.slot, &machine);
-	go(&c);
-	is_str(order, "dadbcj", "before who came later");
-	go(&j);
-	sched_release(&machine);
-	sched_release(&other);
-	end();
-}
-
-/* And nobody else waits. */
-static void test_a_step_loses_its_session(void)
-{
-	struct run a = { 0 }, b = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 9 }, 1);
-	memory.available = 4 * MACHINE;
-	step(&a, "s", &machine);
-	step(&b, "s", &machine);
-	come(&a, 'a', 1, 0);
-	sched_join(&a.slot, &machine);
-	come(&b, 'b', 1, 0);
-	memory.available = 0;
-	later(1000);
-	sched_release(&machine);
-	go(&a);
-	ok(given_way > 0 && !sched_has_spare(s),
-	   "a step that has lost its session waits for memory as any run");
-	memory.available = 4 * MACHINE;
-	later(1000);
-	sched_look(s);
-	settle();
-	is_str(order, "ab", "and is a session's first step");
-	sched_join(&b.slot, &machine);
-	ok(machine.sched, "which gives it a machine");
-	go(&b);
-	sched_release(&machine);
-	end();
-}
-
-static void test_steps_of_two_sessions(void)
-{
-	struct run a[3] = { 0 }, b[3] = { 0 };
-	struct sched_hold machine[2] = { 0 };
-
-	begin((struct sched_limits){ .machines = 9 }, 2);
-	for (unsigned i = 0; i < 3; i++) {
-		step(&a[i], "a", &machine[0]);
-		step(&b[i], "b", &machine[1]);
-	}
-	come(&a[0], 'a', 1, 0);
-	come(&b[0], 'b', 1, 0);
-	sched_join(&a[0].slot, &machine[0]);
-	sched_join(&b[0].slot, &machine[1]);
-	come(&a[1], '1', 1, 0);
-	come(&b[1], '2', 1, 0);
-	come(&b[2], '3', 1, 0);
-	come(&a[2], '4', 1, 0);
-	go(&a[0]);
-	go(&b[0]);
-	is_str(order, "ab12", "steps of all sessions of a user have one order");
-	sched_join(&b[1].slot, &machine[1]);
-	go(&b[1]);
-	sched_join(&a[1].slot, &machine[0]);
-	go(&a[1]);
-	is_str(order, "ab1234", "also those behind others of their own");
-	go(&b[2]);
-	go(&a[2]);
-	sched_release(&machine[0]);
-	sched_release(&machine[1]);
-	end();
-}
-
-/* Those of a session that wait for its first one are one to who looks. */
-static void test_many_steps_hide_nobody(void)
-{
-	struct run a[20] = { 0 }, b = { 0 }, x = { 0 };
-	struct sched_hold machine = { 0 }, other = { 0 };
-
-	begin((struct sched_limits){ .machines = 9 }, 0);
-	memory.available = 4 * MACHINE;
-	a[0].slot.memory = 20 * MACHINE;
-	for (unsigned i = 0; i < ARRAY_SIZE(a); i++) {
-		step(&a[i], "s", &machine);
-		come(&a[i], 'a', 1, 0);
-	}
-	come(&x, 'x', 1, 0);
-	settle();
-	step(&b, "t", &other);
-	come(&b, 'b', 1, 0);
-	settle();
-	is_str(order, "xb", "many steps of a session hide nobody behind them");
-	go(&x);
-	for (unsigned i = 0; i < ARRAY_SIZE(a); i++)
-		go(&a[i]);
-	go(&b);
-	end();
-}
-
-static void test_steps_keep_their_age(void)
-{
-	struct run a[3] = { 0 }, x[3] = { 0 }, first = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 1 }, 0);
-	come(&first, 'f', 1, 0);
-	for (unsigned i = 0; i < 3; i++) {
-		step(&a[i], "s", &machine);
-		come(&a[i], (char)('0' + i), 1, 0);
-		come(&x[i], (char)('x' + i), 1, 0);
-	}
-	go(&a[0]); /* cancelled */
-	go(&first);
-	is_str(order, "fx", "a step does not have the place of one that left");
-	go(&x[0]);
-	is_str(order, "fx1", "but its own");
-	go(&a[1]); /* which never joined */
-	go(&x[1]);
-	is_str(order, "fx1y2", "and so has the one behind it");
-	go(&a[2]);
-	go(&x[2]);
-	is_str(order, "fx1y2z", "as all others have");
-	end();
-}
-
-static void test_steps_are_known(void)
-{
-	struct run a = { 0 }, b = { 0 };
-	struct sched_hold machine = { 0 };
-
-	begin((struct sched_limits){ .machines = 9 }, 1);
-	step(&a, "s", &machine);
-	come(&b, 'b', 1, 0);
-	ok(!sched_has_steps(s, 1, "s"), "a session has no steps");
-	come(&a, 'a', 1, 0);
-	ok(sched_has_steps(s, 1, "s"), "then it has, and it waits,");
-	ok(!sched_has_steps(s, 2, "s") && !sched_has_steps(s, 1, "t"),
-	   "but no other session");
-	go(&b);
-	ok(sched_has_steps(s, 1, "s"), "until the step has left,");
-	go(&a);
-	ok(!sched_has_steps(s, 1, "s"), "not only waited");
-	end();
-}
-
 /* uid makes a sandbox, which is idle from now on. */
 static void keep(unsigned i, uid_t uid, uint64_t bytes)
 {
@@ -1531,7 +1107,6 @@ static void keep(unsigned i, uid_t uid, uint64_t bytes)
 	sched_leave(&r.slot);
 	kept[i].uid = uid;
 	kept[i].idle_ns = clock_ns;
-	kept[i].is_sandbox = true;
 }
 
 /* The next look that may take a machine. */
@@ -1694,19 +1269,6 @@ int main(void)
 	test_full();
 	test_sick();
 	test_barred();
-	test_steps();
-	test_steps_come_late();
-	test_steps_hold_up_nobody();
-	test_steps_pass_no_step();
-	test_steps_join_in_order();
-	test_steps_need_no_machine();
-	test_a_session_begins_anew();
-	test_steps_lose_their_session();
-	test_a_step_loses_its_session();
-	test_steps_of_two_sessions();
-	test_many_steps_hide_nobody();
-	test_steps_keep_their_age();
-	test_steps_are_known();
 	test_share_is_given_back();
 	test_share_is_not_given_to_oneself();
 	test_turn_of_the_last_machine();

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions without a sandbox. The first step of one makes it, with the machine that this
+ * step asks for. All else is as of a sandbox that has one session. This file finds and
+ * makes it, and says whether a step may join and whether one more may begin.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fsd/jobs/environments.h"
+#include "fsd/users/people.h"
+#include "fsd/users/quota.h"
+#include "sandbox_int.h"
+
+struct seat *sandbox_seat(const struct sandbox *s)
+{
+	return list_first(&s->seats, struct seat, node);
+}
+
+/* Without a machine it takes what its next step asks for. */
+static bool begins_anew(const struct sandbox *s)
+{
+	return s->stage == STAGE_NEW && !sandbox_is_in_use(s);
+}
+
+/* A session has what its first step asked for. A later step may ask for the same, or
+ * leave it out. */
+int single_check_step(const struct sandbox *s, const struct job_config *c,
+		      struct err *err)
+{
+	char room[ENVIRONMENT_SHOWN_MAX];
+
+	if (begins_anew(s) || s->build.build)
+		return 0;
+	if (c->packages.count &&
+	    !environments_has(s->d, s->uid, s->environment, c))
+		return err_set(err, -EINVAL,
+			       "config.json: \"packages\" has what the session "
+			       "\"%s\" in %s has not: use another name, or end "
+			       "it by rmdir .fsd/sessions/%s", c->session,
+			       environments_name(s->environment), c->session);
+	if (!c->environment || c->packages.count ||
+	    environments_is(s->d, s->environment, c->environment))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "config.json: \"environment\" is %s, and the "
+		       "session \"%s\" has %s: use another name, or end it by "
+		       "rmdir .fsd/sessions/%s",
+		       environment_shown(c->environment, room), c->session,
+		       environments_name(s->environment), c->session);
+}
+
+static bool has_machine(const struct sandbox *s)
+{
+	return s->hold.sched;
+}
+
+/* It has one, or asks for one. */
+static bool has_begun(const struct sandbox *s)
+{
+	return s->slot.user || s->lease;
+}
+
+/* May uid have one more, beside those that count? Idle ones have their machines as
+ * well. */
+static int check_count(struct fsd *d, uid_t uid,
+		       bool (*counts)(const struct sandbox *s), struct err *err)
+{
+	unsigned most = MAX(sched_machines_most(d->sched), 2u) - 1;
+	unsigned count = 0, own = 0;
+	struct quota_limits may;
+	struct quota_use use;
+
+	quota_of(users_quota(d->users), uid, &use, &may);
+	list_for_each(pos, tmp, &d->sandboxes->all) {
+		const struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		if (!s->single || !counts(s))
+			continue;
+		count++;
+		own += s->uid == uid;
+	}
+	if (may.running && own >= may.running)
+		return err_set(err, -EDQUOT,
+			       "you have %u sessions already, as many as "
+			       "--quota-running allows; end one by rmdir "
+			       ".fsd/sessions/NAME", own);
+	if (count >= most && !sched_has_turn(d->sched, uid)) /* another's gives way */
+		return err_set(err, -EAGAIN,
+			       "%u sessions live already, as many as machines "
+			       "allow; end one by rmdir .fsd/sessions/NAME", count);
+	return 0;
+}
+
+int single_may_begin(const struct sandbox *s, struct err *err)
+{
+	return check_count(s->d, s->uid, has_begun, err);
+}
+
+void singles_go(struct fsd *d)
+{
+	list_for_each(pos, tmp, &d->sandboxes->all) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		if (s->single)
+			seats_go(s);
+	}
+}
+
+int single_check(struct fsd *d, uid_t uid, const struct job_config *c,
+		 const struct lang *lang, bool accepted, struct err *err)
+{
+	const struct sandbox *s = sandbox_find_own(d, uid, c->session, true);
+	struct err why = { 0 };
+	int r = s ? single_check_step(s, c, err) : 0;
+
+	if (r == 0 && s)
+		r = seat_check_language(sandbox_seat(s), lang, err);
+	if (r < 0 || s || accepted)
+		return r;
+	r = check_count(d, uid, has_machine, &why);
+	return r < 0 ? err_set(err, r,
+			       "config.json: \"session\" is \"%s\", and %s",
+			       c->session, why.text)
+		     : 0;
+}
+
+void single_forget(struct sandbox *s)
+{
+	parsed_unref(take_ptr(s->asked));
+}
+
+int single_begin(struct sandbox *s, struct run *run, struct err *err)
+{
+	int r;
+
+	if (!s->asked)
+		s->asked = parsed_ref(run->spec.parsed);
+	r = sandbox_begin(s, err);
+	if (r < 0)
+		single_forget(s);
+	return r;
+}
+
+struct sandbox *single_of(struct run *run)
+{
+	const struct job_config *c = run->spec.config;
+	const struct job_meta *owner = &run->job->meta;
+	struct fsd *d = run->d;
+	struct sandbox *s = sandbox_find_own(d, owner->uid, c->session, true);
+
+	if (!s)
+		s = sandbox_new(d, sandboxes_next_no(d), c->session, owner->uid,
+				owner->gid, true);
+	if (!s)
+		return NULL;
+	if (begins_anew(s))
+		single_forget(s);
+	s->config.idle_ms = c->session_idle_ms;
+	return s;
+}

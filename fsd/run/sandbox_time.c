@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a sandbox ends or is paused: at `until`, after `idle` without use, or because its
+ * user says so. It owns the two timers. `until` is a time of the wall clock, and a pause
+ * moves it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "sandbox_int.h"
+
+/* Moves the end by as long as the pause took. A sandbox that was paused by its end
+ * gets its whole life again, or no end if it has no life. */
+static void go_on_living(struct sandbox *s, uint64_t now)
+{
+	uint64_t life = s->config.life_ms * NS_PER_MS;
+
+	s->until_ns += now - MIN(s->paused_ns, now);
+	if (s->config.pauses && s->until_ns <= now)
+		s->until_ns = life ? now + life : 0;
+}
+
+static void set_paused(struct sandbox *s, bool pause)
+{
+	uint64_t now = realtime_ns();
+
+	if (!s->paused_ns == !pause)
+		return;
+	if (!pause && s->until_ns)
+		go_on_living(s, now);
+	s->paused_ns = pause ? now : 0;
+	s->used_ns = now_ns();
+	sandbox_set_times(s);
+	if (s->stage == STAGE_LIVES)
+		vm_pause(s->lease, pause);
+	log_info("sandbox %s of user %u: %s", s->name, s->uid,
+		 pause ? "paused" : "goes on");
+	sandbox_changed(s);
+}
+
+/* When it ends, or is paused; 0: never. */
+static uint64_t due_ns(const struct sandbox *s)
+{
+	uint64_t most = s->config.pause_life_ms * NS_PER_MS;
+
+	if (!s->paused_ns)
+		return s->until_ns;
+	return most ? s->paused_ns + most : 0;
+}
+
+static void on_until(struct loop_timer *t)
+{
+	struct sandbox *s = t->arg;
+
+	if (realtime_ns() < due_ns(s)) {
+		sandbox_set_times(s); /* the clock was set */
+		return;
+	}
+	log_debug("sandbox %s: its time is over", s->name);
+	if (s->config.pauses && s->stage != STAGE_LOST && !s->paused_ns)
+		set_paused(s, true);
+	else
+		sandbox_end(s);
+}
+
+static void on_idle(struct loop_timer *t)
+{
+	struct sandbox *s = t->arg;
+
+	log_debug("%s %s: ended after %" PRIu64 " s without use", sandbox_kind(s),
+		  s->name, s->config.idle_ms / 1000);
+	sandbox_end(s);
+}
+
+static void set_idle(struct sandbox *s)
+{
+	if (!s->config.idle_ms || s->paused_ns || sandbox_is_in_use(s))
+		loop_timer_del(&s->idle);
+	else
+		loop_timer_set(s->d->loop, &s->idle,
+			       s->config.idle_ms * NS_PER_MS);
+}
+
+/* A clock that is set is seen within the hour. */
+#define LOOK_NS (3600 * NS_PER_S)
+
+void sandbox_end_at(struct sandbox *s, uint64_t until_ns)
+{
+	uint64_t waited = s->paused_ns ? realtime_ns() - s->paused_ns : 0;
+
+	s->until_ns = until_ns ? until_ns - MIN(waited, until_ns - 1) : 0;
+}
+
+void sandbox_set_times(struct sandbox *s)
+{
+	uint64_t now = realtime_ns(), due = due_ns(s);
+
+	if (due)
+		loop_timer_set(s->d->loop, &s->until,
+			       MIN(due - MIN(due, now), LOOK_NS));
+	else
+		loop_timer_del(&s->until);
+	set_idle(s);
+	sandbox_keep(s);
+}
+
+void sandbox_used(struct sandbox *s)
+{
+	s->used_ns = now_ns();
+	set_idle(s);
+}
+
+void sandbox_times_init(struct sandbox *s)
+{
+	s->until = (struct loop_timer){ .fn = on_until, .arg = s };
+	s->idle = (struct loop_timer){ .fn = on_idle, .arg = s };
+}
+
+void sandbox_times_done(struct sandbox *s)
+{
+	loop_timer_del(&s->until);
+	loop_timer_del(&s->idle);
+}
+
+/* --- its pauses --------------------------------------------------------------------- */
+
+int sandbox_check_pause(const struct sandbox *s, struct err *err)
+{
+	return s->paused_ns ? err_set(err, -EAGAIN,
+				   "sandbox \"%s\" is paused; `echo resume > "
+				   ".fsd/sandboxes/%s/ctl` goes on with it",
+				   s->name, s->name)
+			 : 0;
+}
+
+int sandbox_control(struct sandbox *s, const char *text, size_t len,
+		    struct err *err)
+{
+	static const struct {
+		const char *verb;
+		bool pause;
+	} verbs[] = { { "pause", true }, { "resume", false } };
+
+	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+		len--;
+	if (s->stage == STAGE_LOST)
+		return err_set(err, -ESTALE, "sandbox \"%s\" is lost: %s",
+			       s->name, s->why);
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (len == strlen(verbs[i].verb) &&
+		    !memcmp(text, verbs[i].verb, len)) {
+			set_paused(s, verbs[i].pause);
+			return 0;
+		}
+	return err_set(err, -EINVAL,
+		       "ctl of a sandbox takes \"pause\" and \"resume\"");
+}
