@@ -61,6 +61,8 @@ static int take(struct run_client *c, const struct cli_command *self, int opt)
 		return usage(self);
 	if (i == RUN_ENV)
 		return add_env(c, optarg);
+	if (i == RUN_FORCE)
+		i = RUN_REPLACE;
 	/* The private mount is a process of its own, with our variables. */
 	if (i == RUN_ENVIRONMENTS)
 		setenv("FSD_ENVIRONMENTS", optarg, 1);

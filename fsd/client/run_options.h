@@ -97,8 +97,10 @@ enum run_kind {
 	X(RUN_OUTPUT, 'o', "output", "DIR", RUN_WORD, NULL, \
 	  "make DIR with the results: stdout, stderr,\n" \
 	  "output/, result.json, exit_code", CLI_DIR, NULL) \
-	X(RUN_FORCE, 'f', "force", NULL, RUN_FLAG, NULL, \
+	X(RUN_REPLACE, 'f', "replace", NULL, RUN_FLAG, NULL, \
 	  "-o may replace the results of a run before", CLI_TEXT, NULL) \
+	X(RUN_FORCE, 0, "force", NULL, RUN_FLAG, NULL, \
+	  NULL /* --replace by its old name */, CLI_TEXT, NULL) \
 	X(RUN_KEEP, 0, "keep", NULL, RUN_FLAG, NULL, \
 	  "let the job stay in the mount, and say its path", CLI_TEXT, NULL) \
 	X(RUN_JSON, 0, "json", NULL, RUN_FLAG, NULL, \

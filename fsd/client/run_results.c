@@ -49,7 +49,7 @@ static bool is_result(const char *name)
 	return false;
 }
 
-/* Is dir what a run has left, or an empty directory? --force replaces only these. Return:
+/* Is dir what a run has left, or an empty directory? --replace replaces only these. Return:
  * 0, or the exit code, and standard error says what it is. */
 static int check_old(struct client *k, const char *dir)
 {
@@ -62,7 +62,7 @@ static int check_old(struct client *k, const char *dir)
 	if (!d) {
 		r = errno;
 		fd_close(&fd);
-		return client_fail(k, 2, "-o %s: --force replaces a directory of "
+		return client_fail(k, 2, "-o %s: --replace replaces a directory of "
 				   "results, and this is none: %s", dir, strerror(r));
 	}
 	while (r == 0 && (e = readdir(d))) {
@@ -71,23 +71,23 @@ static int check_old(struct client *k, const char *dir)
 		found++;
 		if (!is_result(e->d_name))
 			r = client_fail(k, 2, "-o %s: %s is in it, which no run has "
-					"made; --force replaces the results of a run "
+					"made; --replace replaces the results of a run "
 					"alone", dir, e->d_name);
 	}
 	if (r == 0 && found && (faccessat(fd, "result.json", F_OK, 0) < 0 ||
 				faccessat(fd, "exit_code", F_OK, 0) < 0))
 		r = client_fail(k, 2, "-o %s: no result.json and exit_code are in it; "
-				"--force replaces the results of a run alone", dir);
+				"--replace replaces the results of a run alone", dir);
 	closedir(d);
 	return r;
 }
 
 static int check_there(struct client *k, const char *dir)
 {
-	if (is_set(k->c, RUN_FORCE))
+	if (is_set(k->c, RUN_REPLACE))
 		return check_old(k, dir);
 	return client_complain(2, "-o %s is there already; it must be a new directory, "
-			"or --force replaces the results in it", dir);
+			"or --replace replaces the results in it", dir);
 }
 
 int results_check(struct client *k)
@@ -117,7 +117,7 @@ static int put_in_place(struct client *k, struct beside *b, const char *dir)
 {
 	int r = beside_put(b, BESIDE_FRESH);
 
-	if (r == -EEXIST && is_set(k->c, RUN_FORCE)) {
+	if (r == -EEXIST && is_set(k->c, RUN_REPLACE)) {
 		if (check_old(k, dir))
 			return 1;
 		r = beside_put(b, BESIDE_OVER);

@@ -177,8 +177,8 @@ nothing_left() {
 	program 'out x'
 	mkdir there
 	ln -s nowhere dangling
-	said 2 '-o there is there already; it must be a new directory, or --force replaces the results in it' fsd_run -o there code.sh
-	said 2 '-o dangling is there already; it must be a new directory, or --force replaces the results in it' fsd_run -o dangling code.sh
+	said 2 '-o there is there already; it must be a new directory, or --replace replaces the results in it' fsd_run -o there code.sh
+	said 2 '-o dangling is there already; it must be a new directory, or --replace replaces the results in it' fsd_run -o dangling code.sh
 	said 2 '-o no/where: no: No such file or directory' fsd_run -o no/where code.sh
 	said 2 '-o code.sh/x: Not a directory' fsd_run -o code.sh/x code.sh
 	run -2 fsd_run -o results -l cobol code.sh
@@ -188,11 +188,11 @@ nothing_left() {
 	nothing_left
 }
 
-@test "-o --force replaces the results of a run before, and nothing else" {
+@test "-o --replace replaces the results of a run before, and nothing else" {
 	program $'write a x\nout one'
 	fsd_run -f -o results code.sh # there was none
 	program $'write b x\nout two'
-	said 0 '' fsd_run --force -o results code.sh
+	said 0 '' fsd_run --replace -o results code.sh
 	assert_equal "$(cat results/stdout) $(ls results/output)" 'two b'
 	# a program that fails has results as well; one that is refused has none
 	program 'exit 3'
@@ -201,16 +201,16 @@ nothing_left() {
 	run -2 fsd_run --force -o results -t 0 code.sh
 	assert_equal "$(cat results/exit_code)" 3
 	touch results/notes
-	said 2 '-o results: notes is in it, which no run has made; --force replaces the results of a run alone' \
+	said 2 '-o results: notes is in it, which no run has made; --replace replaces the results of a run alone' \
 		fsd_run --force -o results code.sh
 	rm results/notes results/result.json
-	said 2 '-o results: no result.json and exit_code are in it; --force replaces the results of a run alone' \
+	said 2 '-o results: no result.json and exit_code are in it; --replace replaces the results of a run alone' \
 		fsd_run --force -o results code.sh
 	mkdir empty
-	said 3 '' fsd_run --force -o empty code.sh
+	said 3 '' fsd_run --replace -o empty code.sh
 	echo text >file
 	ln -s results link
-	said 2 '-o file: --force replaces a directory of results, and this is none: Not a directory' \
+	said 2 '-o file: --replace replaces a directory of results, and this is none: Not a directory' \
 		fsd_run --force -o file code.sh
 	run -2 fsd_run --force -o link code.sh
 	assert_equal "$(cat file)" text

@@ -39,7 +39,7 @@ on_sshfs() {
 
 @test "-o --replace leaves the old or the new, wherever the client is killed" {
 	program $'write b/c new\nout new'
-	run killed replaced -o results --force code.sh
+	run killed replaced -o results --replace code.sh
 	assert_output $'new\nold'
 }
 
@@ -50,11 +50,11 @@ on_sshfs() {
 	run -2 on_sshfs "$FSD" run -M "$MNT" -o results ../code.sh </dev/null
 	assert_output --partial '-o results is there already'
 	program 'out two'
-	on_sshfs "$FSD" run -M "$MNT" -o results --force ../code.sh </dev/null
+	on_sshfs "$FSD" run -M "$MNT" -o results --replace ../code.sh </dev/null
 	assert_equal "$(names remote) $(cat remote/results/stdout)" 'results two'
 	mkdir remote/mine
 	touch remote/mine/file
-	run -2 on_sshfs "$FSD" run -M "$MNT" -o mine --force ../code.sh </dev/null
+	run -2 on_sshfs "$FSD" run -M "$MNT" -o mine --replace ../code.sh </dev/null
 	assert_output --partial 'file is in it, which no run has made'
 	assert_equal "$(names remote)" 'mine results'
 }
@@ -65,7 +65,7 @@ on_sshfs() {
 	assert_output $'none\nwhole'
 	program $'write b/c new\nout new'
 	run on_sshfs /usr/bin/python3 "$TESTS/lib/killed_run.py" replaced "$FSD" -M "$MNT" \
-		-o results --force ../code.sh
+		-o results --replace ../code.sh
 	# between two renames the old results are away
 	assert_output $'away, then back\nnew\nold'
 }
