@@ -282,9 +282,9 @@ static int put_input(const struct job *job)
 int step_launch(struct job *job, struct err *err)
 {
 	char line[WIRE_PATH_MAX + 64];
-	int n = snprintf(line, sizeof(line), "step %s %s %s\n",
-			 runner_mode(job->spec.mode), job->spec.argv.item[0],
-			 job->dir);
+	int n = snprintf(line, sizeof(line), "step %s %s %s%s\n",
+			 runner_mode(job->spec.mode), job->spec.argv.item[0], job->dir,
+			 job->spec.runner == WIRE_RUN_TYPESCRIPT ? " typescript" : "");
 	int r = job->files.given ? put_input(job) : 0;
 
 	if (!r && !job->runner->living)

@@ -8,7 +8,7 @@
  *   it to init   R       it is ready, once
  *                S       it has opened the step's fifos and begins
  *                E code  the step is over; code is one byte
- *   init to it   "step MODE FILE DIRECTORY\n"
+ *   init to it   "step MODE FILE DIRECTORY\n"; of TypeScript "... DIRECTORY typescript\n"
  *
  * In DIRECTORY are the fifos in, out, err and result, new for each step, so
  * that what belongs to another one never comes here; and the files args and

@@ -313,3 +313,63 @@ files() {
 		refute_output --partial runner
 	done
 }
+
+@test "TypeScript: the program's types are erased whatever its name is, if the job says so" {
+	local name
+	for name in code prog.txt prog code.js prog.mjs prog.cjs; do
+		files <<-END
+			--- $name
+			import { add } from './typed';
+			const n: number = add(40, 2);
+			console.log(n, 'x' as string);
+			--- typed.ts
+			export const add = (a: number, b: number): number => a + b;
+		END
+		go '{"language": "typescript", "main": "'"$name"'"}'
+		ok '42 x'
+	done
+	# an ES module by what it does, and what is wrong in it
+	files <<-'END'
+		--- prog
+		const n: number = await Promise.resolve(5);
+		console.log(n);
+		throw new Error('here');
+	END
+	go '{"language": "typescript", "main": "prog"}'
+	assert_equal "$(cat "$MNT/$J/stdout")" 5
+	grep -q 'prog:3:7' "$MNT/$J/stderr"
+	files <<-'END'
+		--- prog.txt
+		const n: = 5;
+	END
+	go '{"language": "typescript", "main": "prog.txt"}'
+	ended "$J" 1 exited
+	grep -q 'prog.txt:1' "$MNT/$J/stderr"
+	# as a call, in a Worker and a child, and as a step
+	files <<-'END'
+		--- prog
+		export function main(x: { n: number }): number { return x.n + 1; }
+	END
+	job_put "$J" input.json '{"n": 41}'
+	go '{"language": "typescript", "main": "prog", "mode": "call"}'
+	result_is "$J" .value 42
+	files <<-'END'
+		--- prog
+		import { Worker, isMainThread } from 'worker_threads';
+		import { fork } from 'child_process';
+		const how: string = !isMainThread ? 'worker' : process.argv[2] ?? 'main';
+		console.log(how);
+		if (how === 'main')
+		  new Worker(__filename).on('exit', () => fork(__filename, ['child']));
+	END
+	go '{"language": "typescript", "main": "prog"}'
+	ok $'main\nworker\nchild'
+	files <<-'END'
+		--- prog
+		let n: number = 5;
+		console.log(n as number);
+	END
+	go '{"language": "typescript", "main": "prog", "session": "s"}'
+	ok 5
+	rmdir "$MNT/.fsd/sessions/s"
+}

@@ -39,9 +39,9 @@ function programIn(args) {
 	return 0;
 }
 
-function put({ compiled, usual }) {
+function put({ compiled, ...rest }) {
 	const file = `/dev/shm/.erased-${process.pid}-${threadId}`;
-	fs.writeFileSync(file, JSON.stringify({ compiled: [...compiled], usual }),
+	fs.writeFileSync(file, JSON.stringify({ compiled: [...compiled], ...rest }),
 			 { mode: 0o600 });
 	const remove = () => fs.rmSync(file, { force: true });
 	own.hidden.add(remove);
@@ -49,11 +49,11 @@ function put({ compiled, usual }) {
 	return file;
 }
 
-// Return: { compiled, usual } of the parent, or undefined if it has ended.
+// Return: what the parent shares, or undefined if it has ended.
 function take() {
 	try {
-		const { compiled, usual } = JSON.parse(fs.readFileSync(erased, 'utf8'));
-		return { compiled: new Map(compiled), usual };
+		const { compiled, ...rest } = JSON.parse(fs.readFileSync(erased, 'utf8'));
+		return { compiled: new Map(compiled), ...rest };
 	} catch {
 		return undefined;
 	}

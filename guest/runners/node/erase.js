@@ -22,8 +22,9 @@ const ONLY_ESM = /^Top-level await|^"import\.meta" is not available/;
 const FILES_MAX = 1000;
 
 const esbuild = new Esbuild();
-// Workers get this of the main thread: file -> { format, code, error }
-let shared = { compiled: new Map(), usual: 'cjs' };
+// Workers get this of the main thread: file -> { format, code, error }. The program's file
+// is TypeScript whatever its name is, for the job may say so.
+let shared = { compiled: new Map(), usual: 'cjs', program: undefined };
 
 // Node warns that this is for its tests; that is no affair of the program's.
 function quietly(action) {
@@ -37,13 +38,13 @@ function quietly(action) {
 }
 
 function isTypeScript(file) {
-	return EXTENSIONS.includes(path.extname(file));
+	return EXTENSIONS.includes(path.extname(file)) || file === shared.program;
 }
 
 function declaredFormat(file) {
-	if (file.endsWith('.mts'))
+	if (/\.m[tj]s$/.test(file))
 		return 'esm';
-	if (file.endsWith('.cts'))
+	if (/\.c[tj]s$/.test(file))
 		return 'cjs';
 	const type = readPackageScope(file)?.data?.type;
 	return { module: 'esm', commonjs: 'cjs' }[type];
@@ -126,6 +127,7 @@ function compileOthers(directory) {
 
 // Erases the program's files. Throws what is wrong with its main one.
 function compileProgram(file) {
+	shared.program = file;
 	shared.usual = compile(file).format;
 	codeOf(file);
 	compileOthers(path.dirname(file));
@@ -140,6 +142,7 @@ function start() {
 function forget() {
 	shared.compiled.clear();
 	shared.usual = 'cjs';
+	shared.program = undefined;
 	tsconfig.forget();
 }
 

@@ -518,7 +518,8 @@ function execute(file) {
 		new vm.Script(code, { filename, columnOffset });
 	const run = (compiled) => compiled.runInThisContext(
 		{ breakOnSigint: !interrupts });
-	const typed = isTyped(file), cell = step.mode === 'cell';
+	const typed = step.language === 'typescript' || isTyped(file);
+	const cell = step.mode === 'cell';
 	const { names = [], functions, open = '', code, close = '' } =
 		rewrite(typed ? erased(file, filename, source, cell) : source,
 			cell, !typed);
@@ -603,8 +604,8 @@ function putVariablesBack() {
 			process.env[name] = value;
 }
 
-function beginStep(mode, file, place) {
-	step = latest = { mode, file, place, said: {}, over: false };
+function beginStep(mode, file, place, language) {
+	step = latest = { mode, file, place, language, said: {}, over: false };
 	if (mode === 'cell')
 		takeBack();
 	openStreams(place);
@@ -691,11 +692,11 @@ class Control {
 		const end = this.text.indexOf('\n');
 		if (end < 0)
 			return;
-		const [, mode, file, place] = this.text.slice(0, end).split(' ');
+		const words = this.text.slice(0, end).split(' ');
 		this.text = this.text.slice(end + 1);
 		this.handle.readStop();
 		this.handle.unref();
-		beginStep(mode, file, place);
+		beginStep(...words.slice(1));
 	}
 }
 

@@ -173,6 +173,18 @@ function loadFile(module, file) {
 	}
 }
 
+// Node loads a program by its name's ending, and one of another ending as JavaScript.
+function adopt(program) {
+	const ending = path.extname(program ?? '.ts');
+	const { _extensions: loaders } = Module;
+	if (erase.EXTENSIONS.includes(ending))
+		return;
+	const usual = loaders[ending] ? ending : '.js';
+	const load = loaders[usual];
+	loaders[usual] = (module, file) =>
+		(file === program ? loadFile : load)(module, file);
+}
+
 function register() {
 	const { defaultLoad, defaultLoadSync } = esmLoad;
 	esmLoad.defaultLoad = async (url, context) =>
@@ -206,6 +218,7 @@ function prepare(file, refuse, really) {
 		refuse(error);
 	}
 	if (really) {
+		adopt(file);
 		erase.stop();
 		workers.setEnvironmentData(SHARED, erase.share());
 	}
@@ -217,6 +230,7 @@ function takeShared() {
 		: workers.getEnvironmentData(SHARED);
 	if (shared)
 		erase.take(shared);
+	adopt(shared?.program);
 	workers.setEnvironmentData(SHARED, erase.share());
 }
 
