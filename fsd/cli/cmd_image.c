@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd image build|list|verify: guest images. */
+/* fsd image build|list|verify and fsd qemu bring|list|verify: guest images, and the QEMU that
+ * is brought beside the program. Each runs a script that lies beside it, and shows a file of
+ * what the script has made. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,8 +9,39 @@
 #include <unistd.h>
 
 #include "cmd_env.h"
+#include "fsd/server/paths.h"
 
-static int verify(const char *dir)
+/* The directory of this program. */
+static void program_dir(char ret[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+	char *slash;
+
+	ret[MAX(n, 0)] = '\0';
+	slash = strrchr(ret, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+/* Shows a file of dir that says of which parts it is. Return: the exit code. */
+static int show(const char *command, const char *dir, const char *name, const char *remedy)
+{
+	char path[PATH_MAX + 80], line[1024];
+	auto_fclose FILE *f = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "re");
+	if (!f)
+		return complain(command, 1, "%s: %s; %s", path, strerror(errno), remedy);
+	printf("directory %s\n", dir);
+	while (fgets(line, sizeof(line), f))
+		fputs(line, stdout);
+	return 0;
+}
+
+/* --- fsd image ---------------------------------------------------------------------- */
+
+static int verify_image(const char *dir)
 {
 	auto_buf struct buf text = { 0 };
 	struct err err = { 0 };
@@ -21,36 +54,19 @@ static int verify(const char *dir)
 	return env_fit(dir);
 }
 
-static int list(const char *dir)
+static int list_image(const char *dir)
 {
-	char path[PATH_MAX], line[1024];
-	auto_fclose FILE *f = NULL;
-
-	snprintf(path, sizeof(path), "%s/manifest", dir);
-	f = fopen(path, "re");
-	if (!f)
-		return complain("image", 1,
-				"%s: %s; `make image` in the sources builds an "
-				"image",
-				path, strerror(errno));
-	printf("directory %s\n", dir);
-	while (fgets(line, sizeof(line), f))
-		fputs(line, stdout);
-	return 0;
+	return show("image", dir, "manifest", "`make image` in the sources builds an image");
 }
 
 /* The recipe is a script beside the image's default place. */
-static int build(const char *dir)
+static int build_image(const char *dir)
 {
 	static const char *const places[] = { "../guest/image/build.sh",
 					      "../share/fsd/build-image.sh" };
-	char exe[PATH_MAX], script[PATH_MAX + 64], *slash;
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char exe[PATH_MAX], script[PATH_MAX + 64];
 
-	exe[MAX(n, 0)] = '\0';
-	slash = strrchr(exe, '/');
-	if (slash)
-		*slash = '\0';
+	program_dir(exe);
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		snprintf(script, sizeof(script), "%s/%s", exe, places[i]);
 		if (access(script, X_OK) == 0)
@@ -72,11 +88,11 @@ static int command_image(const struct cli_command *self, int argc, char **argv)
 	if (!dir)
 		return complain("image", 1, "%s", strerror(ENOMEM));
 	if (!strcmp(argv[1], "build"))
-		return build(dir);
+		return build_image(dir);
 	if (!strcmp(argv[1], "list"))
-		return list(dir);
+		return list_image(dir);
 	if (!strcmp(argv[1], "verify"))
-		return verify(dir);
+		return verify_image(dir);
 	return usage(self);
 }
 
@@ -85,4 +101,96 @@ const struct cli_command image_command = {
 	.synopsis = "build|list|verify [DIR]",
 	.summary = "make and check guest images",
 	.operand = CLI_WORDS, .words = "build list verify",
+};
+
+/* --- fsd qemu ----------------------------------------------------------------------- */
+
+/* From the program's directory: the script, and where what it brings is looked for
+ * (brought_qemu()). */
+static const struct place {
+	const char *script, *dir;
+} places[] = {
+	{ "../vm/qemu/bring.sh", "qemu" },
+	{ "../share/fsd/bring-qemu.sh", "../share/fsd/qemu" },
+};
+
+/* Finds bring.sh and its directory, which lie beside this program. Return: false: they do
+ * not. */
+static bool find_place(char script[PATH_MAX + 64], char dir[PATH_MAX + 64])
+{
+	char exe[PATH_MAX];
+
+	program_dir(exe);
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(script, PATH_MAX + 64, "%s/%s", exe, places[i].script);
+		snprintf(dir, PATH_MAX + 64, "%s/%s", exe, places[i].dir);
+		if (access(script, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int bring(const char *script, const char *dir)
+{
+	execl(script, script, dir, (char *)NULL);
+	return complain("qemu", 1, "%s: %s", script, strerror(errno));
+}
+
+static int list_qemu(const char *script, const char *dir)
+{
+	(void)script;
+	return show("qemu", dir, "origin", "`fsd qemu bring` brings one");
+}
+
+static int verify_qemu(const char *script, const char *dir)
+{
+	struct err err = { 0 };
+	int r = vm_qemu_verify(dir, &err);
+
+	(void)script;
+	if (r < 0)
+		return complain("qemu", 1, "%s; `fsd qemu bring` brings it anew",
+				err.text);
+	printf("%s: %d files are as they were brought\n", dir, r);
+	return 0;
+}
+
+static const struct verb {
+	const char *name;
+	bool has_place; /* by a DIR that is given it needs no other */
+	int (*fn)(const char *script, const char *dir);
+} verbs[] = {
+	{ "bring", false, bring }, { "list", true, list_qemu },
+	{ "verify", true, verify_qemu },
+};
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+static int command_qemu(const struct cli_command *self, int argc, char **argv)
+{
+	char script[PATH_MAX + 64], dir[PATH_MAX + 64];
+	const struct verb *v = argc < 2 || argc > 3 ? NULL : find_verb(argv[1]);
+
+	if (!v)
+		return usage(self);
+	if (!find_place(script, dir) && (argc == 2 || !v->has_place))
+		return complain("qemu", 1, "%s was not found; install fsd anew",
+				script);
+	return v->fn(script, argc == 3 ? argv[2] : dir);
+}
+
+const struct cli_command qemu_command = {
+	.name = "qemu", .fn = command_qemu, .group = "This host",
+	.synopsis = "bring|list|verify [DIR]",
+	.summary = "bring a newer QEMU, and check the one that was brought",
+	.operand = CLI_WORDS, .words = "bring list verify",
+	.notes = "bring asks Debian's archives, of which the host's apt knows, for Debian\n"
+		 "13's QEMU, and puts it beside fsd with all that it needs. Nothing is\n"
+		 "installed. A mount goes on with it after fsd upgrade.",
 };
