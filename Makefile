@@ -103,6 +103,7 @@ FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
 # A program of its own, so that the daemon links no HTTP.
 UI_PAGE := build/gateway/ui_page.c
 WATCH_PROGRAM := build/gateway/watch_program.c
+RIGHTS := vm/os/rights.c vm/os/rights_calls.c
 GATEWAY := $(sort $(wildcard $(GATEWAY_ROOMS:%=fsd/gateway/%/*.c) fsd/gateway/*.c) \
 	$(UI_PAGE) $(WATCH_PROGRAM))
 GUEST  := $(wildcard $(GUEST_ROOMS:%=guest/%/*.c)) layout/base/err.c layout/base/buf.c \
@@ -167,7 +168,7 @@ $(WATCH_PROGRAM): fsd/gateway/envd/watch.py fsd/gateway/envd/pack.py
 	$(Q)mkdir -p $(@D)
 	$(Q)/usr/bin/python3 -B fsd/gateway/envd/pack.py watch_program $< $@
 
-$(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) vm/os/rights.c)
+$(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) $(RIGHTS))
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
@@ -263,7 +264,7 @@ $(O)/fsd.a: $(CORE) $(call objects,$(filter-out $(CHOICE) fsd/cli/main.c,$(FSD))
 		$(patsubst %.c,$(O)/%.fake.o,$(filter-out fsd/cli/main.c,$(CHOICE)))
 endif
 $(O)/gateway.a: $(call objects,$(filter-out fsd/gateway/main.c,$(GATEWAY)) \
-		$(LAYOUT) vm/os/rights.c)
+		$(LAYOUT) $(RIGHTS))
 $(O)/guest.a: $(call objects,$(filter-out guest/init/init.c,$(GUEST)))
 %.a:
 	$(Q)rm -f $@ && ar crs $@ $^
@@ -282,7 +283,7 @@ $(O)/tests/fuzz/gateway_%: $(O)/tests/fuzz/gateway_%.o $(O)/gateway.a
 	$(link)
 # The gateway with the tools of MCP's conformance suite in the place of its own.
 $(O)/tests/gateway/mcp_fixtures: $(call objects,tests/gateway/mcp_fixtures.c \
-		$(filter-out fsd/gateway/mcp/mcp_tools.c,$(GATEWAY)) $(LAYOUT) vm/os/rights.c)
+		$(filter-out fsd/gateway/mcp/mcp_tools.c,$(GATEWAY)) $(LAYOUT) $(RIGHTS))
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread

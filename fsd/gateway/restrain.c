@@ -89,58 +89,31 @@ static const int permitted[] = {
 	SCMP_SYS(prlimit64),
 };
 
-/* Threads, and nothing else that clone makes. clone3 hides its flags, and the C library
- * does without it. */
-static int add_threads(scmp_filter_ctx ctx)
-{
-	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3),
-				 0);
-
-	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-				     SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD,
-					     CLONE_THREAD));
-	if (r == 0) /* the names of threads */
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-				     SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
-	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-				     SCMP_A1(SCMP_CMP_EQ, FIONBIO, 0));
-	return r;
-}
-
-/* No signal for another process: neither by tgkill nor by the owner of a descriptor. */
-static int add_signals(scmp_filter_ctx ctx)
-{
-	static const int commands[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,
-					F_SETFD, F_GETFL, F_SETFL };
-	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-				 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(),
-					 0));
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(commands); i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-				     SCMP_A1(SCMP_CMP_EQ,
-					     (scmp_datum_t)commands[i], 0));
-	return r;
-}
+#define ANY UINT64_MAX
 
 static int give_up_calls(void)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int r = ctx ? 0 : -ENOMEM;
+	const struct rights_argument arguments[] = {
+		/* threads, and nothing else that clone makes; their names */
+		{ SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD },
+		{ SCMP_SYS(prctl), 0, ANY, PR_SET_NAME },
+		{ SCMP_SYS(ioctl), 1, ANY, FIONBIO },
+		/* no signal for another process: neither by tgkill nor by the owner of a
+		 * descriptor */
+		{ SCMP_SYS(tgkill), 0, ANY, (uint64_t)getpid() },
+		{ SCMP_SYS(fcntl), 1, ANY, F_DUPFD },
+		{ SCMP_SYS(fcntl), 1, ANY, F_DUPFD_CLOEXEC },
+		{ SCMP_SYS(fcntl), 1, ANY, F_GETFD },
+		{ SCMP_SYS(fcntl), 1, ANY, F_SETFD },
+		{ SCMP_SYS(fcntl), 1, ANY, F_GETFL },
+		{ SCMP_SYS(fcntl), 1, ANY, F_SETFL },
+	};
+	const struct rights_calls calls = {
+		.call = permitted, .count = ARRAY_SIZE(permitted),
+		.argument = arguments, .argument_count = ARRAY_SIZE(arguments),
+	};
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(permitted); i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, permitted[i], 0);
-	if (r == 0)
-		r = add_threads(ctx);
-	if (r == 0)
-		r = add_signals(ctx);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r;
+	return rights_keep_calls(&calls);
 }
 
 int gateway_restrain(struct gateway *g, struct err *err)

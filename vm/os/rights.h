@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up rights: capabilities, and files by Landlock. No way back. */
+/* Giving up rights: capabilities, files by Landlock, system calls by seccomp. No way back. */
 #ifndef VM_RIGHTS_H
 #define VM_RIGHTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Of the capabilities that this thread has only those of caps stay (CAP_...,
@@ -37,5 +38,23 @@ int rights_landlock(const struct rights_path *paths, size_t count);
 int rights_landlock_signals(const struct rights_path *paths, size_t count);
 /* Async-signal-safe; needs no_new_privs. Return: 0 or negative errno. */
 int rights_landlock_enter(int ruleset);
+
+/* A call that is permitted if its argument, masked, has the value. */
+struct rights_argument {
+	int call;
+	unsigned argument; /* 0 is the first */
+	uint64_t mask, value;
+};
+
+struct rights_calls {
+	const int *call; /* whatever their arguments; as SCMP_SYS() numbers them */
+	size_t count;
+	const struct rights_argument *argument;
+	size_t argument_count;
+};
+
+/* rights_calls.c: all other system calls fail with EPERM from then on. Needs no_new_privs.
+ * Return: 0 or negative errno. */
+int rights_keep_calls(const struct rights_calls *calls);
 
 #endif
