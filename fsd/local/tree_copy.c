@@ -218,10 +218,13 @@ static int copy_opened(struct tree_copy *t, const struct where *w,
 	/* Never a device or a pipe, which could block. */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return refuse(t, kind_of(st.st_mode));
-	from = openat(w->from, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
+	from = openat(w->from, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC |
 					     (follow ? 0 : O_NOFOLLOW));
 	if (from < 0 || fstat(from, &st) < 0)
 		return failed(t, false, NULL);
+	/* Its owner may have put another one there since. A pipe's reads may never end. */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return refuse(t, kind_of(st.st_mode));
 	return S_ISDIR(st.st_mode) ? copy_dir(t, from, &st, w, as)
 				   : copy_file(t, from, &st, w->to, as);
 }
