@@ -67,15 +67,15 @@ static int copy_one(struct results_copy *c, const char *name)
 	r = tree_copy(t, c->job, name, false, c->to, name);
 	if (r == -ENOENT && !t->writing && !strcmp(t->path, name))
 		return 0;
-	return r < 0 ? r : open_to_others(c, name);
+	return r ? r : open_to_others(c, name);
 }
 
 int results_copy(struct results_copy *c)
 {
+	const char *const *name = c->names ? c->names : result_names;
 	int r = 0;
 
-	c->copy = (struct tree_copy){ 0 };
-	for (size_t i = 0; result_names[i] && r == 0; i++)
-		r = copy_one(c, result_names[i]);
+	for (; *name && r == 0; name++)
+		r = copy_one(c, *name);
 	return r;
 }

@@ -16,15 +16,16 @@
 extern const char *const result_names[];
 
 struct results_copy {
+	const char *const *names; /* NULL: result_names */
 	int job;       /* borrowed: the job's directory */
 	int to;        /* borrowed: gets the copies */
 	mode_t mask;   /* the umask: a job is private to its user, the copies are not */
 	bool filled;   /* without empty files and directories */
-	struct tree_copy copy; /* ret, of an error: path, why, writing */
+	struct tree_copy copy; /* may: the caller's; ret, of an error: path, why, writing */
 };
 
 /* A job that never ran has no streams, which are left out then. exit_code is copied last.
- * Return: 0, or negative errno with c->copy. */
+ * Return: 0, what copy.may() has returned, or negative errno with c->copy. */
 int results_copy(struct results_copy *c);
 
 #endif
