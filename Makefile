@@ -99,7 +99,8 @@ VM     := $(wildcard guest/wire/*.c) \
 # Siblings that other systems than Linux get.
 FOREIGN := %_kqueue.c %_none.c
 CLIENT := $(filter-out $(FOREIGN),$(wildcard $(CLIENTS:%=fsd/%/*.c)))
-FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT)
+UNPACK_PROGRAM := build/spool/unpack_program.c
+FSD    := $(wildcard fsd/*.c $(ROOMS:%=fsd/%/*.c)) $(CLIENT) $(UNPACK_PROGRAM)
 # A program of its own, so that the daemon links no HTTP.
 UI_PAGE := build/gateway/ui_page.c
 WATCH_PROGRAM := build/gateway/watch_program.c
@@ -109,7 +110,7 @@ GATEWAY := $(sort $(wildcard $(GATEWAY_ROOMS:%=fsd/gateway/%/*.c) fsd/gateway/*.
 GUEST  := $(wildcard $(GUEST_ROOMS:%=guest/%/*.c)) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
-CHOICE := $(if $(FSD),$(shell grep -l FSD_BACKEND $(FSD)))
+CHOICE := $(if $(FSD),$(shell grep -ls FSD_BACKEND $(FSD)))
 
 objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
@@ -167,6 +168,12 @@ $(WATCH_PROGRAM): fsd/gateway/envd/watch.py fsd/gateway/envd/pack.py
 	$(call say,PACK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)/usr/bin/python3 -B fsd/gateway/envd/pack.py watch_program $< $@
+
+# What runs in a machine to unpack an archive.
+$(UNPACK_PROGRAM): fsd/spool/unpack.py fsd/gateway/envd/pack.py
+	$(call say,PACK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)/usr/bin/python3 -B fsd/gateway/envd/pack.py unpack_program $< $@
 
 $(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) $(RIGHTS))
 	$(call say,LINK  $@)
@@ -436,6 +443,8 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-env.8
 	install -D -m 644 fsd/fsd-gateway.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-gateway.8
+	install -D -m 644 fsd/fsd-spool.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-spool.8
 	install -D -m 644 fsd/share/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
 	install -d $(DESTDIR)$(PREFIX)/share/fsd/env/stock \
@@ -463,6 +472,7 @@ install: all
 # What install has put there, and nothing else: neither environments nor states.
 INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
 	share/man/man8/fsd.8 share/man/man8/fsd-env.8 share/man/man8/fsd-gateway.8 \
+	share/man/man8/fsd-spool.8 \
 	share/bash-completion/completions/fsd share/fsd/bring-qemu.sh \
 	$(patsubst fsd/env/%,share/fsd/env/%,$(wildcard fsd/env/*.py fsd/env/stock/*.json)) \
 	$(patsubst guest/environment/%,share/fsd/env/guest/%,$(wildcard guest/environment/*.py)) \

@@ -10,7 +10,7 @@
 
 extern const struct cli_command run_command, submit_command, ls_command,
 	status_command, wait_command, logs_command, kill_command, rm_command,
-	sandbox_command, top_command, mount_command, umount_command,
+	sandbox_command, spool_command, top_command, mount_command, umount_command,
 	upgrade_command, gateway_command, mcp_command, template_command,
 	image_command, qemu_command, env_command, doctor_command;
 

@@ -22,11 +22,18 @@ readme() {
 # bats test_tags=smoke
 @test "fsd(8) has every option of fsd help and no other" {
 	local command
-	# fsd-gateway(8) has those of the gateway
-	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p' | grep -vxE 'gateway|mcp'); do
+	# other pages have those of the gateway and of spool
+	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p' | grep -vxE 'gateway|mcp|spool'); do
 		"$FSD" help "$command"
 	done | cat - <("$FSD" help sandbox new) | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
 	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH SEE/d' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 14 ]
+	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
+}
+
+@test "fsd-spool(8) has every option of fsd help spool and no other" {
+	"$FSD" help spool | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
+	sed 's/\\-/-/g; s/\\~/ /g; /^\.SH EXAMPLES/,/^\.SH DESC/d' "$PAGES/fsd/fsd-spool.8" | grep -vE '^\.SH' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 14 ]
 	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
 }

@@ -110,11 +110,11 @@ check_sentences() {
 		"$(grep_in '^vm/.*\.[ch]$' \
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^vm/([a-z]+/)?machine\.c:')"
-	# fsd/server/background.c: before there is a thread, a loop or a mount
-	verdict 'only vm/os/spawn.c, the jailer, zygotes, fsd/server/background.c and guest/ fork' \
+	# fsd/server/background.c, fsd/spool/spool.c: before there is a thread, a loop or a mount
+	verdict 'only vm/os/spawn.c, the jailer, zygotes, background.c, spool.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell|jail_pages)|vm/zygote/[a-z]+|fsd/([a-z]+/)?background)\.c:')"
+			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell|jail_pages)|vm/zygote/[a-z]+|fsd/([a-z]+/)?(background|spool))\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims entries, and keeps what is known of them in their directories. Each change is one
+ * call that a crash cannot split: mkdir, rename, open(O_CREAT), an appended line.
+ *
+ * Of several spools that rename one entry, one succeeds. A server of NFS may do a rename and
+ * lose its answer; the client then gets ENOENT for its second request, so the target is
+ * looked at.
+ */
+#include "claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fsd/local/tree_copy.h"
+
+#define TRIES "tries"
+#define TRIES_BYTES 8192
+#define CLAIMED "claimed "
+#define LATER "later"
+#define SUBMITTED "submitted"
+#define EXIT_CODE "exit_code"
+#define NEW_EXIT_CODE ".exit_code"
+
+static const char *const results[] = { "stdout", "stderr", "output", "result.json",
+				       "log", "error", NEW_EXIT_CODE };
+
+static struct claim *new_claim(const char *id, int dir)
+{
+	struct claim *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	snprintf(c->id, sizeof(c->id), "%s", id);
+	c->dir = dir;
+	c->wait = -1;
+	return c;
+}
+
+void claim_free(struct claim *c)
+{
+	list_del(&c->node);
+	fd_close(&c->dir);
+	fd_close(&c->wait);
+	free(c);
+}
+
+static bool has(const struct claim *c, const char *name)
+{
+	return faccessat(c->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* --- tries -------------------------------------------------------------------------- */
+
+/* A name may have any byte but "/" and NUL. */
+static void escape(struct buf *b, const char *name)
+{
+	for (; *name; name++) {
+		unsigned char ch = (unsigned char)*name;
+
+		if (ch < 0x20 || ch == 0x7f || ch == '%')
+			buf_fmt(b, "%%%02X", ch);
+		else
+			buf_add(b, name, 1);
+	}
+}
+
+static void unescape(char ret[NAME_MAX + 1], const char *text, size_t len)
+{
+	size_t n = 0;
+	unsigned ch;
+
+	for (size_t i = 0; i < len && n < NAME_MAX; i++) {
+		if (text[i] == '%' && i + 2 < len &&
+		    sscanf(text + i + 1, "%2X", &ch) == 1) {
+			ret[n++] = (char)ch;
+			i += 2;
+		} else {
+			ret[n++] = text[i];
+		}
+	}
+	ret[n] = '\0';
+}
+
+static int add_line(const struct claim *c, const char *text, size_t len)
+{
+	auto_close int fd = openat(c->dir, TRIES, O_WRONLY | O_CREAT | O_APPEND |
+							   O_NOFOLLOW | O_CLOEXEC,
+				   0666);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, len);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -ENOSPC;
+}
+
+static int note_name(const struct claim *c)
+{
+	auto_buf struct buf line = { 0 };
+
+	buf_str(&line, CLAIMED);
+	escape(&line, c->name);
+	buf_str(&line, "\n");
+	return line.failed ? line.failed : add_line(c, line.data, line.len);
+}
+
+static const char *const words[] = { "put", "unpack", "take", "lost",
+				      LATER };
+
+static void read_line(struct claim *c, const char *line, size_t len)
+{
+	if (len > strlen(CLAIMED) && !memcmp(line, CLAIMED, strlen(CLAIMED))) {
+		unescape(c->name, line + strlen(CLAIMED), len - strlen(CLAIMED));
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (len != strlen(words[i]) || memcmp(line, words[i], len) != 0)
+			continue;
+		c->tries = c->tried == words[i] ? c->tries + 1 : 1;
+		c->tried = words[i];
+		c->lost += !strcmp(words[i], "lost");
+	}
+}
+
+/* A last line without its newline was being written when the host died. */
+static void read_tries(struct claim *c)
+{
+	auto_close int fd = openat(c->dir, TRIES, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[TRIES_BYTES + 1], *line = text, *end;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, TRIES_BYTES);
+
+	text[MAX(n, 0)] = '\0';
+	for (; (end = strchr(line, '\n')); line = end + 1)
+		read_line(c, line, (size_t)(end - line));
+	if (!c->name[0] || is_dots(c->name) || strchr(c->name, '/'))
+		snprintf(c->name, sizeof(c->name), "%s", c->id);
+}
+
+int claim_begin(struct claim *c, const char *word)
+{
+	char line[16];
+	int len = snprintf(line, sizeof(line), "%s\n", word);
+
+	c->tries = c->tried && !strcmp(c->tried, word) ? c->tries + 1 : 1;
+	c->tried = word;
+	return add_line(c, line, (size_t)len);
+}
+
+void claim_later(struct claim *c)
+{
+	claim_begin(c, LATER);
+}
+
+bool claim_is_fatal(const struct claim *c, const char *word)
+{
+	return c->tried && !strcmp(c->tried, word) && c->tries >= CLAIM_TRIES_MOST;
+}
+
+/* --- claiming ------------------------------------------------------------------------ */
+
+/* It has no input yet. */
+static int make_dir(const struct place *p, struct claim **ret)
+{
+	char id[CLAIM_ID];
+	uint64_t random;
+	int fd;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(id, sizeof(id), "%s%016llx", p->prefix, (unsigned long long)random);
+	if (mkdirat(p->mine, id, 0777) < 0)
+		return -errno;
+	fd = openat(p->mine, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = new_claim(id, fd);
+	if (*ret)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+/* Removes what claim_make() has made. */
+static int undo(const struct place *p, struct claim *c, int r)
+{
+	unlinkat(c->dir, TRIES, 0);
+	unlinkat(p->mine, c->id, AT_REMOVEDIR);
+	claim_free(c);
+	return r;
+}
+
+int claim_make(const struct place *p, const char *name, struct claim **ret)
+{
+	struct claim *c = NULL;
+	int r = make_dir(p, &c);
+
+	if (r < 0)
+		return r;
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	r = note_name(c);
+	if (r < 0)
+		return undo(p, c, r);
+	if (renameat(p->new, name, c->dir, CLAIM_INPUT) < 0 &&
+	    !(errno == ENOENT && has(c, CLAIM_INPUT)))
+		return undo(p, c, -errno);
+	*ret = c;
+	return 0;
+}
+
+int claim_give_back(const struct place *p, struct claim *c)
+{
+	/* Where there is no such flag it stays claimed: a plain rename could replace another
+	 * entry. */
+	if (renameat2(c->dir, CLAIM_INPUT, p->new, c->name, RENAME_NOREPLACE) < 0)
+		return -errno;
+	return undo(p, c, 0);
+}
+
+int claim_find(const struct place *p, const char *id, struct claim **ret)
+{
+	int fd = openat(p->mine, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct claim *c = fd < 0 ? NULL : new_claim(id, fd);
+
+	if (!c) {
+		int r = fd < 0 ? -errno : -ENOMEM;
+
+		fd_close(&fd);
+		return r;
+	}
+	c->recovered = true;
+	read_tries(c);
+	if (has(c, EXIT_CODE)) {
+		c->step = STEP_PUBLISH;
+	} else if (!has(c, CLAIM_INPUT)) {
+		claim_free(c);
+		tree_remove(p->mine, id);
+		return -ENOENT;
+	} else {
+		claim_clear_results(c);
+		c->step = has(c, SUBMITTED) ? STEP_SUBMIT : STEP_CHECK;
+	}
+	*ret = c;
+	return 0;
+}
+
+int claim_set_submitted(struct claim *c)
+{
+	int fd = openat(c->dir, SUBMITTED, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			0666);
+
+	return fd < 0 || close(fd) < 0 ? -errno : 0;
+}
+
+int claim_clear_submitted(struct claim *c)
+{
+	return unlinkat(c->dir, SUBMITTED, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* --- results -------------------------------------------------------------------------- */
+
+int claim_write(struct claim *c, const char *name, const void *data, size_t len)
+{
+	auto_close int fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_TRUNC |
+							 O_NOFOLLOW | O_CLOEXEC,
+				   0666);
+	ssize_t n = fd < 0 ? -1 : write(fd, data, len);
+
+	if (n < 0 || close(take_fd(&fd)) < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -ENOSPC;
+}
+
+void claim_clear_results(struct claim *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+		if (has(c, results[i]))
+			tree_remove(c->dir, results[i]);
+}
+
+int claim_write_exit_code(struct claim *c, const char *text)
+{
+	return claim_write(c, NEW_EXIT_CODE, text, strlen(text));
+}
+
+int claim_fail(struct claim *c, enum job_status status, const char *sentence)
+{
+	char job[CLAIM_ID + 8];
+	const struct job_result result = {
+		.job = job, .id = "", .status = status,
+		.exit_code = status_exit_code(status, 0), .message = sentence,
+		.program_exit_code = -1, .attempt = 1,
+		.stdout_bytes = RESULT_UNKNOWN, .stderr_bytes = RESULT_UNKNOWN,
+		.wall_ms = RESULT_UNKNOWN, .user_ms = RESULT_UNKNOWN,
+		.system_ms = RESULT_UNKNOWN, .peak_memory_bytes = RESULT_UNKNOWN,
+		.peak_processes = RESULT_UNKNOWN, .queued_ms = RESULT_UNKNOWN,
+		.machine_ms = RESULT_UNKNOWN, .run_ms = RESULT_UNKNOWN,
+		.collect_ms = RESULT_UNKNOWN, .total_ms = RESULT_UNKNOWN, .warm = -1,
+	};
+	auto_buf struct buf json = { 0 }, line = { 0 };
+	char code[16];
+	int r;
+
+	snprintf(job, sizeof(job), "spool-%s", c->id);
+	snprintf(code, sizeof(code), "%u\n", result.exit_code);
+	r = result_render(&result, &json);
+	buf_fmt(&line, "%s\n", sentence);
+	claim_clear_results(c);
+	if (r == 0)
+		r = line.failed;
+	if (r == 0)
+		r = claim_write(c, "error", line.data, line.len);
+	if (r == 0)
+		r = claim_write(c, "result.json", json.data, json.len);
+	return r ? r : claim_write_exit_code(c, code);
+}
+
+/* --- publishing ------------------------------------------------------------------------- */
+
+/* "NAME.7" of "NAME", in NAME_MAX bytes. */
+static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1])
+{
+	char end[16] = "";
+	size_t len = strlen(base), most;
+
+	if (number > 1)
+		snprintf(end, sizeof(end), ".%u", number);
+	most = NAME_MAX - strlen(end);
+	if (len > most) /* not within a character */
+		for (len = most; len && ((unsigned char)base[len] & 0xc0) == 0x80; len--)
+			;
+	snprintf(ret, NAME_MAX + 1, "%.*s%s", (int)len, base, end);
+}
+
+static int rename_to(const struct place *p, const struct claim *c, int to,
+		     const char *base, unsigned number)
+{
+	char name[NAME_MAX + 1];
+
+	number_name(base, number, name);
+	if (renameat2(p->mine, c->id, to, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	/* A network filesystem has no such flag. A directory that is not empty is not
+	 * replaced without it either, and a result is never empty. */
+	if (errno == EINVAL && renameat(p->mine, c->id, to, name) == 0)
+		return 0;
+	return errno == ENOTEMPTY ? -EEXIST : -errno;
+}
+
+static bool is_taken(int dir, const char *base, unsigned number)
+{
+	char name[NAME_MAX + 1];
+
+	number_name(base, number, name);
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A free number behind one that is taken: thousands may be. */
+static unsigned find_number(int dir, const char *base)
+{
+	unsigned taken = 1, free = 2;
+
+	while (free < 1u << 30 && is_taken(dir, base, free)) {
+		taken = free;
+		free *= 2;
+	}
+	while (free - taken > 1) {
+		unsigned middle = taken + (free - taken) / 2;
+
+		if (is_taken(dir, base, middle))
+			taken = middle;
+		else
+			free = middle;
+	}
+	return free;
+}
+
+static bool is_good(const struct claim *c)
+{
+	auto_close int fd = openat(c->dir, EXIT_CODE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[8] = "";
+
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) == 2 && !strcmp(text, "0\n");
+}
+
+int claim_publish(const struct place *p, struct claim *c, const char *base,
+		  bool keep_input, bool *ret_good)
+{
+	int to, r;
+
+	if (renameat(c->dir, NEW_EXIT_CODE, c->dir, EXIT_CODE) < 0 &&
+	    !(errno == ENOENT && has(c, EXIT_CODE)))
+		return -errno;
+	*ret_good = is_good(c);
+	to = *ret_good ? p->done : p->failed;
+	if (*ret_good && !keep_input)
+		tree_remove(c->dir, CLAIM_INPUT);
+	claim_clear_submitted(c);
+	r = rename_to(p, c, to, base, 1);
+	while (r == -EEXIST)
+		r = rename_to(p, c, to, base, find_number(to, base));
+	return r;
+}

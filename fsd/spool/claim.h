@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One claimed entry: the directory run/INSTANCE/ID, which becomes done/NAME or failed/NAME.
+ *
+ *   input       what was dropped
+ *   tries       a line `claimed NAME`, then a line for each begin of a step that handles
+ *               the entry's files. It stays, so that a result tells its origin.
+ *   submitted   the job may have been accepted
+ *   stdout stderr output result.json log error   results
+ *   exit_code   the last of them
+ *
+ * What a start does with it follows from the names that are there: see claim_find().
+ */
+#ifndef FSD_SPOOL_CLAIM_H
+#define FSD_SPOOL_CLAIM_H
+
+#include <limits.h>
+
+#include "place.h"
+#include "layout/layout.h"
+
+#define CLAIM_ID 32
+#define CLAIM_INPUT "input"
+#define CLAIM_TRIES_MOST 3u /* begins of one step without an end */
+
+/* The one that is next. In brackets: until then it waits for something. */
+enum claim_step {
+	STEP_CHECK,   /* is its input whole, and of a kind that may run? */
+	STEP_PUT,     /* makes the job's draft, or that of the job that unpacks it */
+	STEP_UNPACK,  /* (until that has ended) makes the draft of its output */
+	STEP_SUBMIT,  /* (until `submitted` is synced) renames the draft */
+	STEP_RUN,     /* (until the job has ended) */
+	STEP_TAKE,    /* copies the results */
+	STEP_PUBLISH, /* (until they are synced) renames the claim */
+	STEP_REMOVE,  /* removes the job */
+	STEP_OVER,
+};
+
+struct claim {
+	struct list node;
+	char id[CLAIM_ID];
+	char name[NAME_MAX + 1]; /* of the entry; any bytes */
+	enum claim_step step;
+	int dir;                 /* owned: run/INSTANCE/ID */
+	int wait;                /* owned: of the job it waits for, or -1 */
+	bool ended;              /* `wait` was answered */
+	bool unsynced;
+	bool recovered;          /* by a start: there may be drafts of it */
+	uint64_t due_ns;         /* its step is not tried before */
+	uint64_t first_ns;       /* when its input failed first; 0: it did not */
+	unsigned tries;          /* equal lines at the end of `tries`, */
+	const char *tried;       /* and their word; or NULL */
+	unsigned lost;           /* how often its job was gone */
+};
+
+/*
+ * Claims the entry `name` of new.
+ * Return: 0; -ENOENT: another spool has it, or it was removed; -EACCES, -EPERM: this user
+ * may not rename it; or another negative errno, of DIR.
+ */
+int claim_make(const struct place *p, const char *name, struct claim **ret);
+/* Renames it back. Return: 0, and the claim is freed; -EEXIST: there is another entry of that
+ * name by now; or another negative errno. */
+int claim_give_back(const struct place *p, struct claim *c);
+/* Of a directory that a start finds. Return: 0; -ENOENT: it was no claim yet, and was
+ * removed; or negative errno. */
+int claim_find(const struct place *p, const char *id, struct claim **ret);
+void claim_free(struct claim *c);
+
+/* Before a step: adds a line. word: borrowed for ever. Return: 0 or negative errno. */
+int claim_begin(struct claim *c, const char *word);
+/* The step has ended without a result: it may be tried again. */
+void claim_later(struct claim *c);
+/* Has the spool ended too often in that step? */
+bool claim_is_fatal(const struct claim *c, const char *word);
+
+/* Makes or removes `submitted`. Return: 0 or negative errno. */
+int claim_set_submitted(struct claim *c);
+int claim_clear_submitted(struct claim *c);
+
+/* Makes a file of the claim. Return: 0 or negative errno. */
+int claim_write(struct claim *c, const char *name, const void *data, size_t len);
+/* Writes the results of an entry that has none of a job. Return: 0 or negative errno. */
+int claim_fail(struct claim *c, enum job_status status, const char *sentence);
+/* Prepares exit_code, which claim_publish() gives its name when the rest is synced. */
+int claim_write_exit_code(struct claim *c, const char *text);
+/* Removes what a step has left. */
+void claim_clear_results(struct claim *c);
+
+/*
+ * Renames it to done/NAME or failed/NAME. base: NAME, if it is free.
+ * ret_good: is it in done?
+ * Return: 0; -ENOENT: another instance has taken it over; or negative errno.
+ */
+int claim_publish(const struct place *p, struct claim *c, const char *base,
+		  bool keep_input, bool *ret_good);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of a spool that serves.
+ *
+ *   spool.c     the processes: one that serves, one that starts it again
+ *   serve.c     the loop; backpressure
+ *   steps.c     what a claim's next step does, and what comes of its failure
+ *   job.c       makes the job of a claim, takes its results
+ *   archive.c   the job that unpacks an archive
+ *   claim.c     the claims' directories
+ *   place.c     the spool's directories
+ *   status.c    the file DIR/status
+ *   clean.c     removes old results
+ */
+#ifndef FSD_SPOOL_INT_H
+#define FSD_SPOOL_INT_H
+
+#include <dirent.h>
+
+#include "claim.h"
+#include "entries.h"
+#include "spool.h"
+
+/* Why a step has failed. The sentence has no end. */
+enum trouble_kind {
+	TROUBLE_NONE,
+	TROUBLE_ENTRY,      /* it can never run: it goes to failed */
+	TROUBLE_UNREADABLE, /* the same, if that is so for a while */
+	TROUBLE_WRITTEN,    /* it is still being written */
+	TROUBLE_MOUNT,      /* the mount takes nothing now */
+	TROUBLE_LOST,       /* the mount is dead */
+	TROUBLE_DISK,       /* DIR takes nothing now */
+	TROUBLE_GONE,       /* another instance has taken the claim over */
+	TROUBLE_NO_JOB,     /* the mount has no such job */
+	TROUBLE_SIGNAL,     /* the spool is to end */
+};
+
+struct trouble {
+	enum trouble_kind kind;
+	int error;          /* negative errno, or 0 */
+	char text[600];
+};
+
+/* Why no entry is claimed for a while. */
+enum block {
+	BLOCK_NONE,
+	BLOCK_QUEUE, /* EAGAIN */
+	BLOCK_QUOTA, /* EDQUOT */
+	BLOCK_SPACE, /* ENOSPC in the mount */
+	BLOCK_DRAIN, /* ESHUTDOWN */
+	BLOCK_MOUNT, /* it does not answer, or fails otherwise */
+	BLOCK_DISK,  /* DIR has no space, or fails */
+	BLOCK_MAX
+};
+
+struct spool {
+	const struct spool_options *o;
+	struct place place;
+	char mnt[PATH_MAX];
+	int root;    /* owned: the mount's */
+	int signals; /* owned: a signalfd */
+	bool ending; /* a signal came */
+	struct entries *entries;
+	struct list claims;
+	unsigned count;   /* of these, those that are not published */
+	unsigned window;
+	enum block block;
+	uint64_t block_until_ns, block_pause_ns;
+	uint64_t done, failed; /* published by this process */
+	enum block said;       /* on standard error */
+	uint64_t say_ns;       /* when an entry that cannot be taken is said again */
+	uint64_t status_ns;    /* when DIR/status is due */
+	struct cleaning {
+		DIR *dir;        /* owned: that is looked at; or NULL */
+		uint64_t keep_s; /* its results stay so long */
+		size_t next;     /* of done and failed */
+		uint64_t due_ns;
+	} cleaning;
+};
+
+/* Has a signal come? */
+bool spool_is_ending(struct spool *s);
+/* "fsd spool: sentence" on standard error. */
+void spool_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- troubles (steps.c) ------------------------------------------------------------- */
+
+/* Return: -1, so that a caller can write `return trouble(t, ...)`. */
+int trouble(struct trouble *t, enum trouble_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Of a call on DIR. r: negative errno. */
+int trouble_disk(struct trouble *t, int r);
+/* Of a call on the mount. dir: of the job, whose `error` says it better; or -1. */
+int trouble_mount(struct trouble *t, int r, int dir);
+
+/* --- the job (job.c) --------------------------------------------------------------- */
+
+enum job_kind { JOB_OF_CLAIM, JOB_DRAFT_OF_CLAIM, JOB_UNPACKS, JOB_DRAFT_UNPACKS,
+		JOB_KINDS };
+#define JOB_NAME (CLAIM_ID + 16)
+/* "spool-ID", ".spool-ID", "unpack-ID", ".unpack-ID". */
+void claim_job_name(const char *id, enum job_kind kind, char ret[JOB_NAME]);
+/* The ID in such a name, or NULL. */
+const char *claim_id_of_job(const char *name);
+/* Return: its directory, or negative errno. */
+int claim_job_open(const struct spool *s, const struct claim *c, enum job_kind kind);
+/* Removes a job or a draft. waits: until it has gone. */
+void claim_job_remove(const struct spool *s, const char *name, bool waits);
+/* Opens `wait` of the job whose directory is dir. Return: 0 or -1. */
+int claim_job_await(struct claim *c, int dir, struct trouble *t);
+
+/* These return 0, or -1 with a trouble. */
+int put_draft(struct spool *s, struct claim *c, struct trouble *t);
+/* Of a directory: all in it, program and config.json included. */
+int put_tree(struct spool *s, struct claim *c, int from, struct trouble *t);
+/* Makes the empty draft. Return: its directory, or -1. */
+int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct trouble *t);
+int put_text(int draft, const char *name, const char *data, size_t len,
+		struct trouble *t);
+/* Copies the claim's input. */
+int put_copy(struct spool *s, int from, const char *name, int draft, const char *as,
+	       struct trouble *t);
+/* How often the job may run again if the mount has lost it. */
+unsigned put_retries(const struct spool *s, const struct claim *c);
+/* Copies the results of the job that has ended. */
+int claim_take_results(struct spool *s, struct claim *c, struct trouble *t);
+/* NAME of the results. */
+void put_base(const struct spool *s, const struct claim *c, char ret[NAME_MAX + 1]);
+
+/* --- archives (archive.c) -------------------------------------------------------------- */
+
+/* Length of the name without an archive's ending; 0: it is none. */
+size_t archive_base(const char *name);
+int archive_put(struct spool *s, struct claim *c, struct trouble *t);
+/* Its job has ended: makes the draft of what it has unpacked. */
+int archive_take(struct spool *s, struct claim *c, struct trouble *t);
+
+/* --- steps (steps.c) ---------------------------------------------------------------------- */
+
+/* Does what can be done of it now. Return: 0; -1: the mount is dead. */
+int claim_advance(struct spool *s, struct claim *c);
+/* Claims one entry. Return: as claim_advance(). */
+int claim_entry(struct spool *s, const char *name);
+/* Finds claims in run/INSTANCE that this process does not know. Return: 0 or negative
+ * errno. */
+int claims_find(struct spool *s);
+/* Removes jobs that belong to no claim any more. */
+void claims_drop_orphans(struct spool *s);
+
+/* --- the rest ------------------------------------------------------------------------------- */
+
+/* No entry is claimed for a while. */
+void spool_block(struct spool *s, enum block why, const char *text);
+/* The mount has accepted a job. */
+void spool_unblock(struct spool *s);
+
+/* Writes DIR/status if that is due. */
+void status_write(struct spool *s);
+extern const char *const block_names[BLOCK_MAX];
+
+/* Removes some results that are too old. */
+void clean_round(struct spool *s);
+void clean_end(struct spool *s);
+/* UINT64_MAX: never. */
+uint64_t clean_due_ns(const struct spool *s);
+/* Removes what a killed process was removing. */
+void clean_leftovers(const struct spool *s);
+
+/* Gives up what the loop does not need. */
+int spool_restrain(const struct spool *s, struct err *err);
+
+#endif

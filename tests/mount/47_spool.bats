@@ -1,0 +1,575 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# fsd spool: what is dropped into a directory runs once, and its results appear whole.
+
+load ../lib/common
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	mount_start
+	S=$BATS_TEST_TMPDIR/spool
+}
+teardown() {
+	spools_end
+	mount_done
+}
+
+# spool_start [OPTION...] — a spool that serves $S; its process in SPOOLS, its words in
+# spool.log.
+spool_start() {
+	: >>spool.log
+	local before
+	before=$(grep -c 'serves\|taken over\|taken' spool.log) || true
+	"$FSD" spool --mount "$MNT" --settle 0.2 "$@" "$S" >>spool.log 2>&1 3>&- 4>&- &
+	SPOOL=$!
+	SPOOLS+=" $SPOOL"
+	await becomes 20 sh -c "[ \$(grep -c serves spool.log) -gt ${before:-0} ]" || {
+		cat spool.log >&2
+		return 1
+	}
+}
+
+# spool_stop — told to end, it ends with 0.
+spool_stop() {
+	local status=0
+	kill -TERM "$SPOOL"
+	await exit "$SPOOL" 20
+	wait "$SPOOL" || status=$?
+	assert_equal "$status" 0
+	SPOOLS=${SPOOLS/ $SPOOL/}
+}
+
+# spool_kill — it, and the process that serves.
+spool_kill() {
+	local child
+	child=$(pgrep -P "$SPOOL")
+	kill -KILL "$SPOOL"
+	await exit "$SPOOL" 20
+	await exit "$child" 20
+	wait "$SPOOL" 2>/dev/null || true
+	SPOOLS=${SPOOLS/ $SPOOL/}
+}
+
+spools_end() {
+	local pid
+	for pid in $SPOOLS; do
+		kill -TERM "$pid" 2>/dev/null || true
+		await exit "$pid" 20 || kill -KILL "$pid"
+		wait "$pid" || true
+	done
+	if [ -z "${BATS_TEST_COMPLETED:-}" ] && [ -e spool.log ]; then
+		cat spool.log >&2
+		find "$S" >&2
+	fi
+}
+
+# drop NAME FILE TEXT [FILE TEXT]... — a directory that comes by a rename.
+drop() {
+	local name=$1
+	mkdir "$S/tmp/$name"
+	shift
+	while [ $# -gt 0 ]; do
+		printf '%s\n' "$2" >"$S/tmp/$name/$1"
+		shift 2
+	done
+	mv "$S/tmp/$name" "$S/new/$name"
+}
+
+# comes PATH — below the spool's directory, in time.
+comes() {
+	await becomes 30 test -e "$S/$1"
+}
+
+# failed NAME TEXT — it is in failed with a sentence that has this in it, and with a result
+# that says the same.
+failed() {
+	comes "failed/$1"
+	run cat "$S/failed/$1/error"
+	assert_output --partial "$2"
+	assert_equal "$(<"$S/failed/$1/exit_code")" 125
+	run jq -r .message "$S/failed/$1/result.json"
+	assert_output --partial "$2"
+}
+
+# spool_figure NAME — of DIR/status.
+spool_figure() {
+	awk -v name="$1" '$1 == name { print $2 }' "$S/status"
+}
+
+# nothing_left — no claim, no job.
+nothing_left() {
+	await becomes 20 sh -c '[ -z "$(ls "$1")" ]' _ "$MNT"
+	assert_equal "$(find "$S/new" "$S/run" -mindepth 1 -not -name '.*' -not -path "$S/run/*" -o -path "$S/run/*/*" -not -name '.*')" ''
+}
+
+# bats test_tags=smoke
+@test "a directory that comes by a rename runs, and all of its results appear at once" {
+	spool_start
+	drop job code.sh $'show data\nerr oops\nwrite made it' data 'a line'
+	comes done/job
+	assert_equal "$(names "$S/done/job")" 'exit_code input log output result.json stderr stdout tries'
+	assert_equal "$(<"$S/done/job/stdout")" 'a line'
+	assert_equal "$(<"$S/done/job/stderr")" oops
+	assert_equal "$(<"$S/done/job/exit_code")" 0
+	assert_equal "$(<"$S/done/job/output/made")" it
+	assert_equal "$(jq -r .status "$S/done/job/result.json")" exited
+	assert_equal "$(names "$S/done/job/input")" 'code.sh data'
+	assert_equal "$(<"$S/done/job/tries")" $'claimed job\nput\ntake'
+	nothing_left
+	spool_stop
+}
+
+@test "any other end than 0 is in failed" {
+	spool_start
+	drop a code.sh 'exit 3'
+	drop b code.sh 'signal 11'
+	drop c code.sh $'out x\nsleep 60000' config.json "{\"timeout\": $(patient 300)}"
+	comes failed/a
+	comes failed/b
+	comes failed/c
+	assert_equal "$(<"$S/failed/a/exit_code")" 3
+	assert_equal "$(<"$S/failed/b/exit_code")" 139
+	assert_equal "$(<"$S/failed/c/exit_code")" 124
+	assert_equal "$(<"$S/failed/c/stdout")" x
+	assert_equal "$(names "$S/done")" ''
+	nothing_left
+}
+
+@test "a program file runs, by its ending or by its first line" {
+	spool_start
+	echo 'out one' >"$S/tmp/one.sh"
+	printf '#!/bin/sh\nout two\n' >"$S/tmp/two"
+	echo 'a,b' >"$S/tmp/three.csv"
+	mv "$S/tmp/one.sh" "$S/tmp/two" "$S/tmp/three.csv" "$S/new/"
+	comes done/one.sh
+	comes done/two
+	assert_equal "$(<"$S/done/one.sh/stdout")" one
+	assert_equal "$(<"$S/done/one.sh/input")" 'out one'
+	assert_equal "$(<"$S/done/two/stdout")" two
+	failed three.csv 'three.csv is neither a directory, nor a program (.py'
+}
+
+@test "what is written into new itself is taken when it is whole" {
+	spool_start
+	echo 'out cp' >p.sh
+	cp p.sh "$S/new/cp.sh"
+	mkdir -p d/sub
+	echo 'show sub/data' >d/code.sh
+	echo whole >d/sub/data
+	cp -r d "$S/new/d"
+	ln p.sh "$S/new/link.sh"
+	{
+		echo 'out first'
+		await becomes 20 test -e go
+		echo 'out second'
+	} >"$S/new/slow.sh" 3>&- 4>&- &
+	comes done/cp.sh
+	comes done/d
+	comes done/link.sh
+	[ ! -e "$S/done/slow.sh" ]
+	touch go
+	wait $!
+	comes done/slow.sh
+	assert_equal "$(<"$S/done/slow.sh/stdout")" $'first\nsecond'
+	assert_equal "$(<"$S/done/d/stdout")" whole
+}
+
+@test "without events of the system all is found by listing" {
+	spool_start --poll-only --poll 0.1
+	drop a code.sh 'out a'
+	comes done/a
+	echo 'out b' >"$S/new/b.sh"
+	comes done/b.sh
+}
+
+@test "names that tools use for what is not whole are left alone" {
+	spool_start
+	local name
+	for name in .x.sh '~$x.sh' x.sh~ x.part x.partial x.tmp x.filepart x.crdownload .x.swp x.lock Thumbs.db desktop.ini; do
+		echo 'out x' >"$S/new/$name"
+	done
+	drop after code.sh 'out a'
+	comes done/after
+	assert_equal "$(find "$S/new" -type f | wc -l)" 12
+	mv "$S/new/x.part" "$S/new/x.sh"
+	comes done/x.sh
+}
+
+@test "a link, a FIFO, a socket and a device are never opened, and fail" {
+	spool_start
+	echo 'out secret' >secret.sh
+	ln -s "$PWD/secret.sh" "$S/new/link.sh"
+	ln -s "$PWD" "$S/new/dir"
+	mkfifo "$S/new/fifo"
+	[ "$(id -u)" != 0 ] || mknod "$S/new/zero" c 1 5
+	mkdir "$S/tmp/deep"
+	echo 'out x' >"$S/tmp/deep/code.sh"
+	ln -s /etc "$S/tmp/deep/etc"
+	mv "$S/tmp/deep" "$S/new/"
+	mkdir -p "$S/tmp/pipe/sub"
+	echo 'out x' >"$S/tmp/pipe/code.sh"
+	mkfifo "$S/tmp/pipe/sub/fifo"
+	mv "$S/tmp/pipe" "$S/new/"
+	failed link.sh 'link.sh is a symbolic link'
+	failed dir 'dir is a symbolic link'
+	failed fifo 'fifo is a FIFO'
+	[ "$(id -u)" != 0 ] || failed zero 'zero is a device'
+	failed deep 'deep/etc is a symbolic link'
+	failed pipe 'pipe/sub/fifo is a FIFO'
+	[ -L "$S/failed/link.sh/input" ]
+	[ -p "$S/failed/fifo/input" ]
+	nothing_left
+}
+
+@test "keys of config.json that would end or hold a job without the spool are refused" {
+	spool_start
+	drop session code.sh 'out x' config.json '{"session": "a"}'
+	drop sandbox code.sh 'out x' config.json '{"sandbox": "a"}'
+	drop retain code.sh 'out x' config.json '{"retain": 1}'
+	drop start code.sh 'out x' config.json '{"start": "manual"}'
+	drop inputs code.sh 'out x' config.json '{"inputs": ["x"]}'
+	local key
+	for key in session sandbox retain start inputs; do
+		failed $key "config.json: \"$key\" is not allowed in a spool"
+	done
+	nothing_left
+}
+
+@test "a wrong config.json, no program and two programs fail with a sentence" {
+	spool_start
+	drop a code.sh 'out x' config.json '{"timeout": "x"}'
+	drop b code.sh 'out x' config.json '{"timeout": 1'
+	drop c code.sh 'out x' config.json '{"memory_mb": 99999999}'
+	drop d main.py 'print()'
+	drop e code.sh 'out x' code.py 'x'
+	drop f code.sh 'out x' ctl 'kill'
+	drop g code.sh 'out x' config.json ''
+	mkdir -p "$S/tmp/h/config.json"
+	echo 'out x' >"$S/tmp/h/code.sh"
+	mv "$S/tmp/h" "$S/new/"
+	drop i main.sh 'out main' config.json '{"main": "main.sh"}'
+	drop j main.sh 'out main' config.json '{"main": "other.sh"}'
+	failed a 'config.json: "timeout" is "x"; it must be a number'
+	failed b 'config.json: '
+	failed c 'config.json: "memory_mb" is 99999999'
+	failed d 'it has no program (code.py, code.js, ...); there is main.py'
+	failed e 'it has more than one program'
+	failed f 'the name ctl is taken by the job itself'
+	comes done/g
+	failed h 'config.json is a directory'
+	comes done/i
+	failed j 'a file that its config.json names is missing'
+	nothing_left
+}
+
+@test "a copy of a finished job's directory is a new job" {
+	spool_start
+	job_run a 'out same'
+	cp -r "$MNT/a" "$S/tmp/a"
+	mv "$S/tmp/a" "$S/new/"
+	comes done/a
+	assert_equal "$(<"$S/done/a/stdout")" same
+}
+
+@test "a name that is taken gets a number" {
+	spool_start
+	local i
+	for i in 1 2 3; do
+		drop x code.sh "out $i"
+		comes "done/x$([ $i = 1 ] || echo .$i)"
+	done
+	assert_equal "$(<"$S/done/x.3/stdout")" 3
+	drop x code.sh 'exit 1'
+	comes failed/x
+}
+
+@test "names of every kind come out as they went in" {
+	spool_start
+	local name
+	for name in 'a b' $'new\nline' '%41' 'ünï' $'\xff\xfe' '-rf' '\' "$(printf '%0255d' 0)"; do
+		mkdir "$S/tmp/x"
+		printf 'out x\n' >"$S/tmp/x/code.sh"
+		mv -T -- "$S/tmp/x" "$S/new/$name"
+		await becomes 20 test -e "$S/done/$name"
+	done
+	assert_equal "$(find "$S/done" -mindepth 1 -maxdepth 1 -printf x | wc -c)" 8
+}
+
+@test "mv of a failed input is another try" {
+	spool_start
+	drop x code.sh $'until go\nexit 1' config.json '{}'
+	touch go
+	comes failed/x
+	echo 'out good' >"$S/failed/x/input/code.sh"
+	mv "$S/failed/x/input" "$S/new/x"
+	comes done/x
+	assert_equal "$(<"$S/done/x/stdout")" good
+}
+
+@test "a marker decides that an entry is complete" {
+	spool_start --ready READY
+	echo 'out x' >"$S/new/x.sh"
+	drop y code.sh 'out y'
+	drop z code.sh 'out z' READY ''
+	comes done/z
+	[ ! -e "$S/done/x.sh" ] && [ ! -e "$S/done/y" ]
+	touch "$S/new/x.sh.ready" "$S/new/y/READY"
+	comes done/x.sh
+	comes done/y
+	assert_equal "$(names "$S/new")" ''
+}
+
+@test "two spools on one directory run each entry once" {
+	spool_start --name a
+	spool_start --name b
+	local i
+	for i in {1..40}; do
+		drop "x$i" code.sh "out $i"
+	done
+	for i in {1..40}; do
+		comes "done/x$i"
+	done
+	assert_equal "$(find "$S/done" -mindepth 1 -maxdepth 1 | wc -l)" 40
+	assert_equal "$(figure 'fsd_runs_total{status="exited"}')" 40
+	await becomes 20 sh -c "grep -c '^fsd_spool_done_total' '$S/status' | grep -qx 2"
+	run awk '/^fsd_spool_done_total/ { n += $2 } END { print n }' "$S/status"
+	await becomes 20 sh -c "awk '/^fsd_spool_done_total/ { n += \$2 } END { exit n != 40 }' '$S/status'"
+}
+
+@test "a second spool of one name is refused" {
+	spool_start --name a
+	run bounded 20 "$FSD" spool --mount "$MNT" --name a "$S"
+	assert_failure 1
+	assert_output --partial "another fsd spool serves $S as a; --name gives this one a name of its own"
+}
+
+@test "a wrong command line is told" {
+	run bounded 20 "$FSD" spool
+	assert_failure 2
+	run bounded 20 "$FSD" spool --name a/b --mount "$MNT" "$S"
+	assert_failure 2
+	assert_output --partial '"a/b" cannot be the name of a spool'
+	run bounded 20 "$FSD" spool --keep-done 7w "$S"
+	assert_failure 2
+	assert_output --partial '--keep-done is "7w"; it must be a time such as 90s, 30m, 12h or 7d'
+	run bounded 20 "$FSD" spool --window 0 "$S"
+	assert_failure 2
+	run bounded 20 "$FSD" spool --mount "$PWD" "$S"
+	assert_failure 1
+	assert_output --partial 'is not a mount of fsd'
+}
+
+@test "directories in another filesystem are refused" {
+	mkdir -p "$S/done"
+	mount -t tmpfs -o size=1m tmpfs "$S/done" || need 'a tmpfs can be mounted'
+	run bounded 20 "$FSD" spool --mount "$MNT" "$S"
+	umount "$S/done"
+	assert_failure 1
+	assert_output --partial "$S/done is on another filesystem than $S/new; results appear by rename, which needs one"
+	mount --bind "$S/done" "$S/done"
+	run bounded 20 "$FSD" spool --mount "$MNT" "$S"
+	umount "$S/done"
+	assert_failure 1
+	assert_output --partial 'is on another filesystem'
+}
+
+@test "the directories have the modes of a group's, or of --drop-only" {
+	umask 077
+	spool_start
+	assert_equal "$(stat -c '%n %a' "$S"/{new,tmp,run,run/*,done,failed} | sed "s|$S/||;s|run/.* |run/* |" | xargs)" \
+		'new 2770 tmp 2770 run 700 run/* 700 done 2750 failed 2750'
+	spool_stop
+	spool_start --drop-only
+	assert_equal "$(stat -c %a "$S/new" "$S/tmp" | xargs)" '1733 1733'
+	[ "$(id -u)" = 0 ] || need root
+	run grep root spool.log
+	assert_output --partial 'all jobs are root'
+}
+
+@test "the status counts what waits, runs and has ended" {
+	spool_start --window 1
+	drop a code.sh $'until go\nout a'
+	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	drop b code.sh 'exit 1'
+	drop c code.sh 'out c'
+	await becomes 20 sh -c "grep -qx 'fsd_spool_new 2' '$S/status'"
+	assert_equal "$(grep -c '^fsd_spool_claimed.* 1' "$S/status")" 1
+	await becomes 20 sh -c "awk '\$1 == \"fsd_spool_oldest_seconds\" { exit !(\$2 > 0) }' '$S/status'"
+	touch go
+	comes done/c
+	await becomes 20 sh -c "grep -q '^fsd_spool_done_total.* 2' '$S/status'"
+	grep -q '^fsd_spool_failed_total.* 1' "$S/status"
+	grep -qx 'fsd_spool_new 0' "$S/status"
+	[ "$(grep -v '^#' "$S/status" | cut -d' ' -f1 | sort | uniq -d)" = '' ]
+}
+
+@test "at most --window entries are claimed" {
+	spool_start --window 3
+	local i
+	for i in {1..10}; do
+		drop "x$i" code.sh $'until go\nout x'
+	done
+	await becomes 20 sh -c "grep -qx 'fsd_spool_new 7' '$S/status'"
+	assert_equal "$(find "$S/run" -mindepth 2 -maxdepth 2 -type d | wc -l)" 3
+	touch go
+	for i in {1..10}; do
+		comes "done/x$i"
+	done
+}
+
+@test "a mount that takes no job blocks the spool, and no entry fails for it" {
+	spool_start
+	echo drain >"$MNT/.fsd/ctl"
+	drop a code.sh 'out a'
+	drop b code.sh 'out b'
+	await becomes 20 sh -c "grep -q 'blocked{.*\"drain\"} 1' '$S/status'"
+	assert_equal "$(names "$S/failed")" ''
+	echo resume >"$MNT/.fsd/ctl"
+	comes done/a
+	comes done/b
+	await becomes 20 sh -c "! grep -q 'blocked{.*} 1' '$S/status'"
+}
+
+@test "a full queue blocks the spool until it has room" {
+	mount_stop
+	mount_start --max-queued 2 --max-machines 1
+	spool_start --window 8
+	local i
+	for i in {1..6}; do
+		drop "x$i" code.sh $'until go\nout x'
+	done
+	await becomes 20 sh -c "grep -q 'blocked{.*\"\(queue\|quota\)\"} 1' '$S/status'"
+	touch go
+	for i in {1..6}; do
+		comes "done/x$i"
+	done
+	assert_equal "$(names "$S/failed")" ''
+}
+
+@test "a job that its spool has left is taken over by the next start" {
+	spool_start
+	drop a code.sh $'witness a\nuntil go\nout a'
+	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	spool_stop
+	[ "$(find "$S/run" -name submitted | wc -l)" = 1 ]
+	touch go
+	spool_start
+	comes done/a
+	assert_equal "$(figure 'fsd_runs_total{status="exited"}')" 1
+	nothing_left
+}
+
+@test "a job that a killed spool has left is taken over by the next start" {
+	spool_start
+	drop a code.sh $'until go\nout a'
+	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	spool_kill
+	touch go
+	job_wait "$(basename "$MNT"/spool-*)"
+	spool_start
+	comes done/a
+	assert_equal "$(figure 'fsd_runs_total{status="exited"}')" 1
+	nothing_left
+}
+
+@test "an entry whose job the mount has lost ends as interrupted, and with retry runs again" {
+	spool_start
+	drop a code.sh $'until go\nout a'
+	drop b code.sh $'until go\nout b' config.json '{"retry": 1}'
+	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 2' '$S/status'"
+	spool_kill
+	rm -r "$MNT"/spool-*
+	touch go
+	spool_start
+	failed a 'its job was accepted, and is not in the mount any more'
+	assert_equal "$(jq -r .status "$S/failed/a/result.json")" interrupted
+	comes done/b
+	nothing_left
+}
+
+@test "a mount that is made anew is gone on with" {
+	spool_start
+	drop a code.sh $'until go\nout a'
+	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	mount_crash
+	umount -l "$MNT"
+	drop b code.sh 'out b'
+	await becomes 20 sh -c "grep -q 'blocked{.*\"mount\"} 1' '$S/status'"
+	touch go
+	mount_start
+	comes done/b
+	# the host of the job has died
+	comes failed/a
+	assert_equal "$(jq -r .status "$S/failed/a/result.json")" interrupted
+	spool_stop
+}
+
+@test "the claims of a dead instance are taken over on demand only" {
+	spool_start --name dead
+	drop a code.sh $'until go\nout a'
+	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	run bounded 20 "$FSD" spool --name live --take-over dead "$S"
+	assert_failure 1
+	assert_output --partial "the fsd spool that serves $S as dead lives; stop it first"
+	spool_kill
+	spool_start --name live
+	drop b code.sh 'out b'
+	comes done/b
+	touch go
+	assert_equal "$(find "$S/run/dead" -mindepth 1 -maxdepth 1 -type d | wc -l)" 1
+	run bounded 20 "$FSD" spool --name live --take-over dead "$S"
+	assert_success
+	assert_output "1 entries of dead belong to live now"
+	comes done/a
+	assert_equal "$(figure 'fsd_runs_total{status="exited"}')" 2
+	run bounded 20 "$FSD" spool --name live --take-over none "$S"
+	assert_failure 1
+}
+
+@test "an entry over which the spool has ended three times fails" {
+	spool_start
+	spool_stop
+	local claim
+	claim=$(echo "$S"/run/*)
+	claim+=/$(cut -d' ' -f1 "$claim/.id")-0123456789abcdef
+	mkdir -p "$claim/input"
+	echo 'out x' >"$claim/input/code.sh"
+	printf 'claimed x\nput\nput\nput\n' >"$claim/tries"
+	spool_start
+	failed x 'fsd spool has ended 3 times over this'
+}
+
+@test "old results are removed, and new ones stay" {
+	spool_start --keep-done 1h --keep-failed 1h
+	drop a code.sh 'out a'
+	drop b code.sh 'exit 1'
+	comes done/a
+	comes failed/b
+	spool_stop
+	cp -r "$S/done/a" "$S/done/old"
+	cp -r "$S/failed/b" "$S/failed/old"
+	touch -d '2 hours ago' "$S/done/old" "$S/failed/old"
+	spool_start --keep-done 1h
+	await becomes 20 test ! -e "$S/done/old"
+	[ -e "$S/done/a" ] && [ -e "$S/failed/old" ]
+	assert_equal "$(find "$S/run" -name '.old*')" ''
+}
+
+@test "--no-input keeps what failed, and nothing of what is done" {
+	spool_start --no-input
+	drop a code.sh 'out a'
+	drop b code.sh 'exit 1'
+	comes done/a
+	comes failed/b
+	[ ! -e "$S/done/a/input" ]
+	[ -e "$S/failed/b/input/code.sh" ]
+}
+
+@test "the process that handles entries has no rights to spare" {
+	sanitized && skip 'a sanitizer needs them'
+	spool_start
+	local pid
+	pid=$(pgrep -P "$SPOOL")
+	grep -qx $'Seccomp:\t2' "/proc/$pid/status"
+	grep -qx $'NoNewPrivs:\t1' "/proc/$pid/status"
+}
