@@ -237,6 +237,39 @@ static void test_sentences(void)
 	       "a long sentence is cut");
 }
 
+static json_t *event_of(const char *line)
+{
+	return text_event(line, strlen(line));
+}
+
+static void test_events(void)
+{
+	static const char refused[] =
+		"{\"event\": \"error\", \"message\": \"gw.x: sandbox "
+		"\\\"0123456789abcdef\\\" is lost: " DIR "/files/a\"}";
+	static const char result[] =
+		"{\"event\": \"result\", \"result\": {\"message\": "
+		"\"config.json: gw.x: it ends\", \"text\": \"gw.x: mine\"}}";
+	static const char output[] =
+		"{\"event\": \"stdout\", \"data\": \"gw.x: \\u0000 mine\"}";
+	json_t *event = event_of(refused), *inner;
+
+	is_str(text_member(event, "message"), "the sandbox is lost: /home/user/a",
+	       "a refusal among the events is in the client's words");
+	json_decref(event);
+	event = event_of(result);
+	inner = json_object_get(event, "result");
+	is_str(text_member(inner, "message"), "it ends", "so is a result's message");
+	is_str(text_member(inner, "text"), "gw.x: mine", "but not what the program says");
+	json_decref(event);
+	event = event_of(output);
+	is_int((long long)json_string_length(json_object_get(event, "data")), 12,
+	       "nor its output");
+	json_decref(event);
+	ok(!event_of("no event"), "a line may be none");
+	text_result(NULL);
+}
+
 int main(void)
 {
 	test_targets();
@@ -247,5 +280,6 @@ int main(void)
 	test_keys();
 	test_signature();
 	test_sentences();
+	test_events();
 	return done_testing();
 }

@@ -184,11 +184,6 @@ json_t *text_string(const char *data, size_t len)
 	return fixed.failed ? NULL : json_stringn_nocheck(fixed.data, fixed.len);
 }
 
-json_t *text_event(const char *line, size_t len)
-{
-	return json_loadb(line, len, JSON_ALLOW_NUL, NULL);
-}
-
 json_t *text_notice(const char *sentence)
 {
 	auto_buf struct buf line = { 0 };
@@ -287,27 +282,52 @@ static const char *call(const char **at)
 	return take(at, "/root") ? (**at == '/' ? "" : "/") : "the sandbox";
 }
 
-const char *text_outside(const char *sentence, char room[TEXT_SENTENCE])
+static void put_outside(const char *sentence, struct buf *out)
 {
-	size_t used = 0;
-
 	if (strstr(sentence, "\" is paused; `echo resume > " SANDBOX_DIR))
 		sentence = "the sandbox is paused; Sandbox.connect(ID) goes on "
 			   "with it";
 	while (skip_subject(&sentence))
 		;
-	while (*sentence && used < TEXT_SENTENCE - 1) {
+	while (*sentence) {
 		const char *called = call(&sentence);
-		int len = called ? snprintf(room + used, TEXT_SENTENCE - used,
-					    "%s", called) : 0;
 
 		if (called)
-			used = MIN(used + (size_t)len, TEXT_SENTENCE - 1);
+			buf_str(out, called);
 		else
-			room[used++] = *sentence++;
+			buf_add(out, sentence++, 1);
 	}
-	room[used] = '\0';
+}
+
+const char *text_outside(const char *sentence, char room[TEXT_SENTENCE])
+{
+	auto_buf struct buf out = { 0 };
+
+	put_outside(sentence, &out);
+	snprintf(room, TEXT_SENTENCE, "%s",
+		 out.failed ? "no memory for a sentence" : out.len ? out.data : "");
 	return room;
+}
+
+void text_result(json_t *result)
+{
+	const char *message = text_shown(result, "message");
+	auto_buf struct buf out = { 0 };
+
+	if (!message)
+		return;
+	put_outside(message, &out);
+	json_object_set_new(result, "message", text_string(out.data ? out.data : "",
+							   out.len));
+}
+
+json_t *text_event(const char *line, size_t len)
+{
+	json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+
+	text_result(event);
+	text_result(json_object_get(event, "result"));
+	return event;
 }
 
 bool text_is(const char *a, const char *b)

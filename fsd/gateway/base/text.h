@@ -41,8 +41,6 @@ json_t *text_string(const char *data, size_t len);
 /* Makes a line of standard error of fsd's own sentence about a job. Return: owned; NULL:
  * the sentence is empty, or there is no memory. */
 json_t *text_notice(const char *sentence);
-/* A line of a job's events. Return: owned; NULL: it is none. Output may have a NUL. */
-json_t *text_event(const char *line, size_t len);
 /* Does a string, or any within an array or object, have a NUL? As a C string it would
  * mean something else than it says. */
 bool text_has_nul(const json_t *json);
@@ -57,6 +55,13 @@ bool text_are_strings(const json_t *object);
  * no path below .fsd and no name of a job. Returns room. */
 #define TEXT_SENTENCE 900u
 const char *text_outside(const char *sentence, char room[TEXT_SENTENCE]);
+/* Does the same with "message" of a job's result.json, or with that of an event. Without
+ * memory it stays as it is. */
+void text_result(json_t *result);
+/* Parses a line of a job's events, with sentences in the client's words: every event of a
+ * job goes through this function. Returns: owned; NULL: the line is no event. Output may
+ * have a NUL. */
+json_t *text_event(const char *line, size_t len);
 
 /* Compares as names of HTTP headers are. */
 bool text_is(const char *a, const char *b);

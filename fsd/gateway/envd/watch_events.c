@@ -270,7 +270,7 @@ void watch_events(struct request *r)
 {
 	struct question *q;
 	struct err err = { 0 };
-	char job[64];
+	char job[64], said[TEXT_SENTENCE];
 	int code;
 
 	if (!watch_take_job(r, job))
@@ -293,6 +293,6 @@ void watch_events(struct request *r)
 	if (code == 0)
 		return;
 	free_question(q);
-	reply_connect(r, "unavailable", "%s", err.text);
+	reply_connect(r, "unavailable", "%s", text_outside(err.text, said));
 }
 

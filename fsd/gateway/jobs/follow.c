@@ -125,8 +125,9 @@ static void read_result(struct crew_work *work)
 	char path[96];
 
 	snprintf(path, sizeof(path), "%s/result.json", f->name);
-	if (!f->result)
-		mount_json(&f->gateway->mount, path, &f->result, NULL);
+	if (!f->result &&
+	    mount_json(&f->gateway->mount, path, &f->result, NULL) == 0)
+		text_result(f->result);
 	if (f->ops->result)
 		f->ops->result(f->arg, f->result);
 }
