@@ -36,18 +36,15 @@ uint64_t node_ino_shuffle(uint64_t ino, uint64_t key)
 /* Without a place for it a new one each time does as well. */
 uint64_t node_ino_key(const struct depot *depot)
 {
-	auto_close int fd = -1;
+	auto_close int fd = depot_open_own(depot, "key");
 	uint64_t key = 0;
-	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/key", depot_dir(depot));
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && read(fd, &key, sizeof(key)) == sizeof(key))
 		return key;
 	while (getrandom(&key, sizeof(key), 0) < 0 && errno == EINTR)
 		;
 	if (fd >= 0 && pwrite(fd, &key, sizeof(key), 0) != sizeof(key))
-		log_warn("%s cannot be written: inode numbers will change",
-			 path);
+		log_warn("%s/key cannot be written: inode numbers will change",
+			 depot_dir(depot));
 	return key;
 }

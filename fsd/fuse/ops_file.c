@@ -95,7 +95,7 @@ static int kill_job(struct job *job, struct err *err)
 	run_kill(job);
 	r = run_killed(job);
 	return r < 0 ? err_sys(err, r, "ctl: the disk does not take that the "
-			       "job is cancelled, which is tried every second")
+			       "job is cancelled, which is tried until it does")
 		     : 0;
 }
 
@@ -103,7 +103,7 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size)
 {
 	struct job *job = h->t.kind == T_FSD ? NULL : h->t.job;
-	struct ctl_command cmd;
+	struct ctl_command cmd = { 0 };
 	struct err err = { 0 };
 	int r;
 
@@ -111,6 +111,10 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		r = face_ctl(ops_fsd(req), data, size, &err);
 	else if (job->removed)
 		r = -ENOENT;
+	else if (depot_read_only(job->d->depot) &&
+		 job->meta.state != JOB_RUNNING)
+		r = err_set(&err, -EROFS, "ctl: %s",
+			    depot_read_only(job->d->depot));
 	else
 		r = ctl_parse(data, size, false, &cmd, &err);
 	if (job && r == 0 && !ctl_done_before(job, cmd.verb)) {
@@ -222,7 +226,11 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 						  true));
 		return;
 	}
-	r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size, &err);
+	if (depot_read_only(h->d->depot)) /* it was opened before */
+		r = err_set(&err, -EROFS, "%s", depot_read_only(h->d->depot));
+	else
+		r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size,
+				      &err);
 	if (r < 0) {
 		h->t.node->cut = true;
 		ops_answer(req, ops_refuse(req, r, job_name(h), "%s: %s",

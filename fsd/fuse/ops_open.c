@@ -70,6 +70,9 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if (write && t->node->area == AREA_OUTPUT)
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "results cannot be changed");
+	if (write && depot_read_only(ops_fsd(req)->depot))
+		return ops_refuse_at(req, ops_ino(t), NULL, -EROFS,
+				     depot_read_only(ops_fsd(req)->depot));
 	if (write && t->job && ops_is_frozen(t->job, t->node->name))
 		return ops_refuse_frozen(req, t->job, t->node->name, false);
 	*ret = ops_handle_new(ops_fsd(req), H_FILE, t);
@@ -101,12 +104,8 @@ int ops_row_text(struct handle *h)
 {
 	struct job *job = h->t.job;
 
-	if (h->t.row == JOB_ROW_RESULT && h->text.len)
-		return 0; /* as it was when it was opened */
 	buf_clear(&h->text);
 	switch (h->t.row) {
-	case JOB_ROW_RESULT:
-		return buf_add(&h->text, job->results.late.data, job->results.late.len);
 	case JOB_ROW_STATE:
 		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
 	case JOB_ROW_ERROR:
@@ -174,7 +173,7 @@ static int open_row_read(struct handle *h, struct fuse_file_info *fi)
 							: VM_ERR));
 	case ROW_FILE:
 		fi->direct_io = 0;
-		if (h->t.row == JOB_ROW_EXIT_CODE || job->results.late.len)
+		if (h->t.row == JOB_ROW_EXIT_CODE)
 			return ops_row_text(h);
 		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
 						 "result.json"));
@@ -341,6 +340,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	struct handle *h = ops_handle_make(d, kept->what, t, kept);
 	bool gone = ops_row_is_gone(kept, t);
 	struct fuse_file_info unused = { 0 };
+	int flags = (int)kept->flags & (O_ACCMODE | O_APPEND);
 	unsigned run = kept->run;
 	int r = h ? open_files_adopt(d->open_files, kept, h) : -ENOMEM;
 
@@ -352,8 +352,8 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	else
 		fd_close(&fd);
 	if (r == 0 && t->kind == T_NODE)
-		h->fd = node_open(t->node, (int)kept->flags &
-						   (O_ACCMODE | O_APPEND));
+		h->fd = node_open(t->node, depot_read_only(d->depot)
+						   ? O_RDONLY : flags);
 	if (r == 0 && t->kind == T_NODE && h->fd < 0)
 		r = h->fd;
 	else if (r == 0 && t->kind == T_NODE && kept->writer)

@@ -59,9 +59,7 @@ void ops_stat_row(struct job *job, unsigned row, struct stat *st)
 				job, row == JOB_ROW_STDOUT ? VM_OUT : VM_ERR);
 		break;
 	case JOB_ROW_RESULT:
-		st->st_size = (off_t)job->results.late.len;
-		if (!job->results.late.len)
-			stat_result(job, row, st);
+		stat_result(job, row, st);
 		break;
 	case JOB_ROW_EXIT_CODE:
 		stat_result(job, JOB_ROW_RESULT, st);

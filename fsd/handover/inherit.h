@@ -28,13 +28,14 @@
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of holder.h. */
-#define INHERIT_VERSION 14u
+#define INHERIT_VERSION 15u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
 #define INHERIT_MESSAGES 32u
 #define INHERIT_BLOCK 16384u
 #define INHERIT_HELPERS 8u
+#define INHERIT_REFUSALS 3u
 
 enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
@@ -58,6 +59,10 @@ struct inherit_head {
 	/* Processes that tell watchers (notify.h), also of dead servers; 0: none. */
 	int32_t helper[INHERIT_HELPERS];
 	struct vm_known known; /* of the machines' room */
+	/* shutdown.c: servers that the disk has ended, the last one first, as now_ns()
+	 * has it; why, an errno; and whether that were too many. */
+	uint64_t refused_ns[INHERIT_REFUSALS];
+	uint32_t refused, read_only;
 	_Alignas(uint64_t) uint8_t init[INHERIT_INIT_MAX];
 };
 

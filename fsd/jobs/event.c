@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes a job's state: the table of layout/state.c gives the next one, the record is
- * written, then the watchers are called. A record that the store refuses is listed; a
- * timer has run/run_record.c write it again.
+ * written, then the watchers are called. A record that the disk refuses ends the server
+ * (depot_on_refusal()).
  */
 #include "event.h"
 
@@ -12,46 +12,6 @@
 #include "events.h"
 #include "jobs_int.h"
 #include "fsd/users/people.h"
-
-#define RECORD_NS NS_PER_S /* between two attempts */
-
-void job_record_arm(struct fsd *d)
-{
-	struct late_records *r = &d->jobs->late_records;
-
-	if (!list_empty(&r->jobs) && !r->timer.loop)
-		loop_timer_set(d->loop, &r->timer, RECORD_NS);
-}
-
-void job_record_init(struct fsd *d, void (*late)(struct loop_timer *t))
-{
-	d->jobs->late_records.timer.fn = late;
-	d->jobs->late_records.timer.arg = d;
-}
-
-struct job *job_record_take(struct fsd *d)
-{
-	struct job *job = list_first(&d->jobs->late_records.jobs, struct job,
-				     unrecorded);
-
-	if (job)
-		list_del(&job->unrecorded);
-	return job;
-}
-
-void late_records_end(struct late_records *r)
-{
-	loop_timer_del(&r->timer);
-}
-
-void job_record_later(struct job *job)
-{
-	if (job->removed)
-		return;
-	if (list_empty(&job->unrecorded))
-		list_add_tail(&job->d->jobs->late_records.jobs, &job->unrecorded);
-	job_record_arm(job->d);
-}
 
 /* The start reads the rest from the config. */
 void job_fill_promised(const struct job *job, uint64_t no, struct job_meta *m)
@@ -68,6 +28,7 @@ void job_fill_accepted(const struct job *job, struct job_meta *m)
 		job_fill_promised(job, job->accept.no, m);
 }
 
+/* For want of room the record stays as it was: the next server shows that. */
 static void job_record(struct job *job, bool again)
 {
 	struct job_meta meta = job->meta;
@@ -80,8 +41,6 @@ static void job_record(struct job *job, bool again)
 	if (r < 0)
 		log_error("job %s: its state cannot be written: %s",
 			  job->meta.name, strerror(-r));
-	if (r < 0)
-		job_record_later(job);
 }
 
 /* What every entry has in common; may be done twice. */
@@ -218,13 +177,12 @@ int job_set_mode(struct job *job, mode_t mode)
 
 int job_set_held(struct job *job)
 {
-	int r = 0;
+	int r;
 
 	if (job->meta.held)
 		return 0;
 	job->meta.held = true;
-	if (list_empty(&job->unrecorded)) /* else it is written later, with this */
-		r = write_accepted(job);
+	r = write_accepted(job);
 	job->meta.held = r == 0;
 	return r;
 }

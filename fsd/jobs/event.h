@@ -42,13 +42,5 @@ int job_set_held(struct job *job);
  * does so if a promise stands; meta may have another name than the job. */
 void job_fill_promised(const struct job *job, uint64_t no, struct job_meta *meta);
 void job_fill_accepted(const struct job *job, struct job_meta *meta);
-/* The store did not take the record of its state: it is tried again until it
- * does. */
-void job_record_later(struct job *job);
-/* For run/start.c, which writes them: the function of the timer (its arg: struct
- * fsd); the next job, out of the list, or NULL; the timer, if there are more jobs. */
-void job_record_init(struct fsd *d, void (*late)(struct loop_timer *t));
-struct job *job_record_take(struct fsd *d);
-void job_record_arm(struct fsd *d);
 
 #endif

@@ -37,7 +37,6 @@ int jobs_new(struct fsd *d, const struct job_watcher *const *watchers)
 	list_init(&d->jobs->claims);
 	list_init(&d->jobs->retention.doomed);
 	list_init(&d->jobs->log_writer.unlogged);
-	list_init(&d->jobs->late_records.jobs);
 	return 0;
 }
 
@@ -50,7 +49,6 @@ void jobs_end(struct fsd *d)
 		struct job *job = list_entry(pos, struct job, all);
 
 		watch_leaving(job);
-		list_del(&job->unrecorded);
 		job_log_flush(job);
 		list_del(&job->all);
 		job->removed = true;
@@ -62,7 +60,6 @@ void jobs_end(struct fsd *d)
 	d->jobs->ended = true;
 	retention_end(&d->jobs->retention);
 	log_writer_end(&d->jobs->log_writer);
-	late_records_end(&d->jobs->late_records);
 	leftovers_end(&d->jobs->leftovers);
 }
 
@@ -318,7 +315,6 @@ static void job_delist(struct job *job)
 {
 	struct jobs *jobs = job->d->jobs;
 
-	list_del(&job->unrecorded);
 	hash_del(&jobs->by_name, &job->by_name);
 	walks_leave(&jobs->walks, &job->all);
 	list_del(&job->all);

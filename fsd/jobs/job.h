@@ -37,7 +37,6 @@ struct job {
 	struct list rows;       /* of struct fdstore_row */
 	char *error;            /* owned: text of `error`, NULL: empty; */
 	bool error_stored;      /* but the store has it: job_error() */
-	struct list unrecorded; /* while its record is to be written again */
 	struct events *events;  /* owned: the newest run's, or NULL */
 	unsigned holders;       /* open files of `hold`: held.c */
 	struct retain retain;
@@ -127,7 +126,7 @@ ssize_t job_pread(struct job *job, int fd, char *room, size_t size,
 const char *job_error(struct job *job);
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);
-/* The same, when the store has it already. */
+/* The same in memory alone: the store has it already, or has no room. */
 void job_show_error(struct job *job, const char *sentence);
 /* job_log.c: a line of `log`, in the store soon, or when that is read. */
 void job_log(struct job *job, const char *fmt, ...)

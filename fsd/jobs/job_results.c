@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results that a job shows: output/, result.json that the disk refused, the rows
- * that a user removed or copied, and the place for a copied output/. Which row is to
- * be seen follows from these and from the state. Other rooms change them by the verbs
- * of job_results.h only. What stands in no file is copied to shared memory (job_keep())
+ * The results that a job shows: output/, the rows that a user removed or copied, and
+ * the place for a copied output/. Which row is to be seen follows from these and from
+ * the state. Other rooms change them by the verbs of job_results.h only. What stands in no file is copied to shared memory (job_keep())
  * for the next server.
  */
 #include <errno.h>
@@ -129,26 +128,20 @@ void job_results_take_back(struct job *job, bool has)
 	job->results.hidden = job_kept_hidden(job);
 }
 
-void job_results_show(struct job *job, struct buf *late)
+void job_results_show(struct job *job, bool recorded)
 {
 	job->results.has = true;
-	if (!late)
+	if (recorded)
 		return;
+	/* For this server alone: the next one finds results of its own. */
 	node_root_free(job_take_output(job));
-	job->results.late = *late;
-	*late = (struct buf){ 0 };
-}
-
-void job_results_stored(struct job *job)
-{
-	buf_done(&job->results.late);
+	job->results.hidden |= 1u << JOB_ROW_RESULT;
 }
 
 void job_results_hide(struct job *job)
 {
 	node_root_free(job_take_output(job));
 	quota_area_end(&job->file_owner, AREA_OUTPUT);
-	buf_done(&job->results.late);
 	job->results.hidden = 0;
 	job->results.has = false;
 	job_sink_drop(job);
@@ -159,7 +152,6 @@ void job_results_free(struct job *job)
 {
 	node_root_free(job_take_output(job));
 	node_root_free(take_ptr(job->results.sink));
-	buf_done(&job->results.late);
 }
 
 /* --- copies and rows ---------------------------------------------------------- */
@@ -213,7 +205,6 @@ static bool has_result(const struct job *job)
 	struct stat st;
 
 	return job->meta.exit_code != status_exit_code(STATUS_FAILED, 0) ||
-	       job->results.late.len ||
 	       (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
 			       "result.json", &st) == 0 &&
 		st.st_size);

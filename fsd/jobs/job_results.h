@@ -21,8 +21,6 @@ struct job_results {
 	bool output_unseen;  /* a previous server's: job_output() looks for it */
 	struct node *sink;   /* owned: the output/ that a copy brought into this
 				draft, or NULL */
-	struct buf late;     /* result.json of the newest run, while the disk
-				refuses it */
 	unsigned hidden;     /* 1 << row: result files that the user removed */
 	unsigned copied;     /* 1 << row: a copy of one was written here */
 };
@@ -50,11 +48,9 @@ void job_results_adopt(struct job *job);
 void job_results_free(struct job *job);
 /* For event.c: the newest run was none; has: an earlier one left results. */
 void job_results_take_back(struct job *job, bool has);
-/* The run is over and its results are to be seen. late: its result.json, which the
- * disk refused (taken); output/ is dropped then, since no record vouches for it. */
-void job_results_show(struct job *job, struct buf *late);
-/* The disk has taken late. */
-void job_results_stored(struct job *job);
+/* The run is over and its results are to be seen. recorded: the record says so; else
+ * result.json and output/ are hidden, since no record vouches for them. */
+void job_results_show(struct job *job, bool recorded);
 /* The results leave the tree: the store has given them up, or another run begins. */
 void job_results_hide(struct job *job);
 

@@ -23,12 +23,6 @@ struct log_writer {
 	bool writing;            /* by a fiber */
 };
 
-/* event.c; run/run_record.c sets the function of the timer */
-struct late_records {
-	struct list jobs;        /* of struct job */
-	struct loop_timer timer;
-};
-
 /* leftover.c */
 struct leftovers {
 	struct order queued, refused;
@@ -57,7 +51,6 @@ struct jobs {
 	struct shelf *shelf;    /* owned, or NULL: every job is in all */
 	struct retention retention;
 	struct log_writer log_writer;
-	struct late_records late_records;
 	struct leftovers leftovers;
 	struct events_room events_room;
 };
@@ -68,7 +61,6 @@ void statistics_free(struct statistics *s);
 /* Each from jobs_end(): its timer does not come any more. */
 void retention_end(struct retention *r);
 void log_writer_end(struct log_writer *w);
-void late_records_end(struct late_records *r);
 void leftovers_end(struct leftovers *l);
 
 /* job_watch.c: calls the callback of that name of every watcher. */

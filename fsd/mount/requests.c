@@ -15,6 +15,7 @@
 
 #include "fsd/base/fiber.h"
 #include "fsd/jobs/job.h"
+#include "fsd/users/last_error.h"
 #include "library.h"
 
 /* None may take longer than this by its size alone. */
@@ -248,6 +249,27 @@ static void look_end(struct look *l)
 	look_free(l);
 }
 
+/* Opening is not among them: ctl can be written. */
+#define CHANGES_NAMES                                                        \
+	(1ull << FUSE_MKDIR | 1ull << FUSE_MKNOD | 1ull << FUSE_SYMLINK |    \
+	 1ull << FUSE_UNLINK | 1ull << FUSE_RMDIR | 1ull << FUSE_RENAME |    \
+	 1ull << FUSE_RENAME2 | 1ull << FUSE_LINK | 1ull << FUSE_CREATE |    \
+	 1ull << FUSE_SETATTR)
+
+/* Return: true if it was refused. */
+static bool refuse(const struct look *l)
+{
+	const struct fuse_in_header *in = header_of(l->data);
+	const char *why = depot_read_only(l->d->depot);
+
+	if (!why || in->opcode > 63 || !(CHANGES_NAMES >> in->opcode & 1))
+		return false;
+	last_error_set(l->d->users, in->uid, FSD_DIR_NAME, why);
+	request_tell(l->d, in->unique, -EROFS, NULL, 0);
+	answered(l->d, in->unique);
+	return true;
+}
+
 static void on_look(void *arg)
 {
 	struct look *l = arg;
@@ -261,7 +283,8 @@ static void on_look(void *arg)
 		*fiber_own(f) = l;
 	else
 		q->plain = l;
-	give(l->d, l->data, l->len);
+	if (!refuse(l))
+		give(l->d, l->data, l->len);
 	jobs_let_go();
 	if (!f)
 		q->plain = outer;

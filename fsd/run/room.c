@@ -66,6 +66,8 @@ const char *room_problem(struct fsd *d)
 {
 	const struct room *room = &d->runs->room;
 
+	if (depot_read_only(d->depot))
+		return depot_read_only(d->depot);
 	if (!room->full && !room->gone)
 		look(d);
 	return room->gone ? GONE : room->full ? FULL : NULL;

@@ -87,11 +87,6 @@ void run_interrupt(struct job *job);
 void run_stop_stranded(struct job *job);
 /* A job that a dead daemon left running: likewise. */
 void run_recover(struct job *job);
-/* Whose end could not be recorded, though it has not begun. In a fiber. Return:
- * false if there is none; true: it has ended, or is to be tried again. */
-bool run_end_again(struct job *job);
-/* start.c. Before any job: says what the timer of job_record_later() does. */
-void run_record_init(struct fsd *d);
 /* A job that was accepted and cannot be run any more ends as "failed". */
 void run_reject(struct job *job, const char *message);
 /* One of which that is on record by a promise of its close alone. */

@@ -93,7 +93,7 @@ static bool wait_again(struct run *run, int r)
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
 	depot_note(run->d->depot, r);
-	if (!full || run->record.unclear || run_is_guest(run) || run->cancelled ||
+	if (!full || run_is_guest(run) || run->cancelled ||
 	    run->why != RUN_NOT_FAILED)
 		return false;
 	if (!run_is_granted(run))

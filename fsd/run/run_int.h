@@ -19,8 +19,8 @@
 
 #include "vm/channel/tape.h"
 
-/* What a start finds of a run that is on record as running, and what is said of
- * one whose end the disk does not take: nobody is told of two ends. */
+/* What a start says of a run that is on record as running, and a server whose disk is
+ * read-only of one that ended meanwhile: nobody is told of two ends. */
 #define RUN_NO_END "fsd or its host ended while the program ran, or the disk " \
 		   "did not take its end"
 
@@ -35,19 +35,14 @@ struct run_end {
 	char *attempts_text; /* owned: their messages */
 	uint64_t stored;   /* bytes of result.json */
 	uint64_t ended_ns; /* CLOCK_REALTIME, when it was found */
-	bool waits;        /* on record it is queued */
-	bool unrecorded;   /* on record it is running: late is result.json */
-	struct buf late;
 	bool cuts_said;    /* run_say_cuts() */
-	bool unlisted;     /* it says something else, and cannot be removed */
-	int result;        /* of the last attempt: negative errno */
+	int result;        /* of the last attempt: 0 or negative errno */
 };
 
 /* The record of a run in the store. start.c alone writes it. */
 struct run_record {
 	bool stored;    /* there is a place for its results */
 	bool writes;    /* that it runs, now */
-	bool unclear;   /* whether the record says that it runs */
 	bool reset;     /* a directory that it may find is its own, and holds nothing
 			 * of an earlier try but its order */
 	uint64_t at_ns; /* CLOCK_REALTIME: of the last run_record() */
@@ -111,7 +106,8 @@ struct run {
 	bool adopted;    /* begun by a server that is dead */
 	struct sched_slot slot;
 	struct wire_exit exit;
-	struct loop_timer timer; /* the timeout, then the grace */
+	struct loop_timer timer; /* the timeout, then the grace, then the next attempt to
+				  * store the end */
 	struct run_tree tree;
 	struct run_times times;
 	struct run_machine machine;
@@ -181,13 +177,11 @@ void run_finish(struct run *run, enum job_status status, const char *message);
 #define RUN_FAILED_UNASKED VM_FAILED_MAX
 #define RUN_NOT_FAILED ((enum vm_failure)(VM_FAILED_MAX + 1))
 
-/* Waits until the store has taken the end, or has refused it. No-op without a fiber,
+/* Waits until the store has taken the end, or had no room. No-op without a fiber,
  * which lets go of the jobs that it holds. Return: 0, or negative errno: it is tried
  * again. */
 int run_wait_end(struct run *run);
 void run_end_done(struct run *run);
-/* Another end, for one that is tried again. In a fiber that holds the job. */
-void run_cancel_unended(struct run *run);
 
 /* run_stop.c: if the appliance failed the run, may the job have another one? */
 bool run_may_again(const struct run *run, enum job_status status);
@@ -216,8 +210,6 @@ void run_granted_since(struct run *run, uint64_t at_ns);
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);
 /* run_prepare.c: what the machine is told of limits. */
 void run_fill_limits(struct run *run);
-/* run_stop.c: the output tree is to come again, or never. */
-void run_drop_output(struct job *job);
 
 /* run_events.c: a machine is there. */
 void run_begin(struct run *run, struct vm_lease *lease);

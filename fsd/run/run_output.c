@@ -120,14 +120,28 @@ static void cut(struct run *run, const char *reason)
 	f = &run->tree.files[--run->tree.count];
 	run_left_out(run, f->path, f->bytes, reason);
 	run->tree.bytes -= f->bytes;
-	if (node_unlink(node) < 0)
-		log_warn("job %s: half a file stays in its output",
-			 run->job->meta.name);
+	run->tree.half |= node_unlink(node) < 0;
+}
+
+void run_drop_output(struct job *job)
+{
+	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
+	job_output_find(job);
+	quota_run_recount(&job->file_owner);
+	quota_unpublish(&job->file_owner);
 }
 
 void run_output_cut(struct run *run)
 {
 	cut(run, NOT_WHOLE);
+	if (!run->tree.half)
+		return;
+	log_warn("job %s: its output is dropped, since the disk keeps half a file",
+		 run->job->meta.name);
+	run->tree.dropped += run->tree.count;
+	run->tree.count = 0;
+	run_drop_output(run->job);
+	run->tree.half = job_output(run->job);
 }
 
 void run_tree_init(struct run *run)
@@ -247,8 +261,12 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 	r = check_entry(run, name);
 	if (r == 0 && kind == WIRE_FILE_LINK)
 		return node_make_link(dir, name, target, &node);
-	return r < 0 ? r : node_make_file(dir, name, (mode & 0777) | 0600,
-					  O_WRONLY, &run->tree.file, &run->tree.fd);
+	if (r == 0)
+		r = node_make_file(dir, name, (mode & 0777) | 0600, O_WRONLY,
+				   &run->tree.file, &run->tree.fd);
+	if (r < 0)
+		run->tree.half |= node_find(dir, name) != NULL;
+	return r;
 }
 
 /* Why it cannot be taken, or NULL. */
@@ -287,7 +305,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 	const char *reason;
 	int r = 0;
 
-	run_output_cut(run);
+	cut(run, NOT_WHOLE);
 	reason = kind == WIRE_FILE_LEFT ? run_left_reason(mode)
 					: over_limit(run, size, counts);
 	if (!reason)
@@ -340,7 +358,7 @@ int run_output_end(struct run *run, struct wire_time mtime)
 	};
 
 	if (run->tree.missing) {
-		run_output_cut(run);
+		cut(run, NOT_WHOLE);
 		return -EPROTO;
 	}
 	/* A file is no worse without it. */

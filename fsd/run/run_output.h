@@ -11,6 +11,7 @@
 
 struct result_file;
 struct result_left;
+struct job;
 struct run;
 
 struct run_tree {
@@ -26,6 +27,7 @@ struct run_tree {
 	int fd;                    /* of that file, or -1 */
 	uint64_t missing;          /* bytes of that file that are still to come */
 	bool over_quota;           /* some output does not fit into the quota */
+	bool half;                 /* the disk keeps half a file */
 };
 
 void run_tree_init(struct run *run);
@@ -37,8 +39,11 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size
 int run_output_data(struct run *run, const void *data, size_t len);
 /* mtime: when the guest says that it was changed. */
 int run_output_end(struct run *run, struct wire_time mtime);
-/* No more will come: a file that is not whole is removed. */
+/* No more will come: a file that is not whole is removed. If that failed, all go, since
+ * the list would not be what is there. */
 void run_output_cut(struct run *run);
+/* The whole tree goes: nobody knows which of its files came whole. */
+void run_drop_output(struct job *job);
 
 /* An entry of the output tree is not kept; reason is a constant. */
 void run_left_out(struct run *run, const char *path, uint64_t bytes, const char *reason);

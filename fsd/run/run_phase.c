@@ -88,8 +88,6 @@ enum run_phase run_phase_accepted(enum run_phase from)
 static const unsigned next_end[RUN_END_MAX] = {
 	[RUN_END_OPEN] = TO(RUN_END_AGAIN) | TO(RUN_END_PUBLISH),
 	[RUN_END_AGAIN] = TO(RUN_END_PUBLISH),
-	[RUN_END_PUBLISH] = TO(RUN_END_RETRY),
-	[RUN_END_RETRY] = TO(RUN_END_PUBLISH),
 };
 
 bool run_end_may(enum run_end_step from, enum run_end_step to)

@@ -70,7 +70,6 @@ enum run_end_step {
 	RUN_END_OPEN,    /* its end is not known */
 	RUN_END_AGAIN,   /* it is known; the job may have another run instead */
 	RUN_END_PUBLISH, /* it goes into the store */
-	RUN_END_RETRY,   /* the store did not take it: run_end_again() */
 	RUN_END_MAX
 };
 

@@ -187,8 +187,8 @@ static int publish_result(struct run *run)
 }
 
 /* What is stored of the result is to say the same as what is shown, or there is
- * to be nothing of it. */
-static void store_failure(struct run *run)
+ * to be nothing of it. Return: 0 or negative errno: neither can be had. */
+static int store_failure(struct run *run)
 {
 	struct depot *depot = run->d->depot;
 	uint64_t no = run->end.meta.no;
@@ -204,7 +204,7 @@ static void store_failure(struct run *run)
 	buf_done(&text);
 	if (r < 0)
 		r = depot_run_unpublish(depot, no, run->number, "result.json");
-	run->end.unlisted = r < 0;
+	return r;
 }
 
 static void end_as(struct run *run, enum job_status status)
@@ -216,37 +216,27 @@ static void end_as(struct run *run, enum job_status status)
 	res->exit_code = status_exit_code(status, 0);
 }
 
-static void say_not_kept(struct run *run, int r)
+static int not_kept(struct run *run, int r)
 {
 	snprintf(run->end.message, sizeof(run->end.message),
 		 "the result cannot be stored: %s", strerror(-r));
 	end_as(run, STATUS_FAILED);
+	return store_failure(run);
 }
 
-static void not_kept(struct run *run, int r)
-{
-	say_not_kept(run, r);
-	store_failure(run);
-}
-
-/* The record still says that it runs: what the next start makes of that is what
- * is shown, from memory until the disk takes it. */
-static void not_on_record(struct run *run)
+/* The record stays as it is, since the disk is read-only: what the next start makes
+ * of it is what is shown. */
+static void not_on_record(struct run *run, int r)
 {
 	struct run_end *end = &run->end;
 
+	log_error("job %s: its end cannot be written: %s", run->job->meta.name,
+		  strerror(-r));
+	end->stored = 0;
+	if (run->job->meta.state != JOB_RUNNING)
+		return; /* it ends so once more */
 	snprintf(end->message, sizeof(end->message), "%s", RUN_NO_END);
 	end_as(run, STATUS_INTERRUPTED);
-	fill_found(run, &end->res);
-	/* A start may find out what this one could not. */
-	if (end->res.stdout_bytes == RESULT_UNKNOWN ||
-	    end->res.stderr_bytes == RESULT_UNKNOWN ||
-	    result_render(&end->res, &end->late) < 0)
-		buf_done(&end->late); /* then there is none */
-	end->unrecorded = true;
-	end->stored = 0;
-	end->unlisted = depot_run_unpublish(run->d->depot, end->meta.no,
-					    run->number, "result.json") < 0;
 }
 
 static bool is_failure(const struct job_result *res)
@@ -279,23 +269,7 @@ static int record_end(struct run *run)
 	end->meta.exit_code = end->res.exit_code;
 	end->meta.ended_ns = end->ended_ns;
 	end->meta.changed_ns = realtime_ns();
-	return depot_meta_put(run->d->depot, &end->meta);
-}
-
-/* The record says that it ended, but may not outlive the host: no success. If
- * it cannot say that it failed, it is what the next start shows. */
-static void not_durable(struct run *run, int r)
-{
-	struct run_end before = run->end;
-
-	say_not_kept(run, r);
-	if (record_end(run) < 0) {
-		run->end = before;
-		return;
-	}
-	depot_meta_settle(&run->end.meta);
-	store_failure(run);
-	store_why(run);
+	return depot_meta_commit(run->d->depot, &end->meta);
 }
 
 /* To the log, as its last lines. */
@@ -316,46 +290,31 @@ static void say_end(struct buf *log, const struct job_result *res)
 /*
  * The record comes last: it is what publishes the result. What was gathered of
  * the log and of events is there before; only the log's last line, which says
- * so, comes right behind it. Whatever fails, what is shown is what the record
- * that the disk has makes the next start show.
+ * so, comes right behind it. If the record fails, it says what it did before.
  */
 static int do_end(void *arg)
 {
 	struct run *run = arg;
+	struct depot *depot = run->d->depot;
 	struct run_end *end = &run->end, before = run->end;
 	int r = publish_result(run);
 
 	if (r < 0)
-		not_kept(run, r);
+		r = depot_heed(depot, not_kept(run, r));
 	store_why(run);
-	events_store(run->d->depot, &run->ending.lines.events);
-	job_lines_store_log(run->d->depot, &run->ending.lines);
-	r = record_end(run);
-	if (r < 0)
-		r = record_end(run); /* what failed once */
-	if (r < 0 && end->waits) {
-		*end = before; /* it is to end as it was to, later */
-		return r;
-	}
+	events_store(depot, &run->ending.lines.events);
+	job_lines_store_log(depot, &run->ending.lines);
+	if (r == 0)
+		r = record_end(run);
 	if (r < 0) {
-		not_on_record(run);
-		store_why(run);
+		*end = before;
+		depot_meta_write(depot, &run->job->meta);
 		return r;
 	}
-	end->waits = false;
-	say_end(&run->ending.lines.log, &end->res);
 	run->ending.said = true;
-	job_lines_store_log(run->d->depot, &run->ending.lines);
-	r = depot_meta_sync(run->d->depot, end->meta.no);
-	if (r == 0) {
-		depot_meta_settle(&end->meta);
-	} else {
-		enum job_status said = end->res.status;
-
-		not_durable(run, r);
-		run->ending.said = end->res.status == said;
-	}
-	return r;
+	say_end(&run->ending.lines.log, &end->res);
+	job_lines_store_log(depot, &run->ending.lines);
+	return 0;
 }
 
 static void log_end(struct job *job, const struct job_result *res)
@@ -392,9 +351,7 @@ static void end_run(struct job *job, struct run *run)
 		 res->language ? res->language : "no language",
 		 (unsigned long long)(res->wall_ms == RESULT_UNKNOWN ?
 				      0 : res->wall_ms));
-	job_results_show(job, end->unrecorded ? &end->late : NULL);
-	if (end->unlisted && !job->results.late.len)
-		job_row_hide(job, JOB_ROW_RESULT);
+	job_results_show(job, end->result == 0);
 	failed = failed || res->status == STATUS_CANCELLED;
 	end->meta.exit_code = res->exit_code;
 	end->meta.ended_ns = end->ended_ns;
@@ -414,16 +371,31 @@ static void fill_lost(struct run *run)
 	res->exit_code = status_exit_code(STATUS_FAILED, 0);
 }
 
-/* It is on record as queued: a start would run it, so it has not ended. */
-static void wait_for_disk(struct run *run, int r)
+#define LATER_NS (NS_PER_S / 2)
+
+static void on_end(void *arg);
+
+static void on_later(struct loop_timer *t)
+{
+	struct run *run = t->arg;
+
+	job_show_error(run->job, NULL);
+	run_hold(run);
+	fiber_run(on_end, run);
+}
+
+/* A start would run it, or find no end: so it has not ended. */
+static void wait_for_room(struct run *run, int r)
 {
 	char text[200];
 
-	snprintf(text, sizeof(text), "the disk does not take that it runs, nor "
-		 "how it ended; tried every second: %s", strerror(-r));
+	snprintf(text, sizeof(text), "how it ended cannot be stored, which is tried "
+		 "until it can: %s", strerror(-r));
+	job_lines_stored(run->job, &run->ending.lines);
 	job_show_error(run->job, text);
-	run_end_enter(run, RUN_END_RETRY);
-	job_record_later(run->job);
+	run->timer.fn = on_later;
+	run->timer.arg = run;
+	loop_timer_set(run->d->loop, &run->timer, LATER_NS);
 }
 
 static void on_end(void *arg)
@@ -442,8 +414,6 @@ static void on_end(void *arg)
 		if (run->phase == RUN_LOST)
 			fill_found(run, &run->end.res);
 		run->end.meta = run->job->meta;
-		run->end.waits = run->job->meta.state == JOB_QUEUED &&
-				 !run->record.unclear;
 		run->end.meta.state = JOB_DONE;
 		job_lines_take(run->job, &run->ending.lines);
 		if (run->phase != RUN_LOST)
@@ -453,15 +423,11 @@ static void on_end(void *arg)
 	room_noticed(run->d);
 	if (run->ending.waiter)
 		fiber_wake(take_ptr(run->ending.waiter));
-	if (run->job && r < 0 && run->end.waits) {
-		job_lines_stored(run->job, &run->ending.lines);
-		wait_for_disk(run, r);
+	if (run->job && depot_is_short(r)) {
+		wait_for_room(run, r);
 	} else if (run->job) {
-		if (r < 0) {
-			log_error("job %s: its end cannot be written: %s",
-				  run->job->meta.name, strerror(-r));
-			job_record_later(run->job);
-		}
+		if (r < 0)
+			not_on_record(run, r);
 		quota_run_sub(&run->job->file_owner, run->value.json.len);
 		quota_run_add(&run->job->file_owner, run->end.stored);
 		end_run(take_ptr(run->job), run);
@@ -480,33 +446,9 @@ int run_wait_end(struct run *run)
 	run->ending.waiter = fiber_self();
 	jobs_let_go();
 	fiber_pause();
-	r = run->end.waits ? run->end.result : 0;
+	r = run->end.result;
 	run_let_go(run);
 	return r;
-}
-
-void run_cancel_unended(struct run *run)
-{
-	list_del(&run->job->unrecorded);
-	run_end_enter(run, RUN_END_PUBLISH);
-	run->cancelled = true;
-	end_as(run, STATUS_CANCELLED);
-	run->end.res.message = NULL;
-	run_hold(run);
-	fiber_run(on_end, run);
-}
-
-bool run_end_again(struct job *job)
-{
-	struct run *run = job->run;
-
-	if (!run || run->ending.step != RUN_END_RETRY)
-		return false;
-	run_end_enter(run, RUN_END_PUBLISH);
-	job_show_error(job, NULL);
-	run_hold(run);
-	on_end(run);
-	return true;
 }
 
 /* Its status and message are in run->end. */
@@ -591,7 +533,6 @@ void run_end_done(struct run *run)
 {
 	job_lines_done(&run->ending.lines);
 	free(run->end.name);
-	buf_done(&run->end.late);
 	free(run->end.attempts);
 	free(run->end.attempts_text);
 }

@@ -15,15 +15,6 @@
 #include "run_int.h"
 #include "fsd/users/people.h"
 
-void run_drop_output(struct job *job)
-{
-	/* Nobody knows which of its files came whole. */
-	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
-	job_output_find(job);
-	quota_run_recount(&job->file_owner);
-	quota_unpublish(&job->file_owner);
-}
-
 /* Of a run that this daemon knows nothing of but what the store has. */
 static struct run *run_found(struct job *job)
 {
@@ -72,9 +63,7 @@ void run_kill(struct job *job)
 	job_log(job, "cancelled by ctl");
 	if (run->ending.step == RUN_END_AGAIN)
 		return; /* it ends so, and no other one follows */
-	if (run->ending.step == RUN_END_RETRY)
-		run_cancel_unended(run);
-	else if (run_has_started(run))
+	if (run_has_started(run))
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 	else
 		run_finish(run, STATUS_CANCELLED, NULL);

@@ -22,8 +22,7 @@ struct step {
 	struct job_meta meta, before;
 	unsigned old; /* results that are given up, or 0 */
 	bool again;   /* the run was put back */
-	bool accepted; /* before is on record, and what is so if this fails */
-	bool unclear; /* it may not be */
+	bool accepted; /* before is on record, and stays if there is no room */
 	bool inputs;  /* they may not be on the disk yet, */
 	struct buf unstored; /* and these are not */
 	struct events_batch seen; /* by readers, and nowhere on the disk */
@@ -34,7 +33,6 @@ struct step {
 static int do_step(void *arg)
 {
 	struct step *s = arg;
-	bool put = false;
 	int r = 0;
 
 	if (s->inputs)
@@ -45,16 +43,10 @@ static int do_step(void *arg)
 		events_store(s->depot, &s->seen);
 	else
 		s->seen.result = -ENOENT; /* there is no place for it yet */
-	if (r == 0) {
-		r = depot_meta_put(s->depot, &s->meta);
-		put = r == 0;
-	}
 	if (r == 0)
-		r = depot_meta_sync(s->depot, s->meta.no);
-	if (r == 0)
-		depot_meta_settle(&s->meta);
-	if (r < 0 && put && s->accepted)
-		s->unclear = depot_meta_write(s->depot, &s->before) < 0;
+		r = depot_meta_commit(s->depot, &s->meta);
+	if (r < 0 && s->accepted)
+		depot_meta_write(s->depot, &s->before);
 	if (r == 0 && s->old)
 		depot_run_drop(s->depot, s->meta.no, s->old);
 	return r;
@@ -105,7 +97,6 @@ int run_record(struct run *run, enum job_state state)
 	buf_done(&s.unstored);
 	events_stored(job, &s.seen);
 	buf_done(&s.seen.records);
-	run->record.unclear = s.unclear;
 	if (r == 0)
 		run->record.at_ns = s.meta.changed_ns;
 	run->record.stored |= r == 0 && state == JOB_RUNNING;
@@ -117,99 +108,6 @@ int run_record(struct run *run, enum job_state state)
 void run_record_found(struct run *run, bool stored)
 {
 	run->record.stored = stored;
-}
-
-/* --- records that the disk refused ------------------------------------------ */
-
-/*
- * A job whose record failed is listed by job_record_later(). A timer
- * takes them up in a fiber, one after the other, and stops at the first that fails
- * again. result.json of a run whose end was refused waits in job->results.late.
- */
-
-/* The data that a job shows and no record has; a worker thread stores it. */
-struct late {
-	struct depot *depot;
-	struct job_meta meta; /* its name is borrowed */
-	char *error;          /* owned; NULL: none, or it is stored */
-	const struct buf *result; /* borrowed: result.json, or empty: */
-	bool unlisted;        /* it has one that is not shown */
-};
-
-/* Publishes result.json; without it a start would show a run that still runs. */
-static int store_late(const struct late *l)
-{
-	depot_output_drop(l->depot, l->meta.no, l->meta.run);
-	return depot_run_publish(l->depot, l->meta.no, l->meta.run,
-				 job_rows[JOB_ROW_RESULT].name, l->result->data,
-				 l->result->len);
-}
-
-static int do_late(void *arg)
-{
-	const struct late *l = arg;
-	int r = l->error ? depot_error_write(l->depot, l->meta.no, l->error)
-			 : 0;
-
-	if (r == 0 && l->result->len)
-		r = store_late(l);
-	if (r == 0 && l->result->len)
-		r = depot_sync_run(l->depot, l->meta.no, l->meta.run);
-	if (r == 0 && l->unlisted)
-		r = depot_run_unpublish(l->depot, l->meta.no, l->meta.run,
-					job_rows[JOB_ROW_RESULT].name);
-	return r < 0 ? r : depot_meta_commit(l->depot, &l->meta);
-}
-
-static int record_late(struct job *job)
-{
-	struct late l = {
-		.depot = job->d->depot, .meta = job->meta,
-		.error = job->error ? strdup(job->error) : NULL,
-		.result = &job->results.late,
-		.unlisted = job->results.has &&
-			    job->results.hidden & 1u << JOB_ROW_RESULT,
-	};
-	int r;
-
-	job_fill_accepted(job, &l.meta);
-	r = job->error && !l.error ? -ENOMEM : depot_do(l.depot, do_late, &l);
-	free(l.error);
-	if (job->results.late.len)
-		quota_run_recount(&job->file_owner); /* also of what was done of it */
-	if (r == 0)
-		job_results_stored(job);
-	return r;
-}
-
-static void on_record_late(void *arg)
-{
-	struct fsd *d = arg;
-	struct job *job;
-
-	while ((job = job_record_take(d))) {
-		if (run_end_again(job)) {
-			job_record_arm(d);
-			return; /* the others a second later */
-		}
-		job_hold(job);
-		if (!job->removed && record_late(job) < 0) {
-			job_record_later(job);
-			jobs_let_go();
-			return; /* nor will it take the others' */
-		}
-		jobs_let_go();
-	}
-}
-
-static void on_late(struct loop_timer *t)
-{
-	fiber_run(on_record_late, t->arg);
-}
-
-void run_record_init(struct fsd *d)
-{
-	job_record_init(d, on_late);
 }
 
 /* --- the start -------------------------------------------------------------- */

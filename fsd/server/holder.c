@@ -320,7 +320,7 @@ static int judge_end(const struct holder *h, int status)
 			 "service ended", strsignal(WTERMSIG(status)));
 	if (h->ending)
 		return next || by_us(WTERMSIG(status)) ? 0 : 1;
-	if (!h->ever_served)
+	if (!h->ever_served && !next)
 		return complain("mount", 1, "the serving process was killed "
 				"while it started (%s)",
 				WIFSIGNALED(status)

@@ -66,6 +66,8 @@ static void on_signal(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGUSR2 || (int)info.ssi_signo == HOLDER_NOW)
+			shutdown_trust_disk(d);
 		if (info.ssi_signo == SIGUSR2)
 			shutdown_hand_over(d, false);
 		else if ((int)info.ssi_signo == HOLDER_NOW)
@@ -324,6 +326,7 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 	if (r < 0)
 		return r;
 	depot_set_relaxed(d->depot, o->relaxed);
+	shutdown_heed_disk(d);
 	return 0;
 }
 
@@ -349,8 +352,6 @@ static int make_contexts(struct fsd *d)
 		r = submit_new(d, &d->submit);
 	if (r == 0)
 		r = open_files_new(d->inherit, &d->open_files);
-	if (r == 0)
-		run_record_init(d);
 	return r;
 }
 

@@ -7,6 +7,11 @@
  */
 #include "shutdown.h"
 
+#include <string.h>
+#include <unistd.h>
+
+#include "fsd/handover/inherit.h"
+#include "holder.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/notify.h"
 #include "fsd/run/run.h"
@@ -86,6 +91,54 @@ static void on_idle(void *arg)
 		interrupt_endless(d);
 	if (lifecycle_is_stopping(d->lifecycle) && !c->busy && !notify_finish(d))
 		loop_quit(d->loop);
+}
+
+/* --- a disk that refuses records --------------------------------------------- */
+
+#define REFUSED_WITHIN_NS (60 * NS_PER_S)
+
+#define READ_ONLY "the disk of the state directory refuses records of jobs (%s): " \
+		  "no job begins and nothing can be written; when it is repaired, " \
+		  "fsd upgrade --now or a new mount writes again"
+
+/* On any thread. Other threads end in the middle of what they do. */
+static void on_refused(void *arg, int error)
+{
+	struct fsd *d = arg;
+	struct inherit_head *head = inherit_head(d->inherit);
+
+	log_error("%s: the disk refuses the record of a job: %s; another server shows "
+		  "what the disk has", depot_dir(d->depot), strerror(error));
+	head->refused = (uint32_t)error;
+	memmove(&head->refused_ns[1], &head->refused_ns[0],
+		sizeof(head->refused_ns) - sizeof(head->refused_ns[0]));
+	head->refused_ns[0] = now_ns();
+	_exit(HOLDER_NEXT);
+}
+
+void shutdown_heed_disk(struct fsd *d)
+{
+	struct inherit_head *head = inherit_head(d->inherit);
+	uint64_t first = head->refused_ns[INHERIT_REFUSALS - 1];
+	char why[400];
+
+	if (first && now_ns() - first < REFUSED_WITHIN_NS)
+		head->read_only = 1;
+	if (!head->read_only) {
+		depot_on_refusal(d->depot, on_refused, d);
+		return;
+	}
+	snprintf(why, sizeof(why), READ_ONLY, strerror((int)head->refused));
+	log_error("%s: %s", depot_dir(d->depot), why);
+	depot_set_read_only(d->depot, why);
+}
+
+void shutdown_trust_disk(struct fsd *d)
+{
+	struct inherit_head *head = inherit_head(d->inherit);
+
+	memset(head->refused_ns, 0, sizeof(head->refused_ns));
+	head->read_only = 0;
 }
 
 int shutdown_init(struct fsd *d)

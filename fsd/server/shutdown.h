@@ -16,4 +16,12 @@ void shutdown_stop(struct fsd *d, bool now);
  * programs are adopted; else when no machine runs a program. */
 void shutdown_hand_over(struct fsd *d, bool now);
 
+/*
+ * After depot_open(): a record that the disk refuses ends this server as if it had been
+ * killed. If three servers ended so within a minute, the mount is read-only instead.
+ */
+void shutdown_heed_disk(struct fsd *d);
+/* The operator asks for another server: it may write again. */
+void shutdown_trust_disk(struct fsd *d);
+
 #endif

@@ -21,6 +21,10 @@ struct depot {
 	int root, jobs, trash, lock; /* owned */
 	struct depot_room room;
 	bool relaxed;
+	char *read_only;      /* owned: why it is, or NULL */
+	void (*refused)(void *arg, int error);
+	void *arg;            /* of refused */
+	_Atomic bool refusing; /* one thread has called it */
 	uint64_t next_no;
 	_Atomic uint64_t next_trash;
 	_Atomic(struct chores *) threads[DEPOT_THREADS]; /* owned */
@@ -365,11 +369,21 @@ int depot_make_dirs(const char *dir)
 	return 0;
 }
 
+int depot_open_own(const struct depot *s, const char *name)
+{
+	int fd = openat(s->root, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+
+	if (fd < 0 && errno == EROFS)
+		fd = openat(s->root, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
 static int take_lock(struct depot *s, struct err *err)
 {
-	s->lock = openat(s->root, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	s->lock = depot_open_own(s, "lock");
 	if (s->lock < 0)
-		return err_sys(err, -errno, "cannot open %s/lock", s->dir);
+		return err_sys(err, s->lock, "cannot open %s/lock", s->dir);
 	if (flock(s->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, -EBUSY,
 			       "another fsd serves the state directory %s; "
@@ -456,6 +470,7 @@ void depot_close(struct depot *s)
 	fd_close(&s->lock);
 	depot_room_close(&s->room);
 	fd_close(&s->root);
+	free(s->read_only);
 	free(s->dir);
 	free(s);
 }
@@ -494,6 +509,43 @@ void depot_set_relaxed(struct depot *s, bool relaxed)
 bool depot_is_relaxed(const struct depot *s)
 {
 	return s->relaxed;
+}
+
+/* --- what the disk refuses ------------------------------------------------- */
+
+void depot_on_refusal(struct depot *s, void (*refused)(void *arg, int error),
+		      void *arg)
+{
+	s->refused = refused;
+	s->arg = arg;
+}
+
+void depot_set_read_only(struct depot *s, const char *why)
+{
+	free(s->read_only);
+	s->read_only = strdup(why);
+}
+
+const char *depot_read_only(const struct depot *s)
+{
+	return s->read_only;
+}
+
+bool depot_is_short(int r)
+{
+	return r == -ENOSPC || r == -EDQUOT || r == -ENOMEM || r == -EMFILE ||
+	       r == -ENFILE;
+}
+
+int depot_heed(struct depot *s, int r)
+{
+	/* A directory that somebody has removed is depot_is_gone()'s. */
+	if (r == 0 || r == -ENOENT || depot_is_short(r) || !s->refused)
+		return r;
+	while (atomic_exchange(&s->refusing, true))
+		pause(); /* another thread ends the process */
+	s->refused(s->arg, -r);
+	return r;
 }
 
 const char *depot_dir(const struct depot *s)

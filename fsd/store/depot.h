@@ -78,6 +78,27 @@ int depot_open(struct loop *loop, const char *dir, struct depot **ret_depot,
 void depot_close(struct depot *s);
 /* Finishes every chore, their `done` included; there are none afterwards. */
 void depot_finish_chores(struct depot *s);
+
+/*
+ * A record that the disk refuses leaves the disk and the memory of this server apart.
+ * refused() is called then (any thread; it does not return), and the next server shows
+ * what the disk has. Want of room, memory or descriptors is no refusal: the caller gets
+ * that errno. Without refused() the caller gets every errno.
+ */
+void depot_on_refusal(struct depot *s, void (*refused)(void *arg, int error),
+		      void *arg);
+/* Nothing starts and no user writes, because of why (copied). */
+void depot_set_read_only(struct depot *s, const char *why);
+/* That sentence (borrowed), or NULL. */
+const char *depot_read_only(const struct depot *s);
+/* True if r is want of room, memory or descriptors: the same call may succeed later. */
+bool depot_is_short(int r);
+/* depot_*.c only: r is what became of a record. Return: r. */
+int depot_heed(struct depot *s, int r);
+
+/* STATE/name to read and write; made unless it is there. Of a file system that is
+ * read-only: to read. Return: fd or negative errno. */
+int depot_open_own(const struct depot *s, const char *name);
 int depot_jobs_fd(const struct depot *s); /* borrowed: STATE/jobs */
 int depot_root_fd(const struct depot *s); /* borrowed: STATE */
 const char *depot_dir(const struct depot *s);
@@ -91,10 +112,6 @@ int depot_job_make(struct depot *s, const struct job_meta *meta);
 /* Out of sight at once, gone a little later; there as it was on failure. */
 int depot_job_remove(struct depot *s, uint64_t no);
 int depot_meta_write(struct depot *s, const struct job_meta *meta);
-/* The same in two parts. In between a server that takes over asks the disk for the
- * record, and writes it once more so that it outlives the host. */
-int depot_meta_put(struct depot *s, const struct job_meta *meta);
-void depot_meta_settle(const struct job_meta *meta);
 /*
  * Calls fn for every job, in the order of their making; meta (and its name) is
  * only lent. What is no job, or damaged, is set aside (depot_lost.c). Jobs of an
@@ -155,9 +172,9 @@ int depot_sync_inputs(struct depot *s, uint64_t no, struct buf *ret_unstored);
 int depot_sync_run(struct depot *s, uint64_t no, unsigned run);
 /* result.json alone, which was written anew. */
 int depot_sync_result(struct depot *s, uint64_t no, unsigned run);
-/* As depot_meta_write(), and it outlives the host; whole only then. */
+/* As depot_meta_write(), and it outlives the host. In between a server that takes over
+ * asks the disk for the record, and writes it once more. */
 int depot_meta_commit(struct depot *s, const struct job_meta *meta);
-int depot_meta_sync(struct depot *s, uint64_t no);
 /* As depot_meta_write(), behind what became of the attempts before. */
 int depot_meta_again(struct depot *s, const struct job_meta *meta);
 /* `error`, `attempts`, `gone` or `unstored`, or that there is none. */

@@ -18,6 +18,7 @@
 struct record {
 	int jobs; /* borrowed */
 	uint64_t no;
+	bool sync;
 	char sector[META_SIZE];
 };
 
@@ -50,32 +51,33 @@ static int record_write(void *arg)
 	if (fd < 0)
 		return -errno;
 	n = pwrite(fd, r->sector, META_SIZE, 0);
-	return n == META_SIZE ? 0 : n < 0 ? -errno : -ENOSPC;
+	if (n != META_SIZE)
+		return n < 0 ? -errno : -ENOSPC;
+	return r->sync && fdatasync(fd) < 0 ? -errno : 0;
 }
 
-int depot_meta_put(struct depot *s, const struct job_meta *m)
+static int meta_write(struct depot *s, const struct job_meta *m, bool sync)
 {
-	struct record r;
+	struct record r = { .sync = sync };
 	int ret = record_print(s, m, &r);
 
 	if (ret < 0)
 		return ret;
 	kept_begin(m->kept);
-	return depot_do(s, record_write, &r);
-}
-
-void depot_meta_settle(const struct job_meta *m)
-{
-	kept_end(m->kept, m);
+	ret = depot_heed(s, depot_do(s, record_write, &r));
+	if (ret == 0)
+		kept_end(m->kept, m);
+	return ret;
 }
 
 int depot_meta_write(struct depot *s, const struct job_meta *m)
 {
-	int r = depot_meta_put(s, m);
+	return meta_write(s, m, false);
+}
 
-	if (r == 0)
-		depot_meta_settle(m);
-	return r;
+int depot_meta_commit(struct depot *s, const struct job_meta *m)
+{
+	return meta_write(s, m, !depot_is_relaxed(s));
 }
 
 static int job_make_work(void *arg)
@@ -95,7 +97,7 @@ static int job_make_work(void *arg)
 int depot_job_make(struct depot *s, const struct job_meta *meta)
 {
 	char path[STORE_PATH_MAX];
-	struct record r;
+	struct record r = { .sync = false };
 	int ret = record_print(s, meta, &r);
 
 	if (ret < 0) {

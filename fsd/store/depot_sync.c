@@ -210,29 +210,6 @@ int depot_sync_words(struct depot *s, uint64_t no, const char *name)
 	return r < 0 && r != -ENOENT ? r : sync_path(s, job);
 }
 
-int depot_meta_sync(struct depot *s, uint64_t no)
-{
-	char path[STORE_PATH_MAX];
-	auto_close int fd = -1;
-
-	if (depot_is_relaxed(s))
-		return 0;
-	depot_job_path(no, "meta", path);
-	fd = openat(depot_jobs_fd(s), path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 || fdatasync(fd) < 0 ? -errno : 0;
-}
-
-int depot_meta_commit(struct depot *s, const struct job_meta *meta)
-{
-	int r = depot_meta_put(s, meta);
-
-	if (r == 0)
-		r = depot_meta_sync(s, meta->no);
-	if (r == 0)
-		depot_meta_settle(meta);
-	return r;
-}
-
 struct again {
 	struct depot *depot;
 	const struct job_meta *meta;

@@ -84,6 +84,9 @@ static void evaluate(struct job *job, bool config_closed)
 	}
 	if (v == READY)
 		v = start(job, &spec, &err);
+	/* The next server that may write starts it. */
+	if (job->accept.promised && depot_read_only(job->d->depot))
+		return;
 	if (v == FAILED && job->accept.promised) {
 		err_wrap(&err, COMMIT_ACCEPTED_BEFORE);
 		run_reject_promised(job, err.text);

@@ -10,9 +10,13 @@
 #include "fsd/users/last_error.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* Return: 0, or -ESHUTDOWN with a sentence. */
+/* Return: 0, or -EROFS or -ESHUTDOWN with a sentence. */
 static int check_open(const struct job *job, struct err *err)
 {
+	const char *read_only = depot_read_only(job->d->depot);
+
+	if (read_only)
+		return err_set(err, -EROFS, "%s", read_only);
 	if (!lifecycle_is_draining(job->d->lifecycle) || job->accept.promised)
 		return 0;
 	return err_set(err, -ESHUTDOWN,

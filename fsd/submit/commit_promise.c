@@ -124,11 +124,16 @@ void commit_give_place(struct job *job)
 
 void commit_settle(struct job *job)
 {
+	int r;
+
 	commit_forget_ready(job);
-	if (!job->accept.promised || job->removed || job_is_frozen(job))
+	if (!job->accept.promised || job->removed || job_is_frozen(job) ||
+	    depot_read_only(job->d->depot))
 		return;
 	job_unpromise(job);
 	commit_give_place(job);
-	if (depot_meta_write(job->d->depot, &job->meta) < 0)
-		job_record_later(job);
+	r = depot_meta_write(job->d->depot, &job->meta);
+	if (r < 0)
+		log_warn("job %s: the next start of fsd runs it, since its state "
+			 "cannot be written: %s", job->meta.name, strerror(-r));
 }

@@ -235,11 +235,10 @@ BARRED = b"no job begins until it has room"
 
 
 def is_over_or_waits(svc, job):
-    """It has ended; or it is queued, and `error` or the health says for what
-    of the disk it waits."""
+    """It has ended; or it is queued, or its end is to be stored, and `error` or
+    the health says for what of the disk it waits."""
     d = "%s/%s" % (svc.tree, job.name)
-    state = state_of(svc, job)
-    return state not in ("queued", "running") or state == "queued" and bool(
+    return state_of(svc, job) not in ("queued", "running") or bool(
         read(d + "/error") or BARRED in read(svc.tree + "/.fsd/health"))
 
 

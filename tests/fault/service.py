@@ -76,6 +76,7 @@ class Service:
         os.makedirs(self.mnt)
         self.popen = None      # the user's own foreground process
         self.starts = 0
+        self.heard = 0         # bytes of the log that trust() knows
         # The root as it was opened: what is done there is done in the mount,
         # or fails; never in the directory below it.
         self.tree = None
@@ -241,6 +242,23 @@ class Service:
         self.clear()
         self.start()
         return False
+
+    def trust(self):
+        """The disk works again. If it has ended servers, which may have left the
+        mount read-only, the next one may write: as `fsd upgrade --now`. Return:
+        True if it had."""
+        with open(self.log, "rb") as f:
+            f.seek(self.heard)
+            refused = b"the disk refuses the record" in f.read()
+            self.heard = f.tell()
+        if not refused:
+            return False
+        with self.watched():
+            before = self.server()
+            self.popen.send_signal(signal.SIGRTMIN)
+            if not until(ANSWER_S, lambda: self.server() != before):
+                raise Hung("no other server")
+        return True
 
     @contextlib.contextmanager
     def watched(self, seconds=ANSWER_S, what="a call"):

@@ -557,12 +557,33 @@ dies_before_sync() {
 	grep -q 'fdatasync(.*/meta>) *= 0' "$NEXT"
 }
 
-@test "an end that the disk does not take from the next server either is no success" {
-	expect_log 'may not outlive the host'
+@test "an end that the disk refuses once is on the disk by the next server, and what it was" {
+	local call
+	expect_log 'the disk refuses the record of a job: Input/output error'
+	for call in pwrite64 fdatasync; do
+		runs a
+		gate "fail:EIO:$call:jobs/$(basename "$STATE"/jobs/*)/meta"
+		goes_on a
+		assert_equal "$(job_wait a)" 3
+		ended a 3 exited
+		gate_end
+		await exit "$SERVER" 20
+		SERVER=$(server_pid)
+		grep -q '^state done' "$STATE"/jobs/*/meta
+		health_is_ok
+		rm -r "$MNT/a"
+	done
+}
+
+@test "an end that the disk takes from no server is no success" {
+	expect_log 'may not outlive the host|refuses (the record of a job|records of jobs)'
 	expect_log 'its end cannot be written'
 	runs a
-	the_next -e trace=fdatasync -e inject=fdatasync:error=EIO:when=1
+	the_next -e trace=fdatasync -P "$(echo "$STATE"/jobs/*)/meta" \
+		-e inject=fdatasync:error=EIO
 	dies_before_sync 'done' goes_on a
+	wait "$CALLER" || true
+	health_becomes 'refuses records of jobs (Input/output error)'
 	assert_equal "$(cat "$MNT/a/exit_code")" 125
 	strace_end "$NEXT_TRACE"
 	[ -s "$MNT/a/error" ]

@@ -57,78 +57,117 @@ read_only() {
 	assert_equal "$(cat "$MNT/.fsd/health")" ok
 }
 
-@test "a job that ends while its disk is read-only says that its result is not stored, and is told ended ever after" {
+# refuses_records — three servers have ended, and the mount says so.
+refuses_records() {
+	expect_log 'refuses (the record of a job|records of jobs)'
+	health_becomes 'the disk of the state directory refuses records of jobs'
+}
+
+# repaired — the disk is, and the operator says so.
+repaired() {
+	read_only false
+	bounded 20 "$FSD" upgrade --now "$MNT"
+	health_is_ok
+}
+
+@test "a job that ends while its disk is read-only is told interrupted, which no restart changes" {
+	local before
 	expect_log 'its end cannot be written: Read-only file system'
-	job_start a $'out up\nawait\nout more\nexit 3'
+	expect_log 'may not outlive the host'
+	job_start a $'out up\nwrite file x\nawait\nout more\nexit 3'
 	job_follow a up
 	read_only true
 	goes_on a
 	assert_equal "$(job_wait a)" 125
+	refuses_records
 	state_is a 'done'
 	run cat "$MNT/a/error"
 	assert_output --partial 'the disk did not take it'
-	job_start b 'out x' && fail 'a job was accepted'
-	read_only false
-	job_run c 'out new'
-	ended c 0 exited
-	mount_stop
+	absent a result.json
+	assert_equal "$(ls "$MNT/a/output")" ''
+	before=$(cat "$MNT/a/exit_code" "$MNT/a/error" "$MNT/a/stdout")
+	repaired
+	ended a 125 interrupted
+	assert_equal "$(cat "$MNT/a/exit_code" "$MNT/a/error" "$MNT/a/stdout")" "$before"
+	mount_crash
 	mount_start
-	state_is a 'done'
-	assert_equal "$(cat "$MNT/a/exit_code")" 125
-	run cat "$MNT/a/error"
-	assert_output --partial 'the disk did not take it'
-	stdout_is c new
+	ended a 125 interrupted
+	assert_equal "$(cat "$MNT/a/exit_code" "$MNT/a/error" "$MNT/a/stdout")" "$before"
+}
+
+@test "a mount whose disk refuses records is read-only: all is read, nothing written, and why is told" {
+	local fd
+	expect_log 'cannot be written|may not outlive the host|cannot be (stored|removed)'
+	job_run kept $'out kept\nwrite file x'
+	job_start a $'out up\nawait'
+	job_follow a up
+	mkdir "$MNT/draft"
+	job_put draft code.sh 'out later'
+	exec {fd}>"$MNT/draft/config.json"
+	read_only true
+	goes_on a
+	refuses_records
+	grep -q 'fsd upgrade --now' "$MNT/.fsd/health"
+	ended kept 0 exited
+	stdout_is kept kept
+	assert_equal "$(cat "$MNT/kept/output/file")" x
+	fails EROFS mkdir "$MNT/c"
+	grep -q 'refuses records of jobs' "$MNT/.fsd/last_error"
+	fails EROFS rm "$MNT/draft/code.sh"
+	fails EROFS mv "$MNT/draft" "$MNT/other"
+	fails EROFS chmod 700 "$MNT/draft"
+	fails EROFS bash -c 'echo x >>"$1"' - "$MNT/draft/code.sh"
+	fails EROFS bash -c 'echo "{}" >&"$1"' - "$fd"
+	fails EROFS bash -c 'echo start >"$1"' - "$MNT/draft/ctl"
+	repaired
+	echo '{}' >&"$fd" # it is open still
+	exec {fd}>&-
+	assert_equal "$(job_wait draft)" 0
+	stdout_is draft later
 	rm -r "$MNT/a"
 }
 
-@test "such an end has a result.json, which a restart does not change" {
-	local before
-	expect_log 'its end cannot be written: Read-only file system'
-	job_start a $'out up\nwrite file x\nawait\nout more\nexit 3'
-	job_start b $'out up\nawait\nexit 3'
+@test "a mount that is made on such a disk is read-only, too" {
+	expect_log 'cannot be written|cannot be stored|may not outlive the host'
+	job_run kept 'out kept'
+	job_start a $'out up\nsleep 60000'
 	job_follow a up
-	job_follow b up
-	read_only true
-	goes_on a
-	goes_on b
-	assert_equal "$(job_wait a)" 125
-	assert_equal "$(job_wait b)" 125
-	ended a 125 interrupted
-	assert_equal "$(result a .stdout.bytes)" "$(stat -c %s "$MNT/a/stdout")"
-	assert_equal "$(result a '.output | length')" 0
-	assert_equal "$(ls "$MNT/a/output")" ''
-	assert_equal "$(stat -c %s "$MNT/a/result.json")" "$(wc -c <"$MNT/a/result.json")"
-	before=$(cat "$MNT/a/result.json" "$MNT/b/result.json")
 	mount_crash
-	read_only false
+	read_only true
 	mount_start
-	assert_equal "$(job_wait a)$(job_wait b)" 125125
-	assert_equal "$(cat "$MNT/a/result.json" "$MNT/b/result.json")" "$before"
+	refuses_records
+	stdout_is kept kept
+	assert_equal "$(job_wait a)" 125
+	fails EROFS mkdir "$MNT/c"
+	repaired
+	ended a 125 interrupted
+	job_run c 'out new'
+	ended c 0 exited
 }
 
-@test "such a result is stored when the disk takes it" {
-	local before
-	expect_log 'its end cannot be written: Read-only file system'
-	job_start a $'out up\nwrite file x\nawait\nout more\nexit 3'
-	job_follow a up
+@test "a job that is queued when its disk refuses records stays so, cannot be cancelled, and runs later" {
+	expect_log 'cannot be stored in the state directory|cannot be written'
+	mount_stop
+	FSD_FAKE_START_MS=500 mount_start --pool 0
+	job_start a 'out ran'
+	state_is a queued
 	read_only true
-	goes_on a
-	assert_equal "$(job_wait a)" 125
-	before=$(cat "$MNT/a/result.json")
-	read_only false
-	await becomes 20 sh -c 'grep -q "^state done" "$1"/jobs/*/meta' - "$STATE"
-	assert_equal "$(cat "$MNT/a/result.json")" "$before"
-	assert_equal "$(cat "$STATE"/jobs/*/r1/result.json)" "$before"
-	[ ! -e "$(echo "$STATE"/jobs/*/r1)/output" ]
-	mount_crash
-	mount_start
-	ended a 125 interrupted
-	assert_equal "$(cat "$MNT/a/result.json")" "$before"
+	refuses_records
+	state_is a queued
+	fails EROFS bash -c 'echo kill >"$1"' - "$MNT/a/ctl"
+	grep -q 'refuses records of jobs' "$MNT/.fsd/last_error"
+	server_kill # the next one is no better
+	refuses_records
+	state_is a queued
+	repaired
+	assert_equal "$(job_wait a)" 0
+	stdout_is a ran
 }
 
 @test "output that is thrown away because no end is on record counts for nobody" {
 	local meta
 	expect_log 'its end cannot be written: Operation not permitted'
+	expect_log 'may not outlive the host'
 	mount_stop
 	mount_start --quota-bytes 10M
 	job_start a "out up
@@ -139,12 +178,11 @@ write file $(printf %2000s '')"
 	chattr +i "$meta" || need 'files can be made immutable'
 	goes_on a
 	assert_equal "$(job_wait a)" 125
+	refuses_records
+	chattr -i "$meta"
+	repaired
 	ended a 125 interrupted
 	assert_equal "$(ls "$MNT/a/output")" ''
-	await becomes 20 /usr/bin/python3 -I -S \
-		"$TESTS/lib/people.py" accounts "$MNT" "$STATE"
-	chattr -i "$meta"
-	await becomes 20 grep -q '^state done' "$meta"
 	[ ! -e "${meta%meta}r1/output" ]
 	await becomes 20 /usr/bin/python3 -I -S \
 		"$TESTS/lib/people.py" accounts "$MNT" "$STATE"
@@ -184,27 +222,6 @@ write file $(printf %2000s '')"
 	assert_output b
 }
 
-@test "who cancels a job that waits for its disk is told whether it is, and it never runs" {
-	expect_log 'cannot be stored in the state directory'
-	mount_stop
-	FSD_FAKE_START_MS=500 mount_start --pool 0
-	job_start a 'out ran'
-	state_is a queued
-	read_only true
-	await becomes 20 grep -q 'disk' "$MNT/a/error"
-	state_is a queued
-	fails EROFS bash -c 'echo kill >"$1"' - "$MNT/a/ctl"
-	grep -q 'does not take that the job is cancelled' "$MNT/.fsd/last_error"
-	state_is a queued
-	read_only false
-	assert_equal "$(job_wait a)" 137
-	ended a 137 cancelled
-	stdout_is a ''
-	mount_stop
-	mount_start
-	ended a 137 cancelled
-}
-
 @test "a job is not removed by a disk that cannot say so" {
 	expect_log 'cannot be removed'
 	job_run a 'out kept'
@@ -222,16 +239,18 @@ write file $(printf %2000s '')"
 }
 
 @test "a job that runs and cannot be removed has ended" {
-	expect_log 'cannot be (removed|written|stored)'
+	expect_log 'cannot be (removed|written|stored)|may not outlive the host'
 	job_start a $'out up\nsleep 60000'
 	job_follow a up
 	rm "$MNT/a/code.sh" "$MNT/a/config.json"
 	read_only true
 	fails EROFS rmdir "$MNT/a"
+	refuses_records
 	assert_equal "$(job_wait a)" 125
 	run cat "$MNT/a/error"
 	assert_output --partial 'the disk did not take it'
-	read_only false
+	repaired
+	ended a 125 interrupted
 	rm -r "$MNT/a"
 	[ ! -e "$MNT/a" ]
 }

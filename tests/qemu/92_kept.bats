@@ -33,6 +33,26 @@ teardown() {
 	assert_output true
 }
 
+@test "a program runs on while the disk refuses records, and its end is stored" {
+	local meta
+	own_mount
+	expect_log 'refuses (the record of a job|records of jobs)'
+	mount_start
+	counts
+	mkdir "$MNT/other"
+	meta=$(grep -l '^name other' "$STATE"/jobs/*/meta)
+	chattr +i "$meta" || need 'files can be made immutable'
+	fails EROFS chmod 700 "$MNT/other"
+	health_becomes 'refuses records of jobs'
+	state_is "$J" running
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	counted
+	chattr -i "$meta"
+	bounded 20 "$FSD" upgrade --now "$MNT"
+	counted
+	chmod 700 "$MNT/other"
+}
+
 # idle_mount COUNT — one of the test's own, with so many machines asleep.
 idle_mount() {
 	own_mount

@@ -210,8 +210,46 @@ static void test_gone(void)
 	ok(system(command) == 0, "nothing is left");
 }
 
+static void on_refused(void *arg, int error)
+{
+	*(int *)arg = error;
+}
+
+static void test_refused(void)
+{
+	char dir[] = "/tmp/fsd-depot-test.XXXXXX", command[64];
+	struct job_meta m = { .no = 1, .name = (char[]){ "a" } };
+	struct loop *loop = NULL;
+	struct depot *s;
+	int error = 0;
+
+	loop_new(&loop);
+	s = depot_with(loop, dir, "1\n");
+	depot_on_refusal(s, on_refused, &error);
+	ok(depot_meta_commit(s, &m) == 0 && !error, "a record that the disk takes");
+	ok(!depot_is_short(-EIO) && depot_is_short(-ENOSPC),
+	   "want of room is no refusal, an error of the disk is one");
+	unlinkat(depot_jobs_fd(s), "00000000000001/meta", 0);
+	mkdirat(depot_jobs_fd(s), "00000000000001/meta", 0700);
+	is_int(depot_meta_write(s, &m), -EISDIR, "a record that cannot be written");
+	is_int(error, EISDIR, "is told to who ends the server");
+	depot_on_refusal(s, NULL, NULL);
+	error = 0;
+	ok(depot_meta_write(s, &m) == -EISDIR && !error,
+	   "or to the caller alone, when servers are ended no more");
+	m.no = 2;
+	depot_on_refusal(s, on_refused, &error);
+	ok(depot_meta_write(s, &m) == -ENOENT && !error,
+	   "and a directory that somebody has removed ends nothing");
+	depot_close(s);
+	loop_free(loop);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	ok(system(command) == 0, "nothing is left");
+}
+
 int main(void)
 {
+	test_refused();
 	test_gone();
 	test_good();
 	test_old();

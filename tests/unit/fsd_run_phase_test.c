@@ -195,8 +195,6 @@ static void test_end(void)
 		[RUN_END_OPEN][RUN_END_AGAIN] = true,
 		[RUN_END_OPEN][RUN_END_PUBLISH] = true,
 		[RUN_END_AGAIN][RUN_END_PUBLISH] = true,
-		[RUN_END_PUBLISH][RUN_END_RETRY] = true,
-		[RUN_END_RETRY][RUN_END_PUBLISH] = true,
 	};
 
 	for (unsigned f = 0; f < RUN_END_MAX; f++)
