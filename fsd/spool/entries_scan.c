@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "entries_int.h"
-#include "remote.h"
+#include "fsd/local/remote.h"
 
 struct names {
 	char **at;

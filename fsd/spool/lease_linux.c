@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "remote.h"
+#include "fsd/local/remote.h"
 
 enum writer lease_ask(int fd)
 {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "layout/layout.h"
-#include "remote.h"
+#include "fsd/local/remote.h"
 
 #define MASK (IN_CREATE | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM | \
 	      IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)

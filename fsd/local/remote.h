@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether another host may change a filesystem. */
-#ifndef FSD_SPOOL_REMOTE_H
-#define FSD_SPOOL_REMOTE_H
+#ifndef FSD_REMOTE_H
+#define FSD_REMOTE_H
 
 #include <stdbool.h>
 
