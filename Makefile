@@ -441,6 +441,8 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd.8)
 	install -D -m 644 fsd/fsd-env.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-env.8
+	install -D -m 644 fsd/fsd-batch.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-batch.8
 	install -D -m 644 fsd/fsd-gateway.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-gateway.8
 	install -D -m 644 fsd/fsd-spool.8 \
@@ -472,7 +474,7 @@ install: all
 # What install has put there, and nothing else: neither environments nor states.
 INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
 	share/man/man8/fsd.8 share/man/man8/fsd-env.8 share/man/man8/fsd-gateway.8 \
-	share/man/man8/fsd-spool.8 \
+	share/man/man8/fsd-batch.8 share/man/man8/fsd-spool.8 \
 	share/bash-completion/completions/fsd share/fsd/bring-qemu.sh \
 	$(patsubst fsd/env/%,share/fsd/env/%,$(wildcard fsd/env/*.py fsd/env/stock/*.json)) \
 	$(patsubst guest/environment/%,share/fsd/env/guest/%,$(wildcard guest/environment/*.py)) \

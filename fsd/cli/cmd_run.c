@@ -9,12 +9,11 @@
 #include "fsd/client/run_say.h"
 #include "fsd/client/submit.h"
 
-#define ROW(number, letter, name, arg, kind, key, help, takes, words) \
-	{ (letter) ? (letter) : CLI_LONG + (number), name, arg, help, takes, \
-	  words },
+#define ROW RUN_OPTION_ROW
 
 static const struct cli_option run_cli_options[] = {
-	JOB_OPTION_TABLE(ROW) MACHINE_OPTION_TABLE(ROW) RUN_ONLY_TABLE(ROW) { 0 }
+	JOB_OPTION_TABLE(ROW) MACHINE_OPTION_TABLE(ROW) RUN_ONLY_TABLE(ROW)
+	PRIVATE_OPTION_TABLE(ROW) { 0 }
 };
 static const struct cli_option submit_cli_options[] = {
 	JOB_OPTION_TABLE(ROW) MACHINE_OPTION_TABLE(ROW) SUBMIT_ONLY_TABLE(ROW) { 0 }
@@ -53,7 +52,7 @@ static int option_of(int opt)
 	return -1;
 }
 
-static int take(struct run_client *c, const struct cli_command *self, int opt)
+int run_option_take(struct run_client *c, const struct cli_command *self, int opt)
 {
 	int i = option_of(opt);
 
@@ -122,7 +121,7 @@ int run_options_take(struct run_client *c, const struct cli_command *self,
 	client_speaks_as(c->command);
 	cli_getopt(self, &options);
 	while (r == 0 && (opt = cli_next(self, argc, argv, &options)) != -1)
-		r = take(c, self, opt);
+		r = run_option_take(c, self, opt);
 	return r;
 }
 

@@ -8,7 +8,7 @@
 #include "options.h"
 #include "vm/vm.h"
 
-extern const struct cli_command run_command, submit_command, ls_command,
+extern const struct cli_command run_command, submit_command, batch_command, ls_command,
 	status_command, wait_command, logs_command, kill_command, rm_command,
 	sandbox_command, spool_command, top_command, mount_command, umount_command,
 	upgrade_command, gateway_command, mcp_command, template_command,
@@ -30,6 +30,12 @@ struct run_client;
  * c->packages have room for argc each. Return: 0 or the exit code, and the reason was said. */
 int run_options_take(struct run_client *c, const struct cli_command *self,
 		     int argc, char **argv);
+/* Takes one of them, whose value is optarg. Return: likewise. */
+int run_option_take(struct run_client *c, const struct cli_command *self, int opt);
+/* A row of the tables in run_options.h as an option of a command. */
+#define RUN_OPTION_ROW(number, letter, name, arg, kind, key, help, takes, words) \
+	{ (letter) ? (letter) : CLI_LONG + (number), name, arg, help, takes, \
+	  words },
 /* The options of `fsd sandbox new`, which are some of run's. */
 extern const struct cli_option sandbox_new_cli_options[];
 

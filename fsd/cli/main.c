@@ -41,7 +41,7 @@ static const struct cli_command help_command = {
 /* In the order in which `fsd help` lists them. */
 static const struct cli_command *const commands[] = {
 	/* Jobs */
-	&run_command, &submit_command, &ls_command, &status_command,
+	&run_command, &submit_command, &batch_command, &ls_command, &status_command,
 	&wait_command, &logs_command, &kill_command, &rm_command,
 	&sandbox_command, &spool_command, &top_command,
 	/* Mounts */

@@ -65,7 +65,7 @@ const struct cli_command *cli_verb(const struct cli_command *command,
 const char *cli_word(const struct cli_command *verb);
 
 /* The tables that getopt_long() wants. */
-#define CLI_OPTIONS_MAX 48
+#define CLI_OPTIONS_MAX 64
 struct cli_getopt {
 	char letters[2 * CLI_OPTIONS_MAX + 2];
 	struct option longs[CLI_OPTIONS_MAX + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of `fsd run`, `fsd submit` and `fsd sandbox new`: one table for the command line, the help
- * text and the completion (cli/cmd_run.c), the keys of config.json and the words of
- * messages.
+ * The options of `fsd run`, `fsd submit`, `fsd batch` and `fsd sandbox new`: one table for
+ * the command line, the help text and the completion (cli/cmd_run.c), the keys of config.json
+ * and the words of messages.
  */
 #ifndef FSD_RUN_OPTIONS_H
 #define FSD_RUN_OPTIONS_H
@@ -38,9 +38,9 @@ enum run_kind {
 	  "environment, repeatable", CLI_TEXT, NULL) \
 	X(RUN_MOUNT, 'M', "mount", "MNT", RUN_WORD, NULL, \
 	  "through this mount (default: $FSD_MOUNT,\n" \
-	  SERVICE_MOUNT "; run: else a private one)", CLI_MOUNT, NULL)
+	  SERVICE_MOUNT "; run, batch: else a private one)", CLI_MOUNT, NULL)
 
-#define JOB_OPTION_TABLE(X) \
+#define PROGRAM_OPTION_TABLE(X) \
 	X(RUN_CODE, 'c', "code", "CODE", RUN_WORD, NULL, \
 	  "the program itself instead of FILE;\n" \
 	  "Python without -l", CLI_TEXT, NULL) \
@@ -71,16 +71,10 @@ enum run_kind {
 	  "(default 1)", CLI_TEXT, NULL) \
 	X(RUN_MODE, 0, "mode", "MODE", RUN_STRING, "mode", \
 	  "how it is run, see jobtree(5)", CLI_WORDS, "script call cell") \
-	X(RUN_SESSION, 0, "session", "NAME", RUN_STRING, "session", \
-	  "in the living session of that name", CLI_TEXT, NULL) \
-	X(RUN_SANDBOX, 0, "sandbox", "NAME", RUN_STRING, "sandbox", \
-	  "in that sandbox (fsd sandbox)", CLI_SANDBOX, NULL) \
 	X(RUN_PRIORITY, 0, "priority", "N", RUN_NUMBER, "priority", \
 	  "from -100 to 100; higher ones begin first", CLI_TEXT, NULL) \
 	X(RUN_RETRY, 0, "retry", "N", RUN_NUMBER, "retry", \
 	  "so many more runs if fsd itself fails", CLI_TEXT, NULL) \
-	X(RUN_RETAIN, 0, "retain", "SECONDS", RUN_NUMBER, "retain", \
-	  "remove it so long after its end", CLI_TEXT, NULL) \
 	X(RUN_STDOUT_LIMIT, 0, "stdout-limit", "SIZE", RUN_SIZE, \
 	  "stdout_limit", "the most standard output that is kept; 10K,\n" \
 	  "20M, 1G (default 64M)", CLI_TEXT, NULL) \
@@ -89,9 +83,19 @@ enum run_kind {
 	  CLI_TEXT, NULL) \
 	X(RUN_OUTPUT_LIMIT, 0, "output-limit", "SIZE", RUN_SIZE, \
 	  "output_limit", "the same of all files of output/ (default 256M)", \
-	  CLI_TEXT, NULL) \
+	  CLI_TEXT, NULL)
+
+#define ONE_JOB_OPTION_TABLE(X) \
+	X(RUN_SESSION, 0, "session", "NAME", RUN_STRING, "session", \
+	  "in the living session of that name", CLI_TEXT, NULL) \
+	X(RUN_SANDBOX, 0, "sandbox", "NAME", RUN_STRING, "sandbox", \
+	  "in that sandbox (fsd sandbox)", CLI_SANDBOX, NULL) \
+	X(RUN_RETAIN, 0, "retain", "SECONDS", RUN_NUMBER, "retain", \
+	  "remove it so long after its end", CLI_TEXT, NULL) \
 	X(RUN_NO_STDIN, 'n', "no-stdin", NULL, RUN_FLAG, NULL, \
 	  "leave standard input alone: the program's is empty", CLI_TEXT, NULL)
+
+#define JOB_OPTION_TABLE(X) PROGRAM_OPTION_TABLE(X) ONE_JOB_OPTION_TABLE(X)
 
 #define RUN_ONLY_TABLE(X) \
 	X(RUN_OUTPUT, 'o', "output", "DIR", RUN_WORD, NULL, \
@@ -104,7 +108,9 @@ enum run_kind {
 	X(RUN_KEEP, 0, "keep", NULL, RUN_FLAG, NULL, \
 	  "let the job stay in the mount, and say its path", CLI_TEXT, NULL) \
 	X(RUN_JSON, 0, "json", NULL, RUN_FLAG, NULL, \
-	  "print result.json instead of the streams", CLI_TEXT, NULL) \
+	  "print result.json instead of the streams", CLI_TEXT, NULL)
+
+#define PRIVATE_OPTION_TABLE(X) \
 	X(RUN_ENVIRONMENTS, 0, "environments", "DIR", RUN_WORD, NULL, \
 	  "where a private mount finds environments", CLI_DIR, NULL) \
 	X(RUN_PRIVATE, 0, "private", NULL, RUN_FLAG, NULL, \
@@ -126,6 +132,7 @@ enum run_kind {
 
 #define RUN_OPTION_TABLE(X) \
 	JOB_OPTION_TABLE(X) MACHINE_OPTION_TABLE(X) RUN_ONLY_TABLE(X) \
+	PRIVATE_OPTION_TABLE(X) \
 	SUBMIT_ONLY_TABLE(X) SANDBOX_ONLY_TABLE(X)
 
 #define RUN_NUMBER_OF(number, ...) number,

@@ -22,8 +22,8 @@ readme() {
 # bats test_tags=smoke
 @test "fsd(8) has every option of fsd help and no other" {
 	local command
-	# other pages have those of the gateway and of spool
-	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p' | grep -vxE 'gateway|mcp|spool'); do
+	# other pages have those of the gateway of batch and of spool
+	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p' | grep -vxE 'gateway|mcp|batch|spool'); do
 		"$FSD" help "$command"
 	done | cat - <("$FSD" help sandbox new) | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
 	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH SEE/d' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
@@ -35,6 +35,16 @@ readme() {
 	"$FSD" help spool | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
 	sed 's/\\-/-/g; s/\\~/ /g; /^\.SH EXAMPLES/,/^\.SH DESC/d' "$PAGES/fsd/fsd-spool.8" | grep -vE '^\.SH' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 14 ]
+	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
+}
+
+@test "fsd-batch(8) has every option of fsd help batch and no other" {
+	options() {
+		grep -oE '(^|[^[:alnum:]-])--?[[:alnum:]][a-z-]*' | grep -oE -- '--?[[:alnum:]].*' | grep -vxE -- '-(1|print)' | LC_ALL=C sort -u
+	}
+	"$FSD" help batch | sed -n '/^  -/p' | options >"$BATS_TEST_TMPDIR/help"
+	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH DESCRIPTION/d' "$PAGES/fsd/fsd-batch.8" | grep -vE '^\.(SH|TH)' | sed 's/\\f[BIRP]//g' | options >"$BATS_TEST_TMPDIR/page"
+	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 50 ]
 	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
 }
 

@@ -343,7 +343,7 @@ PARTS = {
         "debian13", "host", ["tests/debian13/run.sh", "build/debian13"], 1200,
         needs=("image", "unit-objects"), cost=250)],
     "docs": lambda: [Program("docs", "documents", [
-        "tests/docs/run.py", "README.md", "fsd/fsd.8", "fsd/fsd-env.8",
+        "tests/docs/run.py", "README.md", "fsd/fsd.8", "fsd/fsd-env.8", "fsd/fsd-batch.8",
         "layout/jobtree.5"], 600,
         needs=("template",), cost=47, lanes=2)],
     "same": lambda: [Program(

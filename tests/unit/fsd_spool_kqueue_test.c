@@ -4,7 +4,7 @@
  * On Linux kqueue(2) is that of tests/lib/kqueue.
  */
 #include "fsd/spool/lease_none.c"
-#include "fsd/spool/remote_none.c"
+#include "fsd/local/remote_none.c"
 #include "fsd/spool/watch_kqueue.c"
 #include "spool_ways.h"
 

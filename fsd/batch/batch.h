@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsd batch: one program, many inputs, one job for each. */
+#ifndef FSD_BATCH_H
+#define FSD_BATCH_H
+
+#include <stdbool.h>
+
+#include "fsd/client/run_client.h"
+#include "list.h"
+
+/* As the command line has them; NULL: not given. */
+struct batch_options {
+	struct run_client *run;  /* the program, its ARGs and what all jobs have */
+	const char *out;
+	struct list_source source;
+	const char *jobs;        /* -j */
+	const char *tries;
+	const char *halt;
+	const char *keep;
+	const char *part;
+	const char *progress;
+	bool as_stdin;
+	bool failed, changed, again; /* which results are made anew */
+	bool dry_run;
+	bool no_sync;
+	bool json;               /* of batch_status() */
+};
+
+/* Return: the exit code. */
+int batch_run(const struct batch_options *o);
+int batch_status(const struct batch_options *o);
+int batch_table(const struct batch_options *o);
+int batch_cat(const struct batch_options *o);
+
+#endif

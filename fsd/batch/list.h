@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inputs of a batch. Each line of the list is one job:
+ *
+ *   operands      in/a.csv                   a file or a directory; TAB has no meaning
+ *   --from        in/a.csv TAB in/a.json     the files of one job
+ *   --from -0     in/a.csv NUL               one file; TAB has no meaning
+ *   --args        30 TAB 0.5                 the arguments of one job, no file
+ *
+ * The key of a job is its line, so lines may be added, removed and reordered. Of --args it is
+ * the number and the line, since the number is the name of its results.
+ */
+#ifndef FSD_BATCH_LIST_H
+#define FSD_BATCH_LIST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fsd/client/run_client.h"
+
+enum list_kind {
+	LIST_NAMES, /* a line is one file */
+	LIST_FILES, /* TABs between files */
+	LIST_ARGS,  /* TABs between arguments */
+	LIST_KINDS,
+};
+
+enum entry_state {
+	ENTRY_OPEN,     /* it has no result, and is to run */
+	ENTRY_UNDERWAY, /* a job of it is in the mount */
+	ENTRY_DONE,     /* it has a result */
+	ENTRY_UNREAD,   /* its input cannot be read: the next start tries again */
+};
+
+#define ENTRY_FAILED 1u /* flag: its result is no exit code 0 */
+#define ENTRY_AGAIN 2u  /* flag: its result was revoked, and may be there yet */
+#define ENTRY_PLACED 4u /* flag: the newest line says that it has a directory */
+#define ENTRY_ELSEWHERE 8u /* flag: another part's */
+#define ENTRY_KNOWN 16u /* flag: it has a line in the journal */
+#define ENTRY_NO_LINE UINT64_MAX
+
+/* 32 bytes, for lists of 100,000 and more. */
+struct entry {
+	uint64_t key;
+	uint64_t newest;   /* where its newest line is: see journal.h; or ENTRY_NO_LINE */
+	uint32_t line;     /* of the list's text */
+	uint16_t run;      /* the last of its runs that has a line; from 1 */
+	uint8_t tries;     /* runs that have failed since it began, or began again */
+	uint8_t memory;    /* index of the memory size that it needs */
+	uint8_t state;     /* enum entry_state */
+	uint8_t flags;
+};
+
+struct batch_list {
+	enum list_kind kind;
+	struct entry *entry; /* owned, in the order of the list */
+	uint32_t count;
+	char *text;          /* owned: the lines, each with a NUL at its end */
+	size_t size, room;   /* of text: used, allocated */
+	uint32_t *slot;      /* owned: hash table of keys, index + 1 */
+	uint32_t slots;      /* a power of two */
+};
+
+/* The sources of a list: one of them. */
+struct list_source {
+	char **names;
+	unsigned name_count;
+	const char *from; /* a file, or "-" */
+	bool args;        /* from has arguments */
+	bool nul;         /* a NUL ends each line of it */
+};
+
+/*
+ * Reads the whole list and checks it. c: says where an input stands in its job; as_stdin: it
+ * is standard input and stands nowhere. Return: 0, or the exit code, and standard error has
+ * the sentence.
+ */
+int batch_list_read(struct batch_list *l, const struct list_source *s, const struct run_client *c,
+	      bool as_stdin);
+/* Reads what batch_list_write() has written. Return: 0 or negative errno. */
+int batch_list_read_from(struct batch_list *l, int fd);
+int batch_list_write(const struct batch_list *l, int fd);
+void batch_list_done(struct batch_list *l);
+
+const char *batch_list_line(const struct batch_list *l, uint32_t i);
+/* Cuts a copy of the line in its fields. Return: how many. field: room for `most`. */
+#define LIST_FIELDS 1024 /* as many arguments as a job may have */
+#define LIST_LINE (128u << 10) /* bytes of a line, with its end */
+unsigned batch_list_fields(const struct batch_list *l, uint32_t i, char line[LIST_LINE],
+		     const char *field[LIST_FIELDS]);
+/*
+ * The path of its results below r/: "in/a.csv", "%2E%2E/a", "17".
+ * Return: 0; -EINVAL: it has none; -ENAMETOOLONG.
+ */
+int batch_list_path(const struct batch_list *l, uint32_t i, char ret[PATH_MAX]);
+/* The entry of a key, or NULL. */
+struct entry *batch_list_find(const struct batch_list *l, uint64_t key);
+
+#endif

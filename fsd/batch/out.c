@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes, publishes and removes results. A rename of a directory over one that is not empty
+ * fails, on NFS as well, so the first instance that publishes a result wins without a lock.
+ */
+#include "out.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fsd/client/run_say.h"
+#include "fsd/local/below.h"
+#include "fsd/local/remote.h"
+#include "fsd/local/tree_copy.h"
+#include "paths.h"
+
+#define FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+
+/* --- opening -------------------------------------------------------------------------- */
+
+static void read_word(const char *path, char *ret, size_t size)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+
+	ret[MAX(n, 0)] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+}
+
+/* The beginning of temporary names. A "-" in a host's name does no harm: such names are
+ * compared as a whole, up to the process. */
+static void set_own(struct out *o)
+{
+	char host[65] = "", boot[9];
+
+	gethostname(host, sizeof(host) - 1);
+	read_word("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	o->host = (size_t)snprintf(o->own, sizeof(o->own), RESULT_TEMPORARY "%s-", host);
+	o->boot = o->host + (size_t)snprintf(o->own + o->host, sizeof(o->own) - o->host,
+					     "%s-", boot);
+	snprintf(o->own + o->boot, sizeof(o->own) - o->boot, "%d-", (int)getpid());
+}
+
+/* Has the directory anything but what a batch that was just begun has? */
+static bool is_foreign(int dir)
+{
+	int fd = openat(dir, ".", FLAGS);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool foreign = false;
+	struct dirent *e;
+
+	while (d && !foreign && (e = readdir(d)))
+		foreign = !is_dots(e->d_name) && strcmp(e->d_name, "r") != 0 &&
+			  strncmp(e->d_name, "lock", 4) != 0;
+	if (d)
+		closedir(d);
+	else
+		fd_close(&fd);
+	return foreign;
+}
+
+static int failed(const struct out *o)
+{
+	return client_complain(2, "%s: %s", o->path, strerror(errno));
+}
+
+int out_open(struct out *o, const char *path, bool make)
+{
+	o->path = path;
+	set_own(o);
+	if (make && mkdir(path, 0777) < 0 && errno != EEXIST)
+		return failed(o);
+	o->dir = open(path, FLAGS);
+	if (o->dir < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (o->dir < 0)
+		return failed(o);
+	if (faccessat(o->dir, "batch.json", F_OK, 0) < 0 && is_foreign(o->dir))
+		return client_complain(2, "%s has files and no batch.json; give a new "
+				       "directory, or that of the batch", path);
+	if (make && mkdirat(o->dir, "r", 0777) < 0 && errno != EEXIST)
+		return failed(o);
+	o->results = openat(o->dir, "r", FLAGS);
+	if (o->results < 0 && (make || errno != ENOENT))
+		return failed(o);
+	o->remote = is_remote(o->dir);
+	return 0;
+}
+
+/* Return: descriptor of the file, locked; -EWOULDBLOCK, with what the other one wrote into it;
+ * or negative errno. */
+static int lock_file(const struct out *o, const char *name, int how, char other[64])
+{
+	auto_close int fd = openat(o->dir, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, how | LOCK_NB) < 0) {
+		n = errno == EWOULDBLOCK ? pread(fd, other, 63, 0) : 0;
+		other[MAX(n, 0)] = '\0';
+		other[strcspn(other, "\n")] = '\0';
+		return -errno;
+	}
+	return take_fd(&fd);
+}
+
+/* For whoever finds the lock taken. */
+static void sign(int fd)
+{
+	char text[64], host[33] = "";
+	int n;
+
+	gethostname(host, sizeof(host) - 1);
+	n = snprintf(text, sizeof(text), "process %d on %s\n", (int)getpid(), host);
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0) {
+		/* a message names no process then */
+	}
+}
+
+static int lock_failed(const struct out *o, int r, const char *other)
+{
+	if (r == -EWOULDBLOCK)
+		return client_complain(2, "%s is in use by another `fsd batch`%s%s", o->path,
+				       *other ? ": " : "", other);
+	return client_complain(2, "%s/lock: %s", o->path, strerror(-r));
+}
+
+int out_lock(struct out *o, unsigned part, unsigned parts)
+{
+	char other[64] = "", name[64];
+
+	o->lock = lock_file(o, "lock", parts > 1 ? LOCK_SH : LOCK_EX, other);
+	if (o->lock < 0)
+		return lock_failed(o, o->lock, other);
+	if (parts == 1) {
+		sign(o->lock);
+		return 0;
+	}
+	snprintf(name, sizeof(name), "lock.%u-of-%u", part, parts);
+	o->part_lock = lock_file(o, name, LOCK_EX, other);
+	if (o->part_lock < 0)
+		return lock_failed(o, o->part_lock, other);
+	sign(o->part_lock);
+	return 0;
+}
+
+void out_close(struct out *o)
+{
+	fd_close(&o->part_lock);
+	fd_close(&o->lock);
+	fd_close(&o->results);
+	fd_close(&o->dir);
+}
+
+/* --- results --------------------------------------------------------------------------- */
+
+bool out_has(const struct out *o, const char *path)
+{
+	return o->results >= 0 &&
+	       faccessat(o->results, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int out_result(const struct out *o, const char *path)
+{
+	int fd = o->results < 0 ? -1 : openat(o->results, path, FLAGS);
+
+	if (fd >= 0)
+		return fd;
+	return o->results < 0 || errno == ENOTDIR ? -ENOENT : -errno;
+}
+
+static void next_name(struct out *o, char name[OUT_TEMPORARY])
+{
+	snprintf(name, OUT_TEMPORARY, "%s%u", o->own, o->made++);
+}
+
+int out_new(struct out *o, char name[OUT_TEMPORARY])
+{
+	int fd;
+
+	next_name(o, name);
+	if (mkdirat(o->results, name, 0777) < 0)
+		return -errno;
+	fd = openat(o->results, name, FLAGS);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Syncs a file, or a directory with all that is in it. */
+static int sync_tree(int at, const char *name)
+{
+	auto_close int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct dirent *e;
+	struct stat st;
+	int r = 0;
+	DIR *d;
+
+	if (fd < 0)
+		return errno == ELOOP ? 0 : -errno; /* a link has no content */
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode)) {
+		d = fdopendir(dup(fd));
+		while (d && r == 0 && (e = readdir(d)))
+			r = is_dots(e->d_name) ? 0 : sync_tree(fd, e->d_name);
+		if (d)
+			closedir(d);
+	}
+	return r == 0 && fsync(fd) < 0 ? -errno : r;
+}
+
+int out_sync(const struct out *o, const char *const *name, unsigned count)
+{
+	int r = 0;
+
+	if (!o->syncs || !count)
+		return 0;
+	if (!o->remote)
+		return syncfs(o->results) < 0 ? -errno : 0;
+	for (unsigned i = 0; i < count && r == 0; i++)
+		r = sync_tree(o->results, name[i]);
+	return r;
+}
+
+/* Makes the directories that are to have the path. */
+static int make_parents(const struct out *o, const char *path)
+{
+	char copy[PATH_MAX];
+	const char *dir;
+	int fd;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	below_split(copy, &dir);
+	fd = below_make(o->results, dir);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+int out_publish(const struct out *o, const char *name, const char *path)
+{
+	int r = renameat(o->results, name, o->results, path) < 0 ? -errno : 0;
+
+	if (r == -ENOENT) {
+		r = make_parents(o, path);
+		if (r == 0 && renameat(o->results, name, o->results, path) < 0)
+			r = -errno;
+	}
+	return r == -ENOTEMPTY || r == -ENOTDIR ? -EEXIST : r;
+}
+
+int out_sync_dir(const struct out *o, const char *dir)
+{
+	auto_close int fd = -1;
+
+	if (!o->syncs)
+		return 0;
+	fd = openat(o->results, *dir ? dir : ".", FLAGS);
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+void out_drop(const struct out *o, const char *name)
+{
+	tree_remove(o->results, name);
+}
+
+int out_remove(struct out *o, const char *path)
+{
+	char name[OUT_TEMPORARY];
+
+	next_name(o, name);
+	if (renameat(o->results, path, o->results, name) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	out_drop(o, name);
+	return 0;
+}
+
+/* Takes a number and what stands behind it. Return: the rest, or NULL. */
+static const char *skip_number(const char *text, const char *digits, char end, long *ret)
+{
+	size_t len = text ? strspn(text, digits) : 0;
+
+	if (!len || text[len] != end)
+		return NULL;
+	*ret = strtol(text, NULL, 10);
+	return text + len + (end != '\0');
+}
+
+/* Is it the name of a process of this host that has ended? A host's name may be the beginning
+ * of another one's, so the whole name is read. */
+static bool is_left(const struct out *o, const char *name)
+{
+	const char *boot = name + o->host, *rest;
+	long number, pid = 0;
+
+	if (strncmp(name, o->own, o->host) != 0)
+		return false;
+	rest = skip_number(boot, "0123456789abcdef", '-', &number);
+	if (!rest || rest - boot != (ptrdiff_t)(o->boot - o->host))
+		return false;
+	rest = skip_number(rest, "0123456789", '-', &pid);
+	if (!skip_number(rest, "0123456789", '\0', &number))
+		return false;
+	/* of an earlier boot none is alive */
+	return strncmp(name, o->own, o->boot) != 0 ||
+	       (kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+}
+
+void out_clean(struct out *o)
+{
+	int fd = openat(o->results, ".", FLAGS);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (is_left(o, e->d_name))
+			out_drop(o, e->d_name);
+	if (d)
+		closedir(d);
+	else
+		fd_close(&fd);
+}
+
+/* --- files ------------------------------------------------------------------------------ */
+
+int out_file_begin(struct out *o, char name[OUT_TEMPORARY])
+{
+	int fd;
+
+	next_name(o, name);
+	fd = openat(o->results, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Syncs and closes it. */
+static int end_file(const struct out *o, int fd)
+{
+	int r = o->syncs && fsync(fd) < 0 ? -errno : 0;
+
+	return close(fd) < 0 && r == 0 ? -errno : r;
+}
+
+static int sync_dir(const struct out *o)
+{
+	return o->syncs && fsync(o->dir) < 0 ? -errno : 0;
+}
+
+int out_file_end(struct out *o, int fd, const char *name, const char *as)
+{
+	int r = end_file(o, fd);
+
+	if (r == 0 && renameat(o->results, name, o->dir, as) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(o->results, name, 0);
+	return r < 0 ? r : sync_dir(o);
+}
+
+int out_file_link(struct out *o, int fd, const char *name, const char *as)
+{
+	int r = end_file(o, fd);
+
+	if (r == 0 && linkat(o->results, name, o->dir, as, 0) < 0)
+		r = -errno;
+	if (r == -EPERM || r == -EOPNOTSUPP || r == -ENOSYS) /* it has no links */
+		r = renameat2(o->results, name, o->dir, as, RENAME_NOREPLACE) < 0 ?
+			    -errno : 0;
+	unlinkat(o->results, name, 0);
+	return r < 0 ? r : sync_dir(o);
+}

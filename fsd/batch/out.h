@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directory of a batch's results:
+ *
+ *   OUT/batch.json  journal  inputs  results.tsv  failed.txt  lock
+ *   OUT/r/in/a/     result.json exit_code stdout stderr output/
+ *   OUT/r/.new-HOST-BOOT-PID-N    what is being written: a later batch of this host removes it
+ *                                 when its process is dead
+ *
+ * Each result appears by one rename, and each file by one, too.
+ */
+#ifndef FSD_BATCH_OUT_H
+#define FSD_BATCH_OUT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/layout.h"
+
+#define OUT_TEMPORARY 160 /* bytes of such a name */
+
+struct out {
+	const char *path;   /* as the user gave it */
+	int dir;            /* owned: OUT, or -1 */
+	int results;        /* owned: r/, or -1 */
+	int lock;           /* owned: the lock, or -1 */
+	int part_lock;      /* owned: of this part, or -1 */
+	bool remote;        /* on a network filesystem */
+	bool syncs;
+	unsigned made;      /* temporary names */
+	char own[OUT_TEMPORARY - 16]; /* beginning of those of this process, */
+	size_t host;        /* and how much of it is the host's, */
+	size_t boot;        /* and this boot's */
+};
+#define OUT_NONE { .dir = -1, .results = -1, .lock = -1, .part_lock = -1 }
+
+/* Opens OUT. make: makes it if it is not there, and r/. Return: 0, -ENOENT: it is not there,
+ * or 2, and standard error has the sentence. */
+int out_open(struct out *o, const char *path, bool make);
+/* Takes the lock: all of it, or of one part. Return: 0 or 2, and standard error has the
+ * sentence. */
+int out_lock(struct out *o, unsigned part, unsigned parts);
+void out_close(struct out *o);
+
+/* Is there such a result? */
+bool out_has(const struct out *o, const char *path);
+/* Opens the result. Return: descriptor, -ENOENT, or another negative errno. */
+int out_result(const struct out *o, const char *path);
+
+/* Makes a new directory. Return: its descriptor or negative errno. */
+int out_new(struct out *o, char name[OUT_TEMPORARY]);
+/* Syncs those directories. Return: 0 or negative errno. */
+int out_sync(const struct out *o, const char *const *name, unsigned count);
+/* Renames one to the path. Return: 0; -EEXIST: there is a result; or negative errno. */
+int out_publish(const struct out *o, const char *name, const char *path);
+/* Syncs the names in a directory of r/; "": in r/ itself. */
+int out_sync_dir(const struct out *o, const char *dir);
+/* Removes what a name or a path has, which vanishes in one step. Return: 0 (also if there was
+ * none) or negative errno. */
+int out_remove(struct out *o, const char *path);
+void out_drop(const struct out *o, const char *name);
+/* Removes what dead processes of this host have left. */
+void out_clean(struct out *o);
+
+/* Writes a file by a rename: begin, write, end. Return: descriptor or negative errno; 0 or
+ * negative errno. */
+int out_file_begin(struct out *o, char name[OUT_TEMPORARY]);
+int out_file_end(struct out *o, int fd, const char *name, const char *as);
+/* The same, but replaces no file: -EEXIST. */
+int out_file_link(struct out *o, int fd, const char *name, const char *as);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts of a run in its result.json, and the journal's line of it. */
+#ifndef FSD_BATCH_RECORD_H
+#define FSD_BATCH_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/layout.h"
+
+#define RECORD_VALUE_MOST (64u << 10) /* bytes of a value that the journal takes */
+
+struct facts {
+	char job[NAME_MAX + 1];  /* its name in the mount */
+	char id[40];
+	char status[24];         /* "exited", "timeout", ... */
+	int exit_code;
+	int64_t attempts;        /* runs of the job: more than 1 if the appliance failed */
+	int64_t wall_ms, cpu_ms, peak_bytes, queued_ms; /* -1: not known */
+	char started[32], ended[32];
+	struct buf value;        /* owned: JSON in one line, or empty */
+};
+
+/* Reads result.json in the directory. Return: 0, -ENOENT, -EINVAL: it is none, or another
+ * negative errno. Then, too, facts_done(). */
+int facts_read(int dir, struct facts *ret);
+void facts_done(struct facts *f);
+
+/* For --changed. Of a directory: of all files in it together. */
+struct stamp {
+	bool known;
+	uint64_t size, inode;
+	int64_t mtime_ns;
+};
+
+/* Adds the file or directory at path. Return: 0 or negative errno. */
+int stamp_add(struct stamp *s, const char *path);
+
+struct record {
+	const char *input; /* the line of the list */
+	uint64_t key;
+	unsigned run;      /* from 1; 0: it has not run */
+	bool final;        /* no run follows */
+	bool placed;       /* its results have a directory */
+	const char *status;
+	const struct facts *facts; /* or NULL */
+	const struct stamp *stamp; /* or NULL */
+	unsigned memory_mb;        /* 0: not known */
+	const char *message;       /* or NULL */
+};
+
+/* Appends the line. */
+void record_add(struct buf *out, const struct record *r);
+
+#endif
