@@ -114,11 +114,11 @@ CHOICE := $(if $(FSD),$(shell grep -ls FSD_BACKEND $(FSD)))
 
 objects = $(patsubst %.c,$(O)/%.o,$(1))
 COMMON := $(call objects,$(LAYOUT) $(VM) $(filter-out $(CHOICE),$(FSD)))
-UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*_test.c))
+UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*/*_test.c))
 ifeq ($(VARIANT),asan)
 # Not beside a sanitizer: what is loaded into a QEMU, and what looks at all of a
 # process's memory (tests/run/run.py).
-UNIT   := $(filter-out %/zygote_test %/guest_settle_test,$(UNIT))
+UNIT   := $(filter-out %/vm/zygote_test %/guest/settle_test,$(UNIT))
 endif
 TEST_TOOLS := build/tests/await build/tests/result
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))
@@ -259,7 +259,7 @@ $(RUNNERS): $(PYTHON_NATIVE) $(NODE_NATIVE) $(shell find guest/runners -type f 2
 	$(Q)cp $(NODE_NATIVE) $@/node/
 
 # Archives without a main, so that a test pulls in what it names: a test is
-# linked with what lies below its room. guest_x_test is the guest's, fsd_x_test
+# linked with what lies below its folder: tests/unit/guest is the guest's, tests/unit/fsd
 # the daemon's.
 # A fuzzer of the daemon's is linked with the rooms that parse.
 CORE := $(call objects,$(LAYOUT) $(VM) $(FAKE))
@@ -276,14 +276,14 @@ $(O)/guest.a: $(call objects,$(filter-out guest/init/init.c,$(GUEST)))
 %.a:
 	$(Q)rm -f $@ && ar crs $@ $^
 
-$(O)/tests/unit/guest_%: $(O)/tests/unit/guest_%.o $(O)/guest.a
+$(O)/tests/unit/guest/%: $(O)/tests/unit/guest/%.o $(O)/guest.a
 	$(link)
-$(O)/tests/unit/fsd_%: $(O)/tests/unit/fsd_%.o $(O)/fsd.a
+$(O)/tests/unit/fsd/%: $(O)/tests/unit/fsd/%.o $(O)/fsd.a
 	$(link)
 $(O)/tests/fuzz/fsd_%: $(O)/tests/fuzz/fsd_%.o $(O)/fsd.a
 	$(link)
-$(O)/tests/unit/gateway_%: PKG_LIBS += $(GATEWAY_LIBS)
-$(O)/tests/unit/gateway_%: $(O)/tests/unit/gateway_%.o $(O)/gateway.a
+$(O)/tests/unit/gateway/%: PKG_LIBS += $(GATEWAY_LIBS)
+$(O)/tests/unit/gateway/%: $(O)/tests/unit/gateway/%.o $(O)/gateway.a
 	$(link)
 $(O)/tests/fuzz/gateway_%: PKG_LIBS += $(GATEWAY_LIBS)
 $(O)/tests/fuzz/gateway_%: $(O)/tests/fuzz/gateway_%.o $(O)/gateway.a
@@ -294,17 +294,17 @@ $(O)/tests/gateway/mcp_fixtures: $(call objects,tests/gateway/mcp_fixtures.c \
 	$(call say,LINK  $@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
-$(O)/tests/unit/zygote_test: | $(ZYGOTE)
+$(O)/tests/unit/vm/zygote_test: | $(ZYGOTE)
 # What waits for seconds waits for none (tests/unit/clock.h).
 CLOCKED := channel_test lanes_adopt_test lanes_test machine_test shared_test
-$(CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
+$(CLOCKED:%=$(O)/tests/unit/vm/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
 	clock_gettime epoll_wait timerfd_settime)
-# Their clock is the test's (tests/unit/spool_fixture.h).
-SPOOL_CLOCKED := $(patsubst %,fsd_spool_%_test,entries many ways kqueue lost)
-$(SPOOL_CLOCKED:%=$(O)/tests/unit/%): LDFLAGS += -Wl,--wrap=clock_gettime
+# Their clock is the test's (tests/unit/fsd/spool_fixture.h).
+SPOOL_CLOCKED := $(patsubst %,spool_%_test,entries many ways kqueue lost)
+$(SPOOL_CLOCKED:%=$(O)/tests/unit/fsd/%): LDFLAGS += -Wl,--wrap=clock_gettime
 # kqueue(2) made of inotify
-$(O)/tests/unit/fsd_spool_kqueue_test: $(O)/tests/lib/kqueue/kevent.o
-$(O)/tests/unit/fsd_spool_kqueue_test.o $(O)/tests/lib/kqueue/kevent.o: \
+$(O)/tests/unit/fsd/spool_kqueue_test: $(O)/tests/lib/kqueue/kevent.o
+$(O)/tests/unit/fsd/spool_kqueue_test.o $(O)/tests/lib/kqueue/kevent.o: \
 	CFLAGS += -Itests/lib/kqueue
 $(O)/tests/%: $(O)/tests/%.o $(O)/core.a
 	$(link)

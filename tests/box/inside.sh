@@ -11,5 +11,5 @@ export FSD_TEST_STATE=/var/tmp/state TMPDIR=/var/tmp STRICT=1
 umask 022
 mapfile -t options < <(grep . /mnt/options)
 bats --tap --filter-tags kvm "${options[@]}" \
-	/mnt/tests/box/10_host.bats /mnt/tests/qemu/70_walls.bats
+	/mnt/tests/box/10_host.bats /mnt/tests/qemu/73_walls.bats
 echo "# status $?"

@@ -101,7 +101,7 @@ copy_sources
 says 'all compiles there without a warning' \
 	inside 'make -j"$(nproc)" all unit'
 says 'the unit tests pass there' inside '
-	for test in build/release/tests/unit/*_test; do
+	for test in build/release/tests/unit/*/*_test; do
 		echo "# $test"
 		timeout 120 "$test" || exit 1
 	done'

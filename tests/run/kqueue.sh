@@ -38,7 +38,7 @@ for target in "${targets[@]}"; do
 	count=$((count + 1))
 	if timeout 900 /usr/bin/python3 -m ziglang cc -target "${words[1]}" "${flags[@]}" \
 		"${words[@]:2}" -o "$dir/${words[0]}" "$@" \
-		tests/unit/fsd_spool_kqueue_test.c >"$dir/log" 2>&1; then
+		tests/unit/fsd/spool_kqueue_test.c >"$dir/log" 2>&1; then
 		echo "ok $count - the spool's watcher compiles and links for ${words[0]}"
 	else
 		bad=1

@@ -138,6 +138,12 @@ check_texts() {
 		grep -nHIE '(pypi|pythonhosted|npmjs|rubygems|crates)\.(org|io|com)|(deb|ftp|security|snapshot|archive)\.(debian|ubuntu)\.|\<(docker|quay|ghcr)\.io|golang\.org/proxy' \
 			"${files[@]}"
 	)"
+	verdict 'each test is in a drawer, under a number of its own' "$(
+		matching '^tests/unit/[^/]*_test\.c$'
+		matching '^tests/[a-z]+/[0-9]+_.*\.bats$' |
+			sed -E 's|^(tests/[a-z]+/[0-9]+)_.*|\1|' | sort | uniq -d |
+			sed 's/$/ is used twice/'
+	)"
 	verdict 'nothing is left for later' "$(
 		grep_in "$sources" '\<(TODO|FIXME|XXX|HACK)\>' |
 			grep -v '^tests/run/lint\.sh:'

@@ -69,13 +69,16 @@ SECONDS = {"97_machines_die": 117, "96_lying_guest": 73, "86_durability": 170,
            "89_servers": 53, "90_load": 47,
            "90_machines": 215, "92_kept": 220, "26_env_build": 190,
            "25_environments": 80, "80_clones": 80,
-           "81_clones_forked": 40, "94_machines_forked": 50, "70_walls": 35,
-           "71_walls_forked": 48, "72_missing_walls": 90, "95_idle_machines": 35,
+           "81_clones_forked": 40, "94_machines_forked": 50, "73_walls": 35,
+           "74_walls_forked": 48, "72_missing_walls": 90, "95_idle_machines": 35,
            "88_gateway": 14, "93_kept_forked": 18,
            "programs": 360, "ends": 470}
 # Programs of so many seconds begin in their turn: no smaller one takes a lane that
 # they wait for.
 LARGE = 60
+# Drawers of bats files: on fake machines, on real ones.
+FAKE = ("mount", "cli", "gateway", "guest", "image")
+REAL = ("qemu",)
 # Files on real machines that wait for timers, and for what they have killed, two thirds
 # of their time.
 WAITING = ("90_machines", "92_kept", "93_kept_forked", "94_machines_forked",
@@ -92,7 +95,7 @@ SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99:handle_sigill=1",
 
 # Unit tests: what QEMU loads cannot be loaded beside a sanitizer; and to look at all
 # of a process's memory takes too long with one.
-UNSANITIZED = ("zygote_test", "guest_settle_test")
+UNSANITIZED = ("vm/zygote_test", "guest/settle_test")
 
 # Where the tests of the mount under sanitizers, and those of many jobs on real machines,
 # have their directories, if there is room: a disk's file system looks for new inodes
@@ -194,12 +197,13 @@ def lint():
 
 def units(part, variant, step_name, wanted=lambda name: True):
     found = []
-    for source in sorted(glob.glob("tests/unit/*_test.c")):
-        name = os.path.basename(source)[:-2]
+    for source in sorted(glob.glob("tests/unit/*/*_test.c")):
+        name = source[len("tests/unit/"):-2]  # "sched/sched_test"
         if not wanted(name):
             continue
-        found.append(Program(part, name, ["build/%s/tests/unit/%s" % (
-            variant, name)], 180, needs=(step_name,), cost=3, lanes=1))
+        found.append(Program(part, name.replace("/", "-"), [
+            "build/%s/tests/unit/%s" % (variant, name)], 180, needs=(step_name,),
+            cost=3, lanes=1))
     return found
 
 
@@ -213,13 +217,17 @@ def groups(paths, chosen):
     yield from ((name, [path]) for name, path in alone.items())
 
 
-def bats(part, directory, program, needs, seconds, tags=(), env=None, lanes=1,
+def bats_files(directories):
+    return [path for directory in directories
+            for path in sorted(glob.glob("tests/%s/*.bats" % directory))]
+
+
+def bats(part, directories, program, needs, seconds, tags=(), env=None, lanes=1,
          placed=lambda text: {}):
-    """The files of a directory; with tags: those that have tests of one. placed
+    """The files of these; with tags: those that have tests of one. placed
     gives what is set besides env, by a file's text."""
     chosen = os.environ.get("BATS_FILES", "").split()
-    for name, paths in groups(
-            chosen or sorted(glob.glob(directory + "/*.bats")), chosen or tags):
+    for name, paths in groups(chosen or bats_files(directories), chosen or tags):
         text = ""
         for path in paths:
             with open(path) as f:
@@ -264,7 +272,7 @@ def in_memory():
 
 def bats_asan():
     program = "build/asan/bin/fsd-fake"
-    yield from bats("bats", "tests/mount", program, ("asan", "release"), 1800,
+    yield from bats("bats", FAKE, program, ("asan", "release"), 1800,
                     env=SANITIZERS,
                     placed=lambda text: {} if re.search(
                         "(?m)^# on a disk$", text) else in_memory())
@@ -276,9 +284,9 @@ def bats_asan():
 
 
 def smoke():
-    yield from bats("smoke", "tests/mount", "build/fsd-fake", ("release",), 600,
+    yield from bats("smoke", FAKE, "build/fsd-fake", ("release",), 600,
                     ("smoke",))
-    yield from bats("smoke", "tests/qemu", "build/fsd", ("template",), 600,
+    yield from bats("smoke", REAL, "build/fsd", ("template",), 600,
                     ("smoke",), lanes=2)
 
 
@@ -331,10 +339,10 @@ PARTS = {
     "plain": lambda: units("plain", "release", "plain-objects",
                            lambda name: name in UNSANITIZED),
     "bats": bats_asan,
-    "release": lambda: bats("release", "tests/mount", "build/fsd-fake",
+    "release": lambda: bats("release", FAKE, "build/fsd-fake",
                             ("release",), 900, ("release", "smoke")),
     "smoke": smoke,
-    "qemu": lambda: bats("qemu", "tests/qemu", "build/fsd", ("template",), 1800,
+    "qemu": lambda: bats("qemu", REAL, "build/fsd", ("template",), 1800,
                          lanes=2, placed=lambda text: in_memory() if
                          "file_setup --shared" in text else {}),
     "box": lambda: [Program("box", "box", ["tests/box/run.sh"], 3660,

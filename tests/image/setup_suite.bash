@@ -1,0 +1,1 @@
+../mount/setup_suite.bash

@@ -1,1 +1,0 @@
-70_walls.bats

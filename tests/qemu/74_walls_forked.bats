@@ -1,0 +1,1 @@
+73_walls.bats

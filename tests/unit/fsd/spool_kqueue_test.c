@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each way to put an entry into a spool, with the files that other systems than Linux get.
+ * On Linux kqueue(2) is that of tests/lib/kqueue.
+ */
+#include "fsd/spool/lease_none.c"
+#include "fsd/local/remote_none.c"
+#include "fsd/spool/watch_kqueue.c"
+#include "tests/unit/fsd/spool_ways.h"
+
+static const struct watcher watcher = {
+	.name = "kqueue", .options = { .settle_ms = SETTLE, .poll_ms = POLL },
+	.renamed = ENTRIES_NO_LEASE_MS, .written = ENTRIES_NO_LEASE_MS,
+};
+
+static void count(void *arg, const char *name, enum watch_change change)
+{
+	(void)name;
+	(void)change;
+	++*(int *)arg;
+}
+
+static void test_events(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	int dir, named = 0;
+
+	begin(&usual);
+	dir = open("new", O_RDONLY | O_DIRECTORY);
+	p.fd = watch_system.open(dir);
+	is_int(poll(&p, 1, 0), 0, "without a change there is no event");
+	run("touch a b");
+	is_int(poll(&p, 1, 1000), 1, "a new name makes the descriptor readable");
+	ok(watch_system.read(p.fd, count, &named), "and asks for a scan");
+	is_int(named, 0, "it says no name");
+	ok(!watch_system.read(p.fd, count, &named), "an event is read once");
+	run("rm a");
+	ok(watch_system.read(p.fd, count, &named), "a removed name asks for a scan");
+	run("mv b c");
+	ok(watch_system.read(p.fd, count, &named), "so does a rename");
+	is_int(watch_system.open(-1), -EBADF, "a descriptor that is none is an error");
+	close(p.fd);
+	close(dir);
+	end();
+}
+
+int main(void)
+{
+	if (!start())
+		return 1;
+	test_events();
+	test_ways(&watcher);
+	return finish();
+}
