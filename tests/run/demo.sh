@@ -12,9 +12,11 @@ demo=tests/demo
 mnt=$(mktemp -d "${TMPDIR:-/tmp}/fsd-demo.XXXXXX")
 
 gateway=
+spool=
 finish() {
 	[ -z "$gateway" ] || kill "$gateway" || true
-	rm -f "$mnt.words"
+	[ -z "$spool" ] || kill "$spool" || true
+	rm -rf "$mnt.words" "$mnt.many"
 	if mountpoint -q "$mnt"; then
 		"$fsd" umount --now "$mnt" || true
 	fi
@@ -117,6 +119,37 @@ gateway=
 exec 4<&-
 echo "It has ended. To start it again, with its dashboard at http://127.0.0.1:3000/ui:"
 echo "  $fsd mount --daemon --state $state ~/jobs && $fsd gateway --mount ~/jobs"
+
+# until_there PATH — waits for it, for a minute at most.
+until_there() {
+	local n
+	for ((n = 0; n < 600; n++)); do
+		[ ! -e "$1" ] || return 0
+		sleep 0.1
+	done
+	echo "$1 did not appear" >&2
+	return 1
+}
+
+say "a batch: one program, twelve inputs"
+many=$mnt.many
+mkdir -p "$many/in"
+do_it "for n in \$(seq 12); do echo line \$n > $many/in/\$n; done"
+do_it "$fsd batch --mount $mnt -o $many/out --progress none -c 'import sys
+print(open(sys.argv[1]).read().upper(), end=\"\")' $many/in/*"
+do_it "$fsd batch --cat $many/out | sort -V | tail -n 2"
+do_it "cut -f 1,4,5,7 $many/out/results.tsv | head -n 3"
+
+say "a spool: a directory to drop files into"
+"$fsd" spool --mount "$mnt" "$many/drop" 2>"$many/spool.log" &
+spool=$!
+until_there "$many/drop/new"
+do_it "cp $demo/hello.sh $many/drop/tmp/ && mv $many/drop/tmp/hello.sh $many/drop/new/"
+until_there "$many/drop/done/hello.sh" || { cat "$many/spool.log" >&2; exit 1; }
+do_it "cat $many/drop/done/hello.sh/stdout"
+kill "$spool"
+wait "$spool"
+spool=
 
 say "unmount"
 do_it "$fsd umount $mnt"
