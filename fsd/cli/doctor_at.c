@@ -19,7 +19,7 @@
 #include "commands.h"
 #include "doctor.h"
 #include "fsd/client/where.h"
-#include "fsd/fuse/face.h"
+#include "fsd/control/control.h"
 #include "fsd/store/depot.h"
 
 #define ROOM_MIB 1024u /* that a template and some results want */

@@ -10,7 +10,7 @@
 #include "commands.h"
 #include "complete.h"
 #include "fsd/client/private.h"
-#include "fsd/fuse/face.h"
+#include "fsd/control/control.h"
 #include "fsd/mount/keeper.h"
 #include "fsd/mount/notify.h"
 #include "fsd/server/holder.h"

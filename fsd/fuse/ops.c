@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "face.h"
-#include "face_sandbox.h"
+#include "fsd/control/control.h"
+#include "fsd/control/control_sandbox.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
@@ -123,7 +123,7 @@ static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	int r = ops_resolve(ops_fsd(req), ino, ret);
 
 	if (r == 0 && ret->kind == T_FSD)
-		r = face_check(ops_fsd(req), fuse_req_ctx(req)->uid,
+		r = control_check(ops_fsd(req), fuse_req_ctx(req)->uid,
 			       ret->place);
 	if (r == 0 && ret->job)
 		r = ops_check_owner(req, ret->job);
@@ -275,7 +275,7 @@ int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 		return child_of_root(req, name, ret);
 	if (dir->kind == T_FSD) {
 		ret->kind = T_FSD;
-		return face_find(ops_fsd(req), fuse_req_ctx(req)->uid,
+		return control_find(ops_fsd(req), fuse_req_ctx(req)->uid,
 				 dir->place, name, &ret->place);
 	}
 	return child_of_node(req, dir, name, ret);
@@ -330,14 +330,14 @@ static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
 	return 0;
 }
 
-static uint64_t face_time(fuse_req_t req, const struct target *t)
+static uint64_t control_time(fuse_req_t req, const struct target *t)
 {
 	struct fsd *d = ops_fsd(req);
 	struct times seen = people_times(d->users, fuse_req_ctx(req)->uid);
 
 	if (t->kind == T_ROOT)
 		return seen.listed_ns;
-	return face_is_fixed(t->place) ? users_started_ns(d->users)
+	return control_is_fixed(t->place) ? users_started_ns(d->users)
 				       : seen.changed_ns;
 }
 
@@ -356,23 +356,23 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		stat_row(t, ret);
 	} else {
 		ret->st_mode = t->kind == T_ROOT ? S_IFDIR | 0755
-						 : face_mode(t->place);
+						 : control_mode(t->place);
 		if (t->kind == T_ROOT && d->options->allow_other)
 			ret->st_mode |= 01777;
 		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
 		ret->st_uid = geteuid();
 		ret->st_gid = getegid();
-		owner = t->kind == T_FSD ? face_sandbox(d, t->place) : NULL;
+		owner = t->kind == T_FSD ? control_sandbox(d, t->place) : NULL;
 		if (owner) {
 			ret->st_uid = sandbox_uid(owner);
 			ret->st_gid = sandbox_gid(owner);
 		}
-		if (t->kind == T_FSD && !face_is_dir(t->place) &&
-		    face_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
+		if (t->kind == T_FSD && !control_is_dir(t->place) &&
+		    control_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
 			ret->st_size = (off_t)text.len;
 		buf_done(&text);
 		set_times(ret, owner ? sandbox_made_ns(owner)
-				     : face_time(req, t));
+				     : control_time(req, t));
 	}
 	ret->st_ino = ops_ino(t);
 	return r;

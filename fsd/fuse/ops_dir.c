@@ -8,7 +8,7 @@
 
 #include "fsd/submit/draft.h"
 #include "fsd/submit/resume.h"
-#include "face.h"
+#include "fsd/control/control.h"
 #include "fsd/mount/notify.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
@@ -342,7 +342,7 @@ static int rmdir_job(fuse_req_t req, struct job *job)
 static int do_rmdir(fuse_req_t req, struct target *t)
 {
 	struct sandbox *session =
-		t->kind == T_FSD ? face_session(ops_fsd(req), t->place) : NULL;
+		t->kind == T_FSD ? control_session(ops_fsd(req), t->place) : NULL;
 
 	requests_begin(ops_fsd(req), 0);
 	if (session) {

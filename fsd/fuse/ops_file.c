@@ -11,7 +11,7 @@
 #include "fsd/store/depot_calls.h"
 #include "open_files.h"
 #include "fsd/mount/requests.h"
-#include "face.h"
+#include "fsd/control/control.h"
 #include "fsd/mount/keeper.h"
 #include "fsd/jobs/parsed.h"
 #include "fsd/run/run.h"
@@ -108,7 +108,7 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 	int r;
 
 	if (!job)
-		r = face_ctl(ops_fsd(req), data, size, &err);
+		r = control_ctl(ops_fsd(req), data, size, &err);
 	else if (job->removed)
 		r = -ENOENT;
 	else if (depot_read_only(job->d->depot) &&

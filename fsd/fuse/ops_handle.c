@@ -3,7 +3,7 @@
 #include "ops_handle.h"
 
 #include "fsd/jobs/events.h"
-#include "face_sandbox.h"
+#include "fsd/control/control_sandbox.h"
 #include "fsd/jobs/held.h"
 #include "fsd/run/sandboxes.h"
 #include "fsd/users/people.h"
@@ -17,7 +17,7 @@ bool ops_handle_holds(const struct handle *h)
 
 struct sandbox *ops_handle_sandbox(const struct handle *h)
 {
-	return h->t.kind == T_FSD ? face_sandbox_held(h->d, h->t.place) : NULL;
+	return h->t.kind == T_FSD ? control_sandbox_held(h->d, h->t.place) : NULL;
 }
 
 struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,

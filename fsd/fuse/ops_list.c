@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "face.h"
+#include "fsd/control/control.h"
 #include "open_files.h"
 #include "fsd/mount/requests.h"
 #include "fsd/jobs/shelf.h"
@@ -73,7 +73,7 @@ static void put_place(void *arg, const char *name, uint64_t place)
 {
 	struct answer *a = arg;
 
-	put(a, ++a->place, name, INO_MAKE(INO_FSD, place), face_mode(place));
+	put(a, ++a->place, name, INO_MAKE(INO_FSD, place), control_mode(place));
 }
 
 static void put_rows(struct answer *a, const struct job *job)
@@ -263,7 +263,7 @@ static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
 		put(a, OFF_DOTS + 1, FSD_DIR_NAME, INO_MAKE(INO_FSD, 0),
 		    S_IFDIR);
 	if (l->t.kind == T_FSD)
-		face_list(ops_fsd(a->req), fuse_req_ctx(a->req)->uid,
+		control_list(ops_fsd(a->req), fuse_req_ctx(a->req)->uid,
 			  l->t.place, put_place, a);
 	if (l->t.kind == T_JOB && ops_target(a->req, ino, &t) == 0 &&
 	    !t.job->removed)

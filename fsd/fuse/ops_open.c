@@ -9,7 +9,7 @@
 
 #include "fsd/store/depot.h"
 #include "fsd/jobs/events.h"
-#include "face.h"
+#include "fsd/control/control.h"
 #include "fsd/jobs/held.h"
 #include "fsd/mount/notify.h"
 #include "open_files.h"
@@ -252,7 +252,7 @@ static int open_face(fuse_req_t req, const struct target *t,
 	uid_t uid = fuse_req_ctx(req)->uid;
 	bool ctl = t->place == FSD_ROW_CTL;
 
-	if (face_is_dir(t->place))
+	if (control_is_dir(t->place))
 		return -EISDIR;
 	fi->direct_io = 1;
 	if (ops_sandbox_is(t) && (wants_write(fi) || (fi->flags & O_TRUNC)))
@@ -269,7 +269,7 @@ static int open_face(fuse_req_t req, const struct target *t,
 		return -ENOMEM;
 	if (ops_sandbox_is(t))
 		return ops_sandbox_text(*ret);
-	return face_text(ops_fsd(req), t->place, uid, &(*ret)->text);
+	return control_text(ops_fsd(req), t->place, uid, &(*ret)->text);
 }
 
 static int do_open(fuse_req_t req, const struct target *t,
@@ -362,7 +362,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	    h->kind != H_SINK && h->kind != H_FEED)
 		r = open_row_read(h, &unused);
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
-		r = face_text(d, t->place, kept->uid, &h->text);
+		r = control_text(d, t->place, kept->uid, &h->text);
 	if (h && h->fd >= 0)
 		h->payer = person_opens(d->users, kept->uid);
 	kept->run = run;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "face.h"
+#include "fsd/control/control.h"
 #include "fsd/files/node.h"
 #include "fsd/files/remote.h"
 #include "fsd/run/homes.h"
@@ -23,7 +23,7 @@
 /* The key of the home or root whose directory that number is, or 0. */
 uint64_t remote_root_key(fuse_ino_t ino)
 {
-	return INO_CLASS(ino) == INO_FSD ? face_files(INO_REST(ino)) : 0;
+	return INO_CLASS(ino) == INO_FSD ? control_files(INO_REST(ino)) : 0;
 }
 
 bool remote_is(fuse_ino_t ino)
@@ -49,7 +49,7 @@ bool remote_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size)
 		return false;
 	snprintf(room, size, "%s/%s/%s%s%s",
 		 sandbox_is_single(h.sandbox) ? "sessions" : "sandboxes", h.name,
-		 h.tree == WIRE_FS_ROOT ? FACE_ROOT : FACE_FILES,
+		 h.tree == WIRE_FS_ROOT ? CONTROL_ROOT : CONTROL_FILES,
 		 *path ? "/" : "", path);
 	return true;
 }
@@ -163,7 +163,7 @@ void ask_again(struct ask *a)
 static int check_name(fuse_req_t req, const char *name, enum wire_fs_op op)
 {
 	return op == WIRE_FS_STAT ? file_name_check(name)
-				  : ops_check_file_name(req, FACE_FILES, name);
+				  : ops_check_file_name(req, CONTROL_FILES, name);
 }
 
 /* Return: 0 or negative errno. */
@@ -407,7 +407,7 @@ static bool lookup_root(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t;
 
 	if (INO_CLASS(parent) != INO_FSD ||
-	    (strcmp(name, FACE_FILES) != 0 && strcmp(name, FACE_ROOT) != 0) ||
+	    (strcmp(name, CONTROL_FILES) != 0 && strcmp(name, CONTROL_ROOT) != 0) ||
 	    ops_find(req, parent, name, &t) < 0)
 		return false;
 	return ask(req, ops_ino(&t), NULL, &(struct ask){

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "face.h"
-#include "face_place.h"
-#include "face_sandbox.h"
+#include "fsd/control/control.h"
+#include "fsd/control/control_place.h"
+#include "fsd/control/control_sandbox.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/sandboxes.h"
 #include "fsd/users/last_error.h"
@@ -29,7 +29,7 @@ bool ops_sandbox_is(const struct target *t)
 
 static struct sandbox *sandbox_of(struct fsd *d, const struct target *t)
 {
-	return face_sandbox(d, t->place);
+	return control_sandbox(d, t->place);
 }
 
 static bool is_own(const struct target *t, unsigned field)
@@ -69,7 +69,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 		return -EEXIST;
 	if (s && sandbox_uid(s) == who->uid) { /* by a server that was killed */
 		*ret = (struct target){ .kind = T_FSD,
-					.place = face_sandbox_place(s) };
+					.place = control_sandbox_place(s) };
 		return 0;
 	}
 	if (lifecycle_is_draining(d->lifecycle))
@@ -80,31 +80,31 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 	if (r < 0)
 		return ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text);
 	*ret = (struct target){ .kind = T_FSD,
-				.place = face_sandbox_place(s) };
+				.place = control_sandbox_place(s) };
 	return 0;
 }
 
 int ops_sandbox_rmdir(fuse_req_t req, const struct target *t)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox *s = face_sandbox_at(d, t->place);
-	struct seat *session = face_sandbox_session(d, t->place);
+	struct sandbox *s = control_sandbox_at(d, t->place);
+	struct seat *session = control_sandbox_session(d, t->place);
 
 	if (s)
 		sandbox_end(s);
 	else if (session && !PLACE_FIELD(t->place))
 		seat_end(session);
 	else
-		return face_is_dir(t->place) ? -EPERM : -ENOTDIR;
+		return control_is_dir(t->place) ? -EPERM : -ENOTDIR;
 	return 0;
 }
 
 int ops_sandbox_unlink(fuse_req_t req, const struct target *t)
 {
-	struct sandbox_file *f = face_sandbox_file(ops_fsd(req), t->place);
+	struct sandbox_file *f = control_sandbox_file(ops_fsd(req), t->place);
 
 	if (!f)
-		return face_is_dir(t->place) ? -EISDIR : -EPERM;
+		return control_is_dir(t->place) ? -EISDIR : -EPERM;
 	sandbox_file_del(f);
 	return 0;
 }
@@ -131,22 +131,22 @@ int ops_sandbox_rename(fuse_req_t req, const struct target *from,
 		       unsigned flags)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox_file *f = face_sandbox_file(d, from->place), *old;
+	struct sandbox_file *f = control_sandbox_file(d, from->place), *old;
 	uint64_t place;
 	char *copy;
 	int r;
 
-	if (!f || face_sandbox_at(d, dir->place) != f->sandbox ||
+	if (!f || control_sandbox_at(d, dir->place) != f->sandbox ||
 	    (flags & ~(unsigned)RENAME_NOREPLACE))
 		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
 				  "only a file beside a sandbox's config.json "
 				  "can be renamed, and only there");
-	r = face_sandbox_find(d, sandbox_uid(f->sandbox), dir->place, name,
+	r = control_sandbox_find(d, sandbox_uid(f->sandbox), dir->place, name,
 			      &place);
 	if (r == 0 && PLACE_LANG(place) == OF_SANDBOX)
 		return PLACE_FIELD(place) == FIELD_CONFIG
 			       ? rename_to_config(req, f, flags) : -EPERM;
-	old = r == 0 ? face_sandbox_file(d, place) : NULL;
+	old = r == 0 ? control_sandbox_file(d, place) : NULL;
 	if (old == f)
 		return 0;
 	if (old && (flags & RENAME_NOREPLACE))
@@ -169,7 +169,7 @@ int ops_sandbox_create(fuse_req_t req, const struct target *dir,
 		       struct handle **ret_handle)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox *s = face_sandbox_at(d, dir->place);
+	struct sandbox *s = control_sandbox_at(d, dir->place);
 	struct sandbox_file *f;
 	struct err err = { 0 };
 	int r;
@@ -186,7 +186,7 @@ int ops_sandbox_create(fuse_req_t req, const struct target *dir,
 	if (r < 0)
 		return r;
 	*ret = (struct target){ .kind = T_FSD,
-				.place = face_sandbox_file_place(f) };
+				.place = control_sandbox_file_place(f) };
 	*ret_handle = ops_handle_new(d, H_STAGED, ret);
 	return *ret_handle ? 0 : -ENOMEM;
 }
@@ -195,7 +195,7 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 		     const struct fuse_file_info *fi, struct handle **ret)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox_file *f = face_sandbox_file(d, t->place);
+	struct sandbox_file *f = control_sandbox_file(d, t->place);
 
 	if (is_own(t, FIELD_HOLD)) { /* what is written has no effect */
 		*ret = ops_handle_new(d, H_SINK, t);
@@ -215,7 +215,7 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 	if (f && (*ret)->cut)
 		buf_clear(&f->text);
 	return f || (*ret)->cut ? 0
-				: face_sandbox_text(d, t->place, &(*ret)->text);
+				: control_sandbox_text(d, t->place, &(*ret)->text);
 }
 
 int ops_sandbox_text(struct handle *h)
@@ -230,7 +230,7 @@ int ops_sandbox_text(struct handle *h)
 		h->kept->seen = (int)sandbox_state_no(s);
 	r = is_own(&h->t, FIELD_PROCESSES)
 		    ? sandbox_show_processes(s, &text)
-		    : face_sandbox_text(h->d, h->t.place, &text);
+		    : control_sandbox_text(h->d, h->t.place, &text);
 	buf_done(&h->text); /* another reader may have been at it meanwhile */
 	h->text = text;
 	return r;
@@ -282,7 +282,7 @@ static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
 /* NULL: it is no more. */
 static struct buf *text_of(struct handle *h)
 {
-	struct sandbox_file *f = face_sandbox_file(h->d, h->t.place);
+	struct sandbox_file *f = control_sandbox_file(h->d, h->t.place);
 
 	if (PLACE_LANG(h->t.place) == OF_FILE)
 		return f ? &f->text : NULL;
@@ -379,7 +379,7 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 	in_order = at == text->len;
 	r = at > LIMIT_CONFIG_BYTES || size > LIMIT_CONFIG_BYTES - at
 		    ? -EFBIG
-		    : weigh(req, h, face_sandbox_file(h->d, h->t.place),
+		    : weigh(req, h, control_sandbox_file(h->d, h->t.place),
 			    MAX(text->len, at + size));
 	if (r == 0)
 		r = put(text, data, size, at);
@@ -442,14 +442,14 @@ int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
 			const struct stat *attr, int to_set,
 			struct fuse_file_info *fi)
 {
-	struct sandbox_file *f = face_sandbox_file(ops_fsd(req), t->place);
+	struct sandbox_file *f = control_sandbox_file(ops_fsd(req), t->place);
 	struct handle *h = fi ? ops_handle(req, fi) : NULL;
 	struct buf *text = h && h->kind == H_STAGED ? text_of(h)
 						    : f ? &f->text : NULL;
 	const struct sandbox *s = sandbox_of(ops_fsd(req), t);
 	int r;
 
-	if (!s || face_is_dir(t->place))
+	if (!s || control_is_dir(t->place))
 		return s ? -EPERM : -ESTALE;
 	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != sandbox_uid(s))
 		return -EPERM;

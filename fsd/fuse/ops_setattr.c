@@ -9,7 +9,7 @@
 
 #include "fsd/jobs/event.h"
 #include "fsd/store/depot_calls.h"
-#include "face.h"
+#include "fsd/control/control.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 #include "ops_sandbox.h"
@@ -116,7 +116,7 @@ static int change(fuse_req_t req, const struct target *t,
 
 	if (ops_sandbox_is(t))
 		return ops_sandbox_setattr(req, t, attr, to_set, fi);
-	if (t->kind == T_ROOT || (t->kind == T_FSD && face_is_dir(t->place)))
+	if (t->kind == T_ROOT || (t->kind == T_FSD && control_is_dir(t->place)))
 		return -EPERM;
 	if (t->kind == T_FSD)
 		return to_set & FUSE_SET_ATTR_SIZE ? 0 : -EPERM;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "about.h"
-#include "face.h"
+#include "fsd/control/about.h"
+#include "fsd/control/control.h"
 #include "fsd/store/depot.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"

@@ -29,7 +29,7 @@
 #include "vm/os/spawn.h"
 #include "fsd/base/complain.h"
 #include "fsd/base/daemon_log.h"
-#include "fsd/fuse/about.h"
+#include "fsd/control/about.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/mount/mountpoint.h"

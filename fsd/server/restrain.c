@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fsd/fuse/about.h"
+#include "fsd/control/about.h"
 #include "options.h"
 #include "vm/os/rights.h"
 

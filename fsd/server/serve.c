@@ -16,8 +16,8 @@
 
 #include "fsd/base/complain.h"
 #include "fsd/base/daemon_log.h"
-#include "fsd/fuse/about.h"
-#include "fsd/fuse/face.h"
+#include "fsd/control/about.h"
+#include "fsd/control/control.h"
 #include "fsd/handover/fdstore.h"
 #include "holder.h"
 #include "fsd/handover/inherit.h"

@@ -3,7 +3,7 @@
  * The directories of .fsd/templates. The names are read from the disk at each lookup; a
  * name's hash is its key, so that no table is kept.
  */
-#include "face_environment.h"
+#include "control_environment.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ by_key(const struct environment_names *names, uint64_t key)
 	return NULL;
 }
 
-int face_environment_check(const struct fsd *d, uid_t uid, uint64_t key)
+int control_environment_check(const struct fsd *d, uid_t uid, uint64_t key)
 {
 	struct environment_names names;
 	const struct environment_name *n;
@@ -64,7 +64,7 @@ int face_environment_check(const struct fsd *d, uid_t uid, uint64_t key)
 	return r;
 }
 
-uint64_t face_environment(const struct fsd *d, uid_t uid, const char *name)
+uint64_t control_environment(const struct fsd *d, uid_t uid, const char *name)
 {
 	struct environment_names names;
 	bool found = !strcmp(name, ENVIRONMENT_BASE);
@@ -77,7 +77,7 @@ uint64_t face_environment(const struct fsd *d, uid_t uid, const char *name)
 	return found ? key_of(name) : 0;
 }
 
-void face_environments(const struct fsd *d, uid_t uid,
+void control_environments(const struct fsd *d, uid_t uid,
 		       void (*fn)(void *arg, const char *name, uint64_t key),
 		       void *arg)
 {
@@ -253,7 +253,7 @@ static const struct {
 	{ "memory_mb", text_memory }, { "state", text_state },
 };
 
-const char *face_environment_field(unsigned field)
+const char *control_environment_field(unsigned field)
 {
 	return field < ARRAY_SIZE(fields) ? fields[field].name : NULL;
 }
@@ -281,7 +281,7 @@ static int find(const struct fsd *d, uint64_t key, struct shown *ret)
 	return n ? 0 : -ESTALE;
 }
 
-int face_environment_text(const struct fsd *d, uint64_t key, unsigned field,
+int control_environment_text(const struct fsd *d, uint64_t key, unsigned field,
 			  struct buf *out)
 {
 	struct shown s;

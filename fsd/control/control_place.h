@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a place below .fsd is a number (face.h); for face*.c and ops_sandbox.c. */
-#ifndef FSD_FACE_PLACE_H
-#define FSD_FACE_PLACE_H
+/* How a place below .fsd is a number (control.h); for control*.c and ops_sandbox.c. */
+#ifndef FSD_CONTROL_PLACE_H
+#define FSD_CONTROL_PLACE_H
 
 #define PLACE_ROW(p) ((enum fsd_row)((p) & 0xff))
 #define PLACE_LANG(p) ((unsigned)((p) >> 8 & 0xff))

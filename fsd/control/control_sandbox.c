@@ -3,14 +3,14 @@
  * The places below .fsd/sandboxes: which of a sandbox, a session or a file a number
  * stands for, and the text of each.
  */
-#include "face_sandbox.h"
+#include "control_sandbox.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "face.h"
-#include "face_place.h"
+#include "control.h"
+#include "control_place.h"
 #include "fsd/run/sandboxes.h"
 
 static const struct {
@@ -27,8 +27,8 @@ static const struct {
 	{ "processes", FIELD_PROCESSES, S_IFREG | 0400, NULL },
 	{ "hold", FIELD_HOLD, S_IFREG | 0600, NULL },
 	{ "sessions", FIELD_SESSIONS, S_IFDIR | 0700, NULL },
-	{ FACE_FILES, FIELD_FILES, S_IFDIR | 0700, NULL },
-	{ FACE_ROOT, FIELD_ROOT, S_IFDIR | 0700, NULL },
+	{ CONTROL_FILES, FIELD_FILES, S_IFDIR | 0700, NULL },
+	{ CONTROL_ROOT, FIELD_ROOT, S_IFDIR | 0700, NULL },
 };
 
 static uint64_t place_of(unsigned what, unsigned field, uint64_t no)
@@ -43,24 +43,24 @@ static bool is_top(uint64_t place)
 
 /* --- what is there -------------------------------------------------------------- */
 
-struct seat *face_sandbox_session(struct fsd *d, uint64_t place)
+struct seat *control_sandbox_session(struct fsd *d, uint64_t place)
 {
 	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
 			       PLACE_LANG(place) == OF_SESSION
 		       ? sandbox_session_by_no(d, PLACE_SESSION(place)) : NULL;
 }
 
-struct sandbox_file *face_sandbox_file(struct fsd *d, uint64_t place)
+struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t place)
 {
 	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
 			       PLACE_LANG(place) == OF_FILE
 		       ? sandbox_file_by_no(d, PLACE_SESSION(place)) : NULL;
 }
 
-struct sandbox *face_sandbox(struct fsd *d, uint64_t place)
+struct sandbox *control_sandbox(struct fsd *d, uint64_t place)
 {
-	const struct seat *t = face_sandbox_session(d, place);
-	const struct sandbox_file *f = face_sandbox_file(d, place);
+	const struct seat *t = control_sandbox_session(d, place);
+	const struct sandbox_file *f = control_sandbox_file(d, place);
 
 	if (PLACE_ROW(place) != FSD_ROW_SANDBOXES)
 		return NULL;
@@ -69,45 +69,45 @@ struct sandbox *face_sandbox(struct fsd *d, uint64_t place)
 	return t ? seat_sandbox(t) : f ? f->sandbox : NULL;
 }
 
-struct sandbox *face_sandbox_at(struct fsd *d, uint64_t place)
+struct sandbox *control_sandbox_at(struct fsd *d, uint64_t place)
 {
 	return PLACE_LANG(place) == OF_SANDBOX && !PLACE_FIELD(place)
-		       ? face_sandbox(d, place) : NULL;
+		       ? control_sandbox(d, place) : NULL;
 }
 
-struct sandbox *face_sandbox_held(struct fsd *d, uint64_t place)
+struct sandbox *control_sandbox_held(struct fsd *d, uint64_t place)
 {
 	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
 			       PLACE_LANG(place) == OF_SANDBOX &&
 			       PLACE_FIELD(place) == FIELD_HOLD
-		       ? face_sandbox(d, place) : NULL;
+		       ? control_sandbox(d, place) : NULL;
 }
 
-uint64_t face_sandbox_place(const struct sandbox *s)
+uint64_t control_sandbox_place(const struct sandbox *s)
 {
 	return place_of(OF_SANDBOX, 0, sandbox_no(s));
 }
 
-uint64_t face_sandbox_file_place(const struct sandbox_file *f)
+uint64_t control_sandbox_file_place(const struct sandbox_file *f)
 {
 	return place_of(OF_FILE, 0, f->no);
 }
 
-int face_sandbox_check(struct fsd *d, uid_t uid, uint64_t place)
+int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t place)
 {
-	const struct sandbox *s = face_sandbox(d, place);
+	const struct sandbox *s = control_sandbox(d, place);
 
 	if (is_top(place))
 		return 0;
 	return !s ? -ESTALE : sandbox_is_for(s, uid) ? 0 : -EACCES;
 }
 
-bool face_sandbox_is_dir(uint64_t place)
+bool control_sandbox_is_dir(uint64_t place)
 {
-	return S_ISDIR(face_sandbox_mode(place));
+	return S_ISDIR(control_sandbox_mode(place));
 }
 
-mode_t face_sandbox_mode(uint64_t place)
+mode_t control_sandbox_mode(uint64_t place)
 {
 	if (is_top(place))
 		return fsd_rows[FSD_ROW_SANDBOXES].mode;
@@ -134,7 +134,7 @@ static int find_in_sandbox(struct sandbox *s, const char *name, uint64_t *ret)
 		return 0;
 	}
 	if (f)
-		*ret = face_sandbox_file_place(f);
+		*ret = control_sandbox_file_place(f);
 	return f ? 0 : -ENOENT;
 }
 
@@ -174,16 +174,16 @@ static int find_in_session(uint64_t dir, const char *name, uint64_t *ret)
 	return -ENOENT;
 }
 
-int face_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+int control_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		      uint64_t *ret_place)
 {
 	struct sandbox *s = is_top(dir) ? sandboxes_find(d, uid, name, false)
-					: face_sandbox(d, dir);
+					: control_sandbox(d, dir);
 
 	if (!s)
 		return is_top(dir) ? -ENOENT : -ESTALE;
 	if (is_top(dir)) {
-		*ret_place = face_sandbox_place(s);
+		*ret_place = control_sandbox_place(s);
 		return 0;
 	}
 	if (PLACE_LANG(dir) == OF_SESSION && !PLACE_FIELD(dir))
@@ -229,12 +229,12 @@ static void list_session(uint64_t dir, struct lister *l)
 		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
 }
 
-void face_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
+void control_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
 		       void (*fn)(void *arg, const char *name, uint64_t place),
 		       void *arg)
 {
 	struct lister l = { fn, arg, OF_SANDBOX };
-	struct sandbox *s = face_sandbox(d, dir);
+	struct sandbox *s = control_sandbox(d, dir);
 
 	if (is_top(dir)) {
 		sandboxes_list(d, uid, false, list_no, &l);
@@ -250,11 +250,11 @@ void face_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
 
 /* --- texts -------------------------------------------------------------------------- */
 
-int face_sandbox_text(struct fsd *d, uint64_t place, struct buf *out)
+int control_sandbox_text(struct fsd *d, uint64_t place, struct buf *out)
 {
-	const struct sandbox *s = face_sandbox(d, place);
-	const struct sandbox_file *f = face_sandbox_file(d, place);
-	const struct seat *t = face_sandbox_session(d, place);
+	const struct sandbox *s = control_sandbox(d, place);
+	const struct sandbox_file *f = control_sandbox_file(d, place);
+	const struct seat *t = control_sandbox_session(d, place);
 
 	if (!s)
 		return -ESTALE;

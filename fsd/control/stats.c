@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "face.h"
+#include "control.h"
 #include "fsd/base/metric.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/statistics.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of .fsd: their names, modes and texts. Directories of environments and of
- * sandboxes have files of their own, face_environment.c and face_sandbox.c. Each text is
+ * sandboxes have files of their own, control_environment.c and control_sandbox.c. Each text is
  * made when it is read.
  */
-#include "face.h"
+#include "control.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "face_environment.h"
-#include "face_place.h"
-#include "face_sandbox.h"
+#include "control_environment.h"
+#include "control_place.h"
+#include "control_sandbox.h"
 #include "fsd/files/remote.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
@@ -33,7 +33,7 @@ const char fsd_version[] = FSD_VERSION;
 
 /* --- places ------------------------------------------------------------------ */
 
-uint64_t face_files(uint64_t place)
+uint64_t control_files(uint64_t place)
 {
 	bool sandbox = PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
 		       PLACE_LANG(place) == OF_SANDBOX;
@@ -65,7 +65,7 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 			*ret_place = dir | sandbox_no(s) << 24;
 		return s ? 0 : -ENOENT;
 	}
-	if (!strcmp(name, FACE_FILES)) {
+	if (!strcmp(name, CONTROL_FILES)) {
 		*ret_place = dir | PLACE(0, 0, FIELD_FILES);
 		return 0;
 	}
@@ -91,11 +91,11 @@ static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *
 	uint64_t key;
 
 	if (!environment_of(dir)) {
-		key = face_environment(d, uid, name);
+		key = control_environment(d, uid, name);
 		*ret_place = dir | key << 24;
 		return key ? 0 : -ENOENT;
 	}
-	for (unsigned i = 0; (field = face_environment_field(i)); i++) {
+	for (unsigned i = 0; (field = control_environment_field(i)); i++) {
 		if (!strcmp(field, name)) {
 			*ret_place = dir | PLACE(0, 0, i + 1);
 			return 0;
@@ -134,7 +134,7 @@ static int find_lost(struct fsd *d, uid_t uid, const char *name,
 	return wanted.no ? 0 : -ENOENT;
 }
 
-int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place)
 {
 	if (dir == FSD_ROW_LOST)
@@ -144,7 +144,7 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		return *ret_place ? 0 : -ENOENT;
 	}
 	if (PLACE_ROW(dir) == FSD_ROW_SANDBOXES)
-		return face_sandbox_find(d, uid, dir, name, ret_place);
+		return control_sandbox_find(d, uid, dir, name, ret_place);
 	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS)
 		return find_session(d, uid, dir, name, ret_place);
 	if (PLACE_ROW(dir) != FSD_ROW_TEMPLATES || PLACE_FIELD(dir))
@@ -166,33 +166,33 @@ int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	return -ENOENT;
 }
 
-int face_check(struct fsd *d, uid_t uid, uint64_t place)
+int control_check(struct fsd *d, uid_t uid, uint64_t place)
 {
 	const struct sandbox *s;
 
 	if (is_lost(place))
 		return is_operator(uid) ? 0 : -EACCES;
 	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return face_sandbox_check(d, uid, place);
+		return control_sandbox_check(d, uid, place);
 	if (environment_of(place))
-		return face_environment_check(d, uid, environment_of(place));
+		return control_environment_check(d, uid, environment_of(place));
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
 		return 0;
 	s = sandboxes_by_no(d, PLACE_SESSION(place));
 	return !s ? -ESTALE : sandbox_is_for(s, uid) ? 0 : -EACCES;
 }
 
-bool face_is_dir(uint64_t place)
+bool control_is_dir(uint64_t place)
 {
-	if (!place || face_files(place))
+	if (!place || control_files(place))
 		return true;
 	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return face_sandbox_is_dir(place);
+		return control_sandbox_is_dir(place);
 	return fsd_rows[PLACE_ROW(place)].kind == ROW_DIR &&
 	       !PLACE_FIELD(place) && !is_lost(place);
 }
 
-bool face_is_fixed(uint64_t place)
+bool control_is_fixed(uint64_t place)
 {
 	switch (PLACE_ROW(place)) {
 	case FSD_ROW_HEALTH:
@@ -208,11 +208,11 @@ bool face_is_fixed(uint64_t place)
 	}
 }
 
-mode_t face_mode(uint64_t place)
+mode_t control_mode(uint64_t place)
 {
 	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return face_sandbox_mode(place);
-	if (face_is_dir(place))
+		return control_sandbox_mode(place);
+	if (control_is_dir(place))
 		return S_IFDIR | 0555;
 	if (is_lost(place))
 		return S_IFREG | 0400;
@@ -253,14 +253,14 @@ static void list_templates(struct fsd *d, uid_t uid, uint64_t dir,
 	const char *field;
 
 	for (unsigned i = 0; environment_of(dir) &&
-			     (field = face_environment_field(i)); i++)
+			     (field = control_environment_field(i)); i++)
 		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
 	if (environment_of(dir))
 		return;
 	for (unsigned i = 0; dir == FSD_ROW_TEMPLATES && i < LANG_MAX; i++)
 		l->fn(l->arg, langs[i].name, PLACE(dir, i + 1, 0));
 	if (dir == FSD_ROW_TEMPLATES)
-		face_environments(d, uid, list_environment, l);
+		control_environments(d, uid, list_environment, l);
 	else
 		for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++)
 			l->fn(l->arg, field_names[i], dir | PLACE(0, 0, i + 1));
@@ -277,22 +277,22 @@ static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
 			     (field = seat_field_name(i, true)); i++)
 		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
 	if (PLACE_SESSION(dir))
-		l->fn(l->arg, FACE_FILES, dir | PLACE(0, 0, FIELD_FILES));
+		l->fn(l->arg, CONTROL_FILES, dir | PLACE(0, 0, FIELD_FILES));
 }
 
-struct sandbox *face_session(struct fsd *d, uint64_t place)
+struct sandbox *control_session(struct fsd *d, uint64_t place)
 {
 	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || PLACE_FIELD(place))
 		return NULL;
 	return sandboxes_by_no(d, PLACE_SESSION(place));
 }
 
-void face_list(struct fsd *d, uid_t uid, uint64_t dir,
+void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 	       void (*fn)(void *arg, const char *name, uint64_t place),
 	       void *arg)
 {
 	if (PLACE_ROW(dir) == FSD_ROW_SANDBOXES) {
-		face_sandbox_list(d, uid, dir, fn, arg);
+		control_sandbox_list(d, uid, dir, fn, arg);
 	} else if (PLACE_ROW(dir) == FSD_ROW_SESSIONS) {
 		list_sessions(d, uid, dir, &(struct lister){ fn, arg });
 	} else if (dir == FSD_ROW_LOST && is_operator(uid)) {
@@ -411,10 +411,10 @@ static void text_field(uint64_t place, struct buf *out)
 	}
 }
 
-int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
+int control_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 {
 	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return face_sandbox_text(d, place, out);
+		return control_sandbox_text(d, place, out);
 	if (PLACE_ROW(place) == FSD_ROW_SESSIONS) {
 		const struct sandbox *s =
 			sandboxes_by_no(d, PLACE_SESSION(place));
@@ -425,7 +425,7 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 	if (is_lost(place))
 		return depot_lost_text(d->depot, PLACE_SESSION(place), out);
 	if (environment_of(place))
-		return face_environment_text(d, environment_of(place),
+		return control_environment_text(d, environment_of(place),
 					     PLACE_FIELD(place) - 1, out);
 	if (PLACE_FIELD(place)) {
 		text_field(place, out);
@@ -456,7 +456,7 @@ int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
 	return out->failed;
 }
 
-int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
+int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 {
 	struct ctl_command cmd;
 	int r = ctl_parse(data, len, true, &cmd, err);

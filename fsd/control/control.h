@@ -5,37 +5,37 @@
  * and field count from 1 and exist below templates/; session and field below
  * sessions/; in lost+found/ the session is an entry's number.
  */
-#ifndef FSD_FACE_H
-#define FSD_FACE_H
+#ifndef FSD_CONTROL_H
+#define FSD_CONTROL_H
 
 #include "fsd/fsd.h"
 
 struct sandbox;
 
 /* 0 is .fsd itself. Return: 0 or -ENOENT. */
-int face_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place);
 /* 0, -ESTALE or -EACCES: a session that has ended, or another user's. */
-int face_check(struct fsd *d, uid_t uid, uint64_t place);
-bool face_is_dir(uint64_t place);
-bool face_is_fixed(uint64_t place); /* never changes while mounted */
-mode_t face_mode(uint64_t place);
+int control_check(struct fsd *d, uid_t uid, uint64_t place);
+bool control_is_dir(uint64_t place);
+bool control_is_fixed(uint64_t place); /* never changes while mounted */
+mode_t control_mode(uint64_t place);
 /* Calls fn for each entry of a directory. */
-void face_list(struct fsd *d, uid_t uid, uint64_t dir,
+void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 	       void (*fn)(void *arg, const char *name, uint64_t place),
 	       void *arg);
-/* The session whose directory that is, or NULL. Its field FACE_FILES is where
+/* The session whose directory that is, or NULL. Its field CONTROL_FILES is where
  * remote.c begins. */
-#define FACE_FILES "files"
-#define FACE_ROOT "root" /* of a sandbox: likewise */
-struct sandbox *face_session(struct fsd *d, uint64_t place);
+#define CONTROL_FILES "files"
+#define CONTROL_ROOT "root" /* of a sandbox: likewise */
+struct sandbox *control_session(struct fsd *d, uint64_t place);
 /* The number of the session or sandbox whose files/ that is, with REMOTE_ROOT if it
  * is root/; or 0. */
-uint64_t face_files(uint64_t place);
+uint64_t control_files(uint64_t place);
 /* The whole text of a file, as uid sees it. Return: 0 or negative errno. */
-int face_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);
+int control_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);
 /* One write to .fsd/ctl. Return: 0 or negative errno with a sentence. */
-int face_ctl(struct fsd *d, const char *data, size_t len, struct err *err);
+int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err);
 
 extern const char fsd_version[];
 

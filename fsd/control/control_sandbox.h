@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places in .fsd/sandboxes, as control.h has them: the number above the field is a
+ * sandbox's, of one of its sessions, or of a file beside its config.json.
+ */
+#ifndef FSD_CONTROL_SANDBOX_H
+#define FSD_CONTROL_SANDBOX_H
+
+#include "fsd/fsd.h"
+
+struct sandbox;
+struct sandbox_file;
+struct seat;
+
+/* As control_find() and its like, of a place whose row is FSD_ROW_SANDBOXES. */
+int control_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
+		      uint64_t *ret_place);
+int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t place);
+bool control_sandbox_is_dir(uint64_t place);
+mode_t control_sandbox_mode(uint64_t place);
+void control_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
+		       void (*fn)(void *arg, const char *name, uint64_t place),
+		       void *arg);
+int control_sandbox_text(struct fsd *d, uint64_t place, struct buf *out);
+
+/* The sandbox that a place is in, and what the place is; NULL: another's. */
+struct sandbox *control_sandbox(struct fsd *d, uint64_t place);
+/* The sandbox's own directory, or NULL. */
+struct sandbox *control_sandbox_at(struct fsd *d, uint64_t place);
+/* The sandbox that an open file of the place holds, or NULL. */
+struct sandbox *control_sandbox_held(struct fsd *d, uint64_t place);
+struct seat *control_sandbox_session(struct fsd *d, uint64_t place);
+struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t place);
+uint64_t control_sandbox_place(const struct sandbox *s);
+uint64_t control_sandbox_file_place(const struct sandbox_file *f);
+
+#endif
