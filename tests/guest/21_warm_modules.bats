@@ -280,3 +280,84 @@ exec(open("then.py").read())' "$TESTS/../guest/runners/python" "$1"
 	END
 	assert_output usual
 }
+
+@test "a module that waits goes if it has imported one that sys.path has another of now" {
+	mkdir -p mine deep
+	echo 'import low' >deep/__init__.py
+	echo 'import deep' >over.py
+	echo 'import first' >aside.py
+	echo 'WHO = "usual"' >low.py
+	echo 'WHO = "mine"' >mine/low.py
+	waits 'import over, aside' <<-'END'
+		import over, aside
+		mine = over, aside, aside.first
+		sys.path.insert(0, "mine")
+		decide("over"); decide("aside")
+		import over, aside
+		print(over.deep.low.WHO, over is mine[0], (aside, aside.first) == mine[1:])
+	END
+	assert_success
+	assert_output 'mine False True'
+	# as it was: a module that the program has loaded before the change
+	waits 'import over' <<-'END'
+		decide("low")
+		import low
+		sys.path.insert(0, "mine")
+		decide("over")
+		import over
+		print(over.deep.low.WHO)
+	END
+	assert_output usual
+	# a way to import that the template did not have may find each of them
+	waits 'import over' <<-'END'
+		import importlib.machinery
+		class Finder:
+		    def find_spec(name, path=None, target=None):
+		        if name == "low":
+		            return importlib.machinery.PathFinder.find_spec(name, ["mine"])
+		sys.meta_path.insert(0, Finder)
+		decide("over")
+		import over
+		print(over.deep.low.WHO)
+	END
+	assert_success
+	assert_output mine
+	# a library cannot be loaded once more: its package stays as it is
+	echo 'class Library: __file__ = "x.so"
+import sys; sys.modules["deep.library"] = Library' >>deep/__init__.py
+	waits 'import over' <<-'END'
+		import over
+		kept = over.deep
+		sys.path.insert(0, "mine")
+		decide("over")
+		import over, low
+		print(over.deep is kept, over.deep.low.WHO, low.WHO)
+	END
+	assert_success
+	assert_output 'True usual mine'
+}
+
+@test "a module that waits is imported once more if it has read another directory or other arguments" {
+	echo 'import os; PLACE = os.path.abspath("x")' >place.py
+	echo 'from os import getcwd; PLACE = getcwd()' >taken.py
+	echo 'import sys; NAME = sys.argv[0]' >name.py
+	echo 'from sys import argv; COUNT = len(argv)' >count.py
+	waits 'import place, taken, name, count, first' <<-'END'
+		import place, taken, name, count, first
+		mine = place, taken, name, count, first
+		print(wait.has_changed(), taken.getcwd is os.getcwd, count.argv is sys.argv,
+		      type(sys.argv) is list)
+		sys.argv[:] = ["program", "one"]
+		os.mkdir("other")
+		os.chdir("other")
+		sys.path.append("..")
+		print(wait.has_changed())
+		for each in "place", "taken", "name", "count", "first":
+		    decide(each)
+		import place, taken, name, count, first
+		print(place.PLACE.rpartition("lib/")[2], taken.PLACE.rpartition("lib/")[2],
+		      name.NAME, count.COUNT, first is mine[4])
+	END
+	assert_success
+	assert_output $'False True True True\nTrue\nother/x other program 2 True'
+}

@@ -243,8 +243,14 @@ PyObject *imports_stay(PyObject *Py_UNUSED(self), PyObject *args)
 	return r ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *imports_begin(PyObject *Py_UNUSED(self), PyObject *directory)
+PyObject *imports_begin(PyObject *Py_UNUSED(self), PyObject *args)
 {
+	PyObject *directory;
+	int changed;
+
+	if (!PyArg_ParseTuple(args, "Op", &directory, &changed))
+		return NULL;
+	imports.changed |= changed;
 	imports.home = Py_NewRef(directory);
 	imports.since = time_of_change(directory);
 	imports.works = imports.decide != NULL;

@@ -24,7 +24,8 @@
  * modules by their full names; taken: set, to which the imports of these are added, as
  * a name or as (name, fromlist); decide(name, fromlist) is waiting.py's. */
 PyObject *imports_stay(PyObject *self, PyObject *args);
-/* begin(directory): the program begins, and its imports look there first. */
-PyObject *imports_begin(PyObject *self, PyObject *directory);
+/* begin(directory, changed): the program begins, and its imports look there first.
+ * changed: a module that waits would be another one by itself. */
+PyObject *imports_begin(PyObject *self, PyObject *args);
 
 #endif

@@ -364,7 +364,7 @@ static PyMethodDef methods[] = {
 	{"clocks_stay", clocks_stay, METH_O, NULL},
 	{"clocks_begin", clocks_begin, METH_NOARGS, NULL},
 	{"imports_stay", imports_stay, METH_VARARGS, NULL},
-	{"imports_begin", imports_begin, METH_O, NULL},
+	{"imports_begin", imports_begin, METH_VARARGS, NULL},
 	{"stay", stay, METH_NOARGS,
 	 "stay(): make ready what each clone would have to; once"},
 	{"start", start, METH_O,

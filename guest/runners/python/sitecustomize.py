@@ -379,7 +379,7 @@ def _wait():
     path = become(texts)
     native.clocks_begin()
     if not is_fresh:
-        native.imports_begin(path.rpartition("/")[0] or "/")
+        native.imports_begin(path.rpartition("/")[0] or "/", wait.has_changed())
     if is_step(texts):
         start_session()
         return

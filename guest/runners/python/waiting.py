@@ -1,45 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is a module that waits imported what the program's import would find now?
 
-Recorder notes in the template which module has imported which, and which variables
-a module has read at its import. Waiting.decide() is asked about the first import of a
+Recorder notes in the template which module has imported which, and what of its process
+a module has read at its import: variables, the working directory, sys.argv.
+Waiting.decide() is asked about the first import of a
 module that waits, when something has changed on which imports depend; see imports.h.
 
 In an interpreter that has just begun the program would find the first module of that
 name in sys.path, unless an import of the program has loaded it before, by itself or
-through others. And the module's code would run with the variables of now.
+through others. The module's own imports would find the first ones as well, and its code would
+run with the variables, the directory and the arguments of now.
 """
 import _frozen_importlib
 import _imp
 import builtins
 import os
+import posix
 import sys
 
 
-NAMES = ""  # no variable has this name: a module has read which there are
+# What a module has read beside variables. No variable has such a name.
+NAMES = ""  # which variables there are
+PLACE, ARGUMENTS = "=cwd", "=argv"
 
 
 def _top(name):
     return name.partition(".")[0]
 
 
+def _place():
+    try:
+        return os.getcwd()
+    except OSError:
+        return None  # it is removed
+
+
 def _read(variable):
-    return sorted(os.environ) if variable == NAMES else os.environ.get(variable)
+    if variable == NAMES:
+        return sorted(os.environ)
+    if variable == PLACE:
+        return _place()
+    if variable == ARGUMENTS:
+        return list(sys.argv)
+    return os.environ.get(variable)
 
 
 # --- in the template
 
+class _Arguments(list):
+    """sys.argv while modules are imported."""
+
+    def _noted(name):
+        plain = getattr(list, name)
+
+        def read(self, *items):
+            self.note(ARGUMENTS)
+            return plain(self, *items)
+        return read
+
+    __getitem__, __iter__, __len__, __contains__, __eq__ = map(_noted, (
+        "__getitem__", "__iter__", "__len__", "__contains__", "__eq__"))
+    __hash__ = None
+
+
 class Recorder:
     """needs: name: names that it has imported; reads: name: variables that it has read
-    at its import."""
+    at its import, and PLACE and the like."""
 
     def __init__(self):
         self.needs, self.reads = {}, {}
 
     def __enter__(self):
         self.plain = (builtins.__import__, _frozen_importlib._gcd_import,
-                      os._Environ.__getitem__, os._Environ.__iter__)
-        plain_import, plain_own, plain_read, plain_names = self.plain
+                      os._Environ.__getitem__, os._Environ.__iter__,
+                      os.getcwd, sys.argv)
+        plain_import, plain_own, plain_read, plain_names, plain_place, _ = self.plain
 
         def import_(name, globals=None, locals=None, fromlist=(), level=0):
             module = plain_import(name, globals, locals, fromlist, level)
@@ -59,6 +94,14 @@ class Recorder:
             self.note_read(NAMES)
             return plain_names(environ)
 
+        def place():
+            self.note_read(PLACE)
+            return plain_place()
+
+        arguments = _Arguments(sys.argv)
+        arguments.note = self.note_read
+        self.own = place, arguments
+        os.getcwd, sys.argv = self.own
         builtins.__import__ = import_
         _frozen_importlib._gcd_import = own_import
         os._Environ.__getitem__ = read
@@ -67,7 +110,14 @@ class Recorder:
 
     def __exit__(self, *unused):
         (builtins.__import__, _frozen_importlib._gcd_import,
-         os._Environ.__getitem__, os._Environ.__iter__) = self.plain
+         os._Environ.__getitem__, os._Environ.__iter__,
+         os.getcwd, sys.argv) = self.plain
+        # A module may have taken them by "from os import getcwd".
+        for module in [*sys.modules.values()]:
+            for name, value in [*getattr(module, "__dict__", {}).items()]:
+                for own, plain in zip(self.own, self.plain[-2:]):
+                    if value is own:
+                        module.__dict__[name] = plain
 
     def note(self, names, name, fromlist, level):
         importer = (names or {}).get("__name__")
@@ -100,7 +150,9 @@ class Waiting:
 
     def __init__(self, modules, recorder):
         self.modules, self.taken = modules, set()
-        self.needs, self.reads = recorder.needs, recorder.reads
+        self.needs = recorder.needs
+        self.reads = {name: read for name, read in recorder.reads.items()
+                      if name in modules}
         variables = set().union(*self.reads.values())
         self.values = {name: _read(name) for name in variables}
         self.reached = set()  # of taken
@@ -109,6 +161,12 @@ class Waiting:
         for name, note in NOTES.items():
             if name in modules:
                 self.values[name, None] = note(modules[name])
+        self.ways = [*sys.path], [*sys.meta_path], [*sys.path_hooks]
+
+    def has_changed(self):
+        """Has the program other arguments than a module has read?"""
+        return ARGUMENTS in self.values and (
+            self.values[ARGUMENTS] != _read(ARGUMENTS))
 
     def decide(self, name, fromlist):
         """Takes out of sys.modules what the import would not find."""
@@ -121,9 +179,48 @@ class Waiting:
             return
         new = set()
         self.reach(new, name, fromlist)
-        for one in sorted({_top(one) for one in new - self.there}
-                          - self.renewed):
+        new -= self.there
+        tops = {_top(one) for one in new}
+        gone = self.users({one for one in self.suspects(tops)
+                           if not self.is_found(one)}, new)
+        for one in gone:
+            self.drop(one)
+        for one in sorted(tops - gone - self.renewed):
             self.renew(one, new)
+
+    def suspects(self, tops):
+        """Return: those that an import could find at another place than in the template.
+
+        To look for each of hundreds takes longer than a short program.
+        """
+        known, *rest = self.ways
+        if rest != [sys.meta_path, sys.path_hooks] or (
+                [place for place in sys.path if place in known] != known):
+            return tops
+        names = set()
+        for place in sys.path:
+            if place in known:
+                continue
+            try:
+                names.update(map(_top, posix.listdir(place or ".")))
+            except NotADirectoryError:
+                return tops  # an archive
+            except (OSError, TypeError, ValueError):
+                pass
+        return tops & names
+
+    def users(self, lost, new):
+        """Return: lost, and those of new that have imported one of them.
+
+        But for packages that cannot be imported once more.
+        """
+        gone = set(lost)
+        while more := lost and {
+                _top(one) for one in new
+                if _top(one) not in gone and not self.is_compiled(_top(one)) and
+                not gone.isdisjoint(map(_top, self.needs.get(one, ())))}:
+            gone |= more
+        return gone
 
     def reach(self, there, name, fromlist):
         """Adds to there what the import loads, in an interpreter that has begun."""
@@ -161,7 +258,7 @@ class Waiting:
 
     def renew(self, top, new):
         """Brings a package into the state that its import would give it now."""
-        names = [name for name in new - self.there if _top(name) == top]
+        names = [name for name in new if _top(name) == top]
         stale = any(_read(variable) != self.values[variable]
                     for name in names for variable in self.reads.get(name, ()))
         note = NOTES.get(top)

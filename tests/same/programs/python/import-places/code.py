@@ -26,6 +26,8 @@ whose("calendar", calendar)
 whose("json", again)
 whose("random", random)
 print("resource", resource_mine)
+import subprocess  # which imports selectors
+whose("selectors", subprocess.selectors)
 whose("csv")  # a directory without modules hides nothing
 whose("math")  # found before any file
 

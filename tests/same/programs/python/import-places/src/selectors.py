@@ -1,0 +1,5 @@
+MINE = 'of src'
+
+
+class PollSelector:
+    pass
