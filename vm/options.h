@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "inspect.h"
 #include "vm/jail/walls.h"
@@ -16,24 +15,12 @@
 
 struct vm_backend; /* backend.h; vm_backend_qemu, vm_backend_fake (tests) */
 
-/* A file whose sum was right while it was so (qemu/verified.h). */
-struct vm_verified {
-	uint32_t valid;
-	uint64_t dev, ino, size;
-	struct timespec mtime, ctime;
-	char sum[65]; /* 64 digits and a NUL */
-};
-
 /* What a daemon finds out before its first machine and need not a second time,
  * when it takes over from one that was killed; no pointers. */
 struct vm_known {
-	uint32_t valid; /* qemu and walls are */
-	uint32_t recalled;   /* what mounts before have verified is here, too */
-	uint32_t unrecorded; /* some of it is not there for the next mount */
+	uint32_t valid;
 	struct vm_qemu qemu;
 	struct walls walls;
-#define VM_VERIFIED_MAX 16u /* 3 of the image, 2 of each template */
-	struct vm_verified verified[VM_VERIFIED_MAX];
 };
 
 /*

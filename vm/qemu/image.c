@@ -140,11 +140,11 @@ void image_close(struct image *im)
 		fd_close(&im->fds[f]);
 }
 
-int image_verify(const struct image *im, struct vm_known *known,
+int image_verify(const struct image *im, const char *cache_dir,
 		 const atomic_bool *cancel, struct err *err)
 {
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++) {
-		int r = verified_compare(known, im->fds[f], im->files[f]->sum,
+		int r = verified_compare(cache_dir, im->fds[f], im->files[f]->sum,
 					 false, cancel);
 
 		if (r == -EBADMSG)

@@ -18,7 +18,6 @@
 #include "layout/base/err.h"
 #include "vm/environment/manifest.h"
 
-struct vm_known;
 
 enum image_file { IMAGE_KERNEL, IMAGE_INITRD, IMAGE_ROOTFS, IMAGE_FILE_MAX };
 
@@ -37,9 +36,9 @@ int image_parse(const char *text, size_t len, struct image *ret,
 /* Reads the manifest of dir, opens its parts, compares their sizes. */
 int image_open(const char *dir, struct image *ret, struct err *err);
 void image_close(struct image *im);
-/* Compares the sums of the open parts; slow. known: verified.h. Return: 0,
+/* Compares the sums of the open parts; slow. cache_dir: see verified.h. Return: 0,
  * -EBADMSG, -ECANCELED, ... */
-int image_verify(const struct image *im, struct vm_known *known,
+int image_verify(const struct image *im, const char *cache_dir,
 		 const atomic_bool *cancel, struct err *err);
 
 #endif

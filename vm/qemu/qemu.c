@@ -11,7 +11,6 @@
 #include "process.h"
 #include "restore.h"
 #include "vm/channel/tape.h"
-#include "verified.h"
 #include "templates.h"
 
 /*
@@ -372,7 +371,6 @@ static void keep_known(const struct qemu *q, struct vm_known *known)
 	known->qemu = q->ground.qemu;
 	known->walls = q->walls;
 	known->valid = 1;
-	verified_recall(known, q->base.host->options->cache_dir);
 }
 
 /* Who insists on KVM is not to wait for boots that cannot be. */

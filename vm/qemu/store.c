@@ -350,7 +350,7 @@ static int read_meta(int dir, struct store_meta *m)
 }
 
 static int verify_file(int dir, const char *name, const char *want,
-		       bool sparse, struct vm_known *known,
+		       bool sparse, const char *cache_dir,
 		       const atomic_bool *cancel)
 {
 	auto_close int fd = openat(dir, name, O_RDONLY | O_CLOEXEC |
@@ -358,10 +358,10 @@ static int verify_file(int dir, const char *name, const char *want,
 
 	if (fd < 0)
 		return errno == ENOENT ? -EBADMSG : -errno;
-	return verified_compare(known, fd, want, sparse, cancel);
+	return verified_compare(cache_dir, fd, want, sparse, cancel);
 }
 
-int store_verify(int dir, const char *key, struct vm_known *known,
+int store_verify(int dir, const char *key, const char *cache_dir,
 		 const atomic_bool *cancel, struct store_meta *m,
 		 struct err *err)
 {
@@ -372,11 +372,11 @@ int store_verify(int dir, const char *key, struct vm_known *known,
 	if (r < 0)
 		return err_set(err, r == -ENOENT ? -EBADMSG : r,
 			       "the template's meta file is damaged");
-	r = verify_file(dir, "state", m->state_sum, false, known, cancel);
+	r = verify_file(dir, "state", m->state_sum, false, cache_dir, cancel);
 	if (r < 0)
 		return err_set(err, r, "the template's device state is "
 				       "damaged");
-	r = verify_file(dir, "ram", m->ram_sum, true, known, cancel);
+	r = verify_file(dir, "ram", m->ram_sum, true, cache_dir, cancel);
 	if (r < 0)
 		return err_set(err, r, "the template's memory is damaged");
 	return 0;
@@ -401,7 +401,7 @@ int store_open(const struct vm_options *options, const char *key,
 	/* In use: not to be cleaned away, and fresh again. */
 	if (flock(dir, LOCK_SH | LOCK_NB) < 0 || futimens(dir, NULL) < 0)
 		return err_sys(err, -errno, "template %s", name);
-	r = store_verify(dir, key, options->known, cancel, &ret->meta, err);
+	r = store_verify(dir, key, cache_dir, cancel, &ret->meta, err);
 	if (r < 0)
 		return r;
 	ret->dir = take_fd(&dir);

@@ -81,9 +81,9 @@ int store_open(const struct vm_options *options, const char *key,
 int store_find(const struct vm_options *options, bool own_only, const char *key,
 	       const atomic_bool *cancel, struct store_template *ret,
 	       struct err *err);
-/* Is what the directory has whole, and of that key? known: verified.h.
+/* Is what the directory has whole, and of that key? cache_dir: see verified.h.
  * Return: 0 or -EBADMSG. */
-int store_verify(int dir, const char *key, struct vm_known *known,
+int store_verify(int dir, const char *key, const char *cache_dir,
 		 const atomic_bool *cancel, struct store_meta *ret,
 		 struct err *err);
 /*

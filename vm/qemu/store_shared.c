@@ -44,7 +44,7 @@ static int check_safe(int dir, struct err *err)
 }
 
 static int open_shared(const char *shared, const char *key,
-		       struct vm_known *known, const atomic_bool *cancel,
+		       const char *cache_dir, const atomic_bool *cancel,
 		       struct store_template *ret, struct err *err)
 {
 	auto_close int parent = open(shared, O_RDONLY | O_DIRECTORY |
@@ -63,15 +63,15 @@ static int open_shared(const char *shared, const char *key,
 		return -ENOENT;
 	r = check_safe(dir, err);
 	if (r == 0)
-		r = store_verify(dir, key, known, cancel, &ret->meta, err);
+		r = store_verify(dir, key, cache_dir, cancel, &ret->meta, err);
 	if (r == 0)
 		ret->dir = take_fd(&dir);
 	return r;
 }
 
-static int find(const struct vm_options *o, bool own_only, const char *key,
-		const atomic_bool *cancel, struct store_template *ret,
-		struct err *err)
+int store_find(const struct vm_options *o, bool own_only, const char *key,
+	       const atomic_bool *cancel, struct store_template *ret,
+	       struct err *err)
 {
 	int r = store_open(o, key, cancel, ret, err);
 
@@ -82,7 +82,7 @@ static int find(const struct vm_options *o, bool own_only, const char *key,
 
 		if (!o->shared[i])
 			continue;
-		found = open_shared(o->shared[i], key, o->known, cancel, ret,
+		found = open_shared(o->shared[i], key, o->cache_dir, cancel, ret,
 				    &why);
 		if (found == 0) {
 			ret->shared = true;
@@ -94,16 +94,5 @@ static int find(const struct vm_options *o, bool own_only, const char *key,
 			log_warn("the template %s/%.16s is not used: %s",
 				 o->shared[i], key, why.text);
 	}
-	return r;
-}
-
-int store_find(const struct vm_options *o, bool own_only, const char *key,
-	       const atomic_bool *cancel, struct store_template *ret,
-	       struct err *err)
-{
-	int r = find(o, own_only, key, cancel, ret, err);
-
-	if (o->known)
-		verified_record(o->known, o->cache_dir);
 	return r;
 }

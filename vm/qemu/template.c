@@ -109,7 +109,7 @@ static void look_work(void *arg, const atomic_bool *cancel)
 
 	t->result = 0;
 	if (!t->checked) {
-		t->result = image_verify(&t->ground->image, o->known, cancel,
+		t->result = image_verify(&t->ground->image, o->cache_dir, cancel,
 					 &t->result_err);
 		t->checked = t->result == 0;
 		template_clean(t->ground);

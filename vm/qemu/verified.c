@@ -1,85 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the sums of the image and of templates, on a worker's thread. The
- * entries lie in memory that outlives the server (struct vm_known), so it may die
- * in the middle of one: `valid` is cleared before and set behind the others.
+ * Compares the sums of the image and of templates, on a worker's thread, and owns the
+ * record of what was right: a text beside the templates, replaced by a rename. Two
+ * processes may replace it at a time. Then one line is lost, and that file is compared
+ * once more.
  */
 #include "verified.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "layout/base/cleanup.h"
+#include "layout/base/num.h"
+#include "store.h"
 #include "vm/os/loop.h"
 
 /* A write within one tick of the ctime's clock may leave it as it was. A file that
  * was written this recently is compared again. */
 #define SETTLED_S 2
 
-_Static_assert(sizeof(((struct vm_verified *)0)->sum) == SHA_HEX,
-	       "an entry has room for a sum");
+#define NAME "verified"
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define BOOT_SIZE 40
+#define LINE_MAX 256u
+#define TEXT_MAX (VERIFIED_MAX * LINE_MAX + BOOT_SIZE)
 
-static bool is_of(const struct vm_verified *v, const struct stat *st)
+/* The boot's id, as a line. */
+static bool get_boot(char ret[BOOT_SIZE])
 {
-	return v->dev == st->st_dev && v->ino == st->st_ino;
+	auto_close int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, BOOT_SIZE - 1);
+
+	ret[MAX(n, 0)] = '\0';
+	return n > 1 && ret[n - 1] == '\n';
 }
 
-static bool is_unchanged(const struct vm_verified *v, const struct stat *st)
+/* The beginning of a file's line, which says which file it is. Return: its length. */
+static size_t put_file(char *line, const struct stat *st)
 {
-	return is_of(v, st) && v->size == (uint64_t)st->st_size &&
-	       v->mtime.tv_sec == st->st_mtim.tv_sec &&
-	       v->mtime.tv_nsec == st->st_mtim.tv_nsec &&
-	       v->ctime.tv_sec == st->st_ctim.tv_sec &&
-	       v->ctime.tv_nsec == st->st_ctim.tv_nsec;
+	return (size_t)snprintf(line, LINE_MAX, "%ju %ju ", (uintmax_t)st->st_dev,
+				(uintmax_t)st->st_ino);
 }
 
-static bool was_right(const struct vm_known *known, const struct stat *st,
-		      const char *want)
+/* The whole line: the file, its state, its sum. */
+static void put_line(char *line, const struct stat *st, const char *sum)
 {
-	for (size_t i = 0; i < VM_VERIFIED_MAX; i++) {
-		const struct vm_verified *v = &known->verified[i];
+	size_t len = put_file(line, st);
 
-		if (v->valid && is_unchanged(v, st) &&
-		    !memcmp(v->sum, want, SHA_HEX))
-			return true;
+	snprintf(line + len, LINE_MAX - len, "%jd %jd.%ld %jd.%ld %s\n",
+		 (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec,
+		 st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
+		 st->st_ctim.tv_nsec, sum);
+}
+
+/* The lines of this boot, or "". text: TEXT_MAX. */
+static const char *read_lines(const char *cache_dir, const char *boot, char *text)
+{
+	size_t len = strlen(boot);
+
+	if (store_text_get(cache_dir, NAME, text, TEXT_MAX) < 0 ||
+	    strncmp(text, boot, len) != 0)
+		return "";
+	return text + len;
+}
+
+static bool was_right(const char *lines, const struct stat *st, const char *sum)
+{
+	char line[LINE_MAX];
+	const char *at = lines;
+	size_t len;
+
+	put_line(line, st, sum);
+	len = strlen(line);
+	while (*at && strncmp(at, line, len) != 0)
+		at += strcspn(at, "\n") + 1;
+	return *at;
+}
+
+/* Puts the file's line before all others, but for an older one of the same file. The
+ * last ones have no room in time. */
+static void record(const char *cache_dir, const char *boot, const char *lines,
+		   const struct stat *st, const char *sum)
+{
+	char text[TEXT_MAX], line[LINE_MAX], own[LINE_MAX];
+	size_t own_len = put_file(own, st), len;
+
+	put_line(line, st, sum);
+	len = (size_t)snprintf(text, sizeof(text), "%s%s", boot, line);
+	while (*lines) {
+		size_t n = strcspn(lines, "\n") + 1;
+
+		if (lines[n - 1] != '\n' || len + n >= sizeof(text))
+			break;
+		if (strncmp(lines, own, own_len) != 0) {
+			memcpy(text + len, lines, n);
+			len += n;
+		}
+		lines += n;
 	}
-	return false;
-}
-
-/* Its own entry; else a free one; else one of the others. */
-static struct vm_verified *entry_of(struct vm_known *known,
-				    const struct stat *st)
-{
-	struct vm_verified *free = NULL;
-
-	for (size_t i = 0; i < VM_VERIFIED_MAX; i++) {
-		struct vm_verified *v = &known->verified[i];
-
-		if (v->valid && is_of(v, st))
-			return v;
-		if (!v->valid && !free)
-			free = v;
-	}
-	return free ? free : &known->verified[st->st_ino % VM_VERIFIED_MAX];
-}
-
-static void remember(struct vm_known *known, const struct stat *st,
-		     const char *sum)
-{
-	struct vm_verified *v = entry_of(known, st);
-
-	v->valid = 0;
-	atomic_thread_fence(memory_order_release);
-	v->dev = st->st_dev;
-	v->ino = st->st_ino;
-	v->size = (uint64_t)st->st_size;
-	v->mtime = st->st_mtim;
-	v->ctime = st->st_ctim;
-	memcpy(v->sum, sum, SHA_HEX);
-	atomic_thread_fence(memory_order_release);
-	v->valid = 1;
-	known->unrecorded = 1;
+	text[len] = '\0';
+	store_text_put(cache_dir, NAME, text); /* else it is compared again */
 }
 
 static bool has_settled(const struct stat *st)
@@ -88,17 +114,22 @@ static bool has_settled(const struct stat *st)
 	       realtime_ns() / NS_PER_S;
 }
 
-int verified_compare(struct vm_known *known, int fd, const char *want,
+int verified_compare(const char *cache_dir, int fd, const char *want,
 		     bool sparse, const atomic_bool *cancel)
 {
-	char sum[SHA_HEX];
+	char sum[SHA_HEX], boot[BOOT_SIZE], text[TEXT_MAX];
+	const char *lines = "";
 	struct stat st;
 	bool settled;
 	int r;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (known && was_right(known, &st, want))
+	if (!cache_dir || !get_boot(boot))
+		cache_dir = NULL;
+	else
+		lines = read_lines(cache_dir, boot, text);
+	if (was_right(lines, &st, want))
 		return 0;
 	settled = has_settled(&st);
 	r = sparse ? sha_sparse(fd, cancel, sum) : sha_file(fd, cancel, sum);
@@ -106,7 +137,7 @@ int verified_compare(struct vm_known *known, int fd, const char *want,
 		return r;
 	if (strcmp(sum, want))
 		return -EBADMSG;
-	if (known && settled)
-		remember(known, &st, sum);
+	if (cache_dir && settled)
+		record(cache_dir, boot, lines, &st, sum);
 	return 0;
 }

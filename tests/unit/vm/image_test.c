@@ -358,115 +358,91 @@ static void test_clean(void)
 	is_int(sh(dir, "rm -r image other templates && rmdir $PWD"), 0, "its end");
 }
 
-/* An empty file's state, and a sum that is not its own. */
-static struct vm_known forged(int fd, const char *sum)
+/* Writes a record with the state of the file and a sum, which need not be its own. boot:
+ * NULL: this start of the host. */
+static void forge(const char *dir, const char *boot, int fd, const char *sum)
 {
-	struct vm_known known = { .verified[3].valid = 1 };
-	struct vm_verified *v = &known.verified[3];
+	char command[600], line[300];
 	struct stat st;
 
 	ok(fstat(fd, &st) == 0, "a file's state");
-	v->dev = st.st_dev;
-	v->ino = st.st_ino;
-	v->size = (uint64_t)st.st_size;
-	v->mtime = st.st_mtim;
-	v->ctime = st.st_ctim;
-	memcpy(v->sum, sum, SHA_HEX);
-	return known;
+	snprintf(line, sizeof(line), "%ju %ju %jd %jd.%ld %jd.%ld %s",
+		 (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size,
+		 (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+		 (intmax_t)st.st_ctim.tv_sec, st.st_ctim.tv_nsec, sum);
+	snprintf(command, sizeof(command), "mkdir -p templates && { %s; "
+		 "echo 1 2 three; echo; echo '%s'; } >templates/verified",
+		 boot ? boot : "cat /proc/sys/kernel/random/boot_id", line);
+	is_int(sh(dir, command), 0, "a record");
 }
 
 static void test_known(void)
 {
+	char dir[] = "/tmp/verified-test.XXXXXX";
 	static const char other[] = OTHER;
-	static const struct vm_known none;
 	int fd = memfd_create("known", MFD_CLOEXEC);
 	struct timespec now[2] = { 0 };
-	struct vm_known known = forged(fd, other);
+	struct stat st;
 
-	is_int(verified_compare(&known, fd, other, false, NULL), 0,
-	       "a sum that was right before is not computed again");
-	is_int(verified_compare(&known, fd, SUM, false, NULL), 0,
+	ok(mkdtemp(dir) != NULL, "a directory of templates");
+	forge(dir, NULL, fd, other);
+	is_int(verified_compare(dir, fd, other, false, NULL), 0,
+	       "a sum that is on record is not computed again");
+	is_int(verified_compare(dir, fd, SUM, false, NULL), 0,
 	       "unless it is another one");
 	is_int(verified_compare(NULL, fd, other, false, NULL), -EBADMSG,
-	       "and by nobody who does not know it");
-	known.verified[3].valid = 0;
-	is_int(verified_compare(&known, fd, other, false, NULL), -EBADMSG,
-	       "half an entry does not count");
-	known = forged(fd, other);
+	       "and by nobody who asks without the record");
+	ok(fstat(fd, &st) == 0, "its times");
 	clock_gettime(CLOCK_REALTIME, &now[0]);
-	now[1] = known.verified[3].mtime;
-	known.verified[3].ctime.tv_nsec ^= 1;
-	ok(futimens(fd, now) == 0, "it changes, and has its mtime again");
-	is_int(verified_compare(&known, fd, other, false, NULL), -EBADMSG,
-	       "then the entry does not count");
-	known = none;
-	is_int(verified_compare(&known, fd, SUM, false, NULL), 0, "right");
-	ok(!memcmp(&known, &none, sizeof(none)),
-	   "which is not remembered of a file that was just written");
+	now[1] = st.st_mtim;
+	/* until the clock of ctime has gone on */
+	for (int n = 0; n < 1000 && verified_compare(dir, fd, other, false, NULL) == 0;
+	     n++) {
+		futimens(fd, now);
+		usleep(100);
+	}
+	is_int(verified_compare(dir, fd, other, false, NULL), -EBADMSG,
+	       "it changes, and has its mtime again: its line does not count");
+	forge(dir, "echo 1234", fd, other);
+	is_int(verified_compare(dir, fd, other, false, NULL), -EBADMSG,
+	       "nor does one of another start of the host");
+	is_int(verified_compare(dir, fd, SUM, false, NULL), 0, "right");
+	is_int(sh(dir, "head -n 1 templates/verified | grep -qx 1234"), 0,
+	       "which is not recorded of a file that was just written");
 	close(fd);
-}
-
-/* Return: what a mount that starts now remembers of dir. */
-static struct vm_known recalled(const char *dir)
-{
-	struct vm_known known = { 0 };
-
-	verified_recall(&known, dir);
-	return known;
+	is_int(sh(dir, "rm -r templates && rmdir $PWD"), 0, "its end");
 }
 
 static void test_recorded(void)
 {
-	char dir[] = "/tmp/verified-test.XXXXXX";
-	struct vm_known known = { .verified[3].valid = 1 }, next;
-	struct vm_verified *v = &known.verified[3];
+	char dir[] = "/tmp/verified-test.XXXXXX", sum[SHA_HEX];
+	int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	int other = open("/bin/cat", O_RDONLY | O_CLOEXEC);
 
 	ok(mkdtemp(dir) != NULL, "a directory of templates");
-	v->dev = UINT64_MAX;
-	v->ino = 2;
-	v->size = 3;
-	v->mtime = (struct timespec){ -1, 999999999 };
-	v->ctime = (struct timespec){ INT64_MAX, 0 };
-	memcpy(v->sum, SUM, SHA_HEX);
-	verified_record(&known, dir);
-	next = recalled(dir);
-	ok(!next.verified[0].valid, "nothing new, nothing recorded");
-	known.unrecorded = 1;
-	verified_record(&known, dir);
-	next = recalled(dir);
-	ok(!memcmp(&next.verified[0], v, sizeof(*v)) && !next.verified[1].valid,
-	   "the next mount knows what this one has found right");
-	is_int(sh(dir, "cd templates && cp verified v && { head -n 1 v; "
-		       "echo 1 2 three; echo; tail -n 1 v | sed 's/ [^ ]*$/ 12/'; "
-		       "tail -n 1 v; } >verified"), 0, "lines that are none");
-	next = recalled(dir);
-	ok(!memcmp(&next.verified[0], v, sizeof(*v)) && !next.verified[1].valid,
-	   "are left out");
-	is_int(sh(dir, "cd templates && { echo 1234; tail -n 1 v; } >verified"),
-	       0, "a text of another start of the host");
-	next = recalled(dir);
-	ok(!next.verified[0].valid, "says nothing");
-	is_int(sh(dir, "rm -r templates && rmdir $PWD"), 0, "its end");
-}
-
-static void test_remembered(void)
-{
-	struct vm_known known = { 0 };
-	int fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
-	char sum[SHA_HEX];
-
 	is_int(sha_file(fd, NULL, sum), 0, "an old file");
-	is_int(verified_compare(&known, fd, sum, false, NULL), 0, "is right");
-	is_int((int)known.verified[0].valid, 1, "which is remembered");
-	ok(!strcmp(known.verified[0].sum, sum), "with its sum");
+	is_int(verified_compare(dir, fd, sum, false, NULL), 0, "is right");
+	is_int(sh(dir, "[ $(wc -l <templates/verified) = 2 ]"), 0,
+	       "which is on record");
+	is_int(sha_file(other, NULL, sum), 0, "another one");
+	is_int(verified_compare(dir, other, sum, false, NULL), 0, "is right");
+	is_int(sh(dir, "[ $(wc -l <templates/verified) = 3 ] && "
+		       "sed -i 's/ [^ ]*$/ " OTHER "/' templates/verified"), 0,
+	       "and has a line of its own");
+	is_int(verified_compare(dir, other, OTHER, false, NULL), 0,
+	       "by which the next mount goes");
+	is_int(verified_compare(dir, other, sum, false, NULL), 0, "and a new one");
+	is_int(sh(dir, "[ $(wc -l <templates/verified) = 3 ]"), 0,
+	       "takes the place of the old one");
 	close(fd);
+	close(other);
+	is_int(sh(dir, "rm -r templates && rmdir $PWD"), 0, "its end");
 }
 
 int main(void)
 {
 	test_known();
 	test_recorded();
-	test_remembered();
 	test_shared();
 	test_clean();
 	test_manifest();
