@@ -178,6 +178,8 @@ class Tracer:
             return ctypes.c_int(v & 0xffffffff).value
         if how[0] == "fd":
             return self.fd_path(t, signed(args[how[1]]))
+        if not args[how[-1]]:  # futimens(3)
+            return self.fd_path(t, signed(args[how[1]]))
         path = self.text_at(t, args[how[-1]])
         if how[0] == "path" or path.startswith(b"/"):
             return path
