@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fsd spool: reads its options. fsd-spool(8) explains them. */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
+#include "fsd/client/run_client.h"
 #include "fsd/client/run_say.h"
 #include "fsd/spool/spool.h"
 
 enum {
-	OPT_NAME = CLI_LONG,
+	OPT_NAME = CLI_LONG + RUN_OPTIONS,
+	OPT_PROGRAM,
 	OPT_WINDOW,
 	OPT_SETTLE,
 	OPT_POLL,
@@ -23,8 +26,8 @@ enum {
 };
 
 static const struct cli_option options[] = {
-	{ 'M', "mount", "MNT",
-	  "through this mount (default: $FSD_MOUNT, else\n/run/fsd/jobs)", CLI_MOUNT, NULL },
+	{ OPT_PROGRAM, "program", "FILE",
+	  "each entry is an input of this program, and its\nlast argument", CLI_FILE, NULL },
 	{ OPT_NAME, "name", "NAME", "of this instance (default: the host's name)", CLI_TEXT,
 	  NULL },
 	{ OPT_WINDOW, "window", "N",
@@ -52,7 +55,7 @@ static const struct cli_option options[] = {
 	{ OPT_TAKE_OVER, "take-over", "NAME",
 	  "this instance gets the entries that the dead\ninstance NAME has taken; ends",
 	  CLI_TEXT, NULL },
-	{ 0 },
+	PROGRAM_OPTION_TABLE(RUN_OPTION_ROW) MACHINE_OPTION_TABLE(RUN_OPTION_ROW) { 0 },
 };
 
 /* Seconds, with up to three digits behind a point. Return: 0 or -EINVAL. */
@@ -118,11 +121,19 @@ static int take_window(unsigned *ret)
 	return 0;
 }
 
-static int take(struct spool_options *o, const struct cli_command *self, int opt)
+/* The command line. */
+struct line {
+	struct spool_options o;
+	struct run_client run;
+};
+
+static int take(struct line *l, const struct cli_command *self, int opt)
 {
+	struct spool_options *o = &l->o;
+
 	switch (opt) {
-	case 'M':
-		o->mount = optarg;
+	case OPT_PROGRAM:
+		l->run.file = optarg;
 		return 0;
 	case OPT_NAME:
 		o->name = optarg;
@@ -157,31 +168,83 @@ static int take(struct spool_options *o, const struct cli_command *self, int opt
 		o->drop_only = true;
 		return 0;
 	default:
-		return usage(self);
+		return run_option_take(&l->run, self, opt);
 	}
+}
+
+/* One of the options that only a program has, or NULL. */
+static const char *program_option(const struct run_client *c, char room[32])
+{
+	if (c->env_count)
+		return run_option_word(RUN_ENV, room);
+	if (c->input_count)
+		return run_option_word(RUN_INPUT, room);
+	if (c->package_count)
+		return run_option_word(RUN_PACKAGES, room);
+	for (int i = 0; i < RUN_OPTIONS; i++)
+		if (c->value[i] && i != RUN_MOUNT)
+			return run_option_word(i, room);
+	return NULL;
+}
+
+/* Of --program, -c and -C at most one says what the program is. */
+static int take_program(struct line *l, int count, char **args)
+{
+	struct run_client *c = &l->run;
+	int given = !!c->file + !!c->value[RUN_CODE] + !!c->value[RUN_PROJECT];
+	char room[32];
+	const char *word = program_option(c, room);
+
+	if (given > 1)
+		return complain("spool", 2, "--program, -c and -C each say what the program "
+				"is; one is allowed");
+	if (given == 0 && word)
+		return complain("spool", 2, "%s is an option of the program of --program; "
+				"else each entry has its own config.json", word);
+	if (given == 0)
+		return count ? complain("spool", 2, "%s is an argument of the program of "
+					"--program, which is not given", args[0]) : 0;
+	l->o.program = c;
+	c->args = args;
+	c->arg_count = (unsigned)count;
+	c->value[RUN_NO_STDIN] = "";
+	return 0;
+}
+
+/* DIR [ARG]... */
+static int run(struct line *l, const struct cli_command *self, int count, char **operands)
+{
+	int r;
+
+	if (count < 1)
+		return usage(self);
+	l->o.dir = operands[0];
+	l->o.mount = l->run.value[RUN_MOUNT];
+	r = take_program(l, count - 1, operands + 1);
+	if (r)
+		return r;
+	client_speaks_as("spool");
+	return spool_client(&l->o);
 }
 
 static int command_spool(const struct cli_command *self, int argc, char **argv)
 {
-	struct spool_options o = { .settle_ms = 1000, .poll_ms = 2000 };
+	auto_free const char **lists = calloc(2 * (size_t)argc, sizeof(*lists));
+	struct line l = { .o = { .settle_ms = 1000, .poll_ms = 2000 },
+			  .run = { .inputs = lists, .packages = lists + argc,
+				   .command = "spool" } };
 	struct cli_getopt table;
-	int opt, r = 0;
+	int opt, r = lists ? 0 : complain("spool", 1, "out of memory");
 
 	cli_getopt(self, &table);
 	while (r == 0 && (opt = cli_next(self, argc, argv, &table)) != -1)
-		r = take(&o, self, opt);
-	if (r)
-		return r;
-	if (optind + 1 != argc)
-		return usage(self);
-	o.dir = argv[optind];
-	client_speaks_as("spool");
-	return spool_client(&o);
+		r = take(&l, self, opt);
+	return r ? r : run(&l, self, argc - optind, argv + optind);
 }
 
 const struct cli_command spool_command = {
 	.name = "spool", .fn = command_spool, .group = "Jobs",
-	.synopsis = "[OPTIONS] DIR",
+	.synopsis = "[OPTIONS] DIR [ARG]...",
 	.summary = "run what is dropped into a directory",
 	.options = options, .operand = CLI_DIR,
 	.notes = "It makes DIR/new, tmp, done and failed. `mv DIR/tmp/x DIR/new/x` runs the\n"

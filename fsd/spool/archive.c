@@ -90,7 +90,7 @@ int archive_put(struct spool *s, struct claim *c, struct trouble *t)
 	draft = put_begin(s, c, JOB_DRAFT_UNPACKS, t);
 	if (draft < 0 || fill(s, c, draft, t) < 0)
 		return -1;
-	if (renameat(s->root, from, s->root, to) < 0)
+	if (renameat(s->mount.root, from, s->mount.root, to) < 0)
 		return trouble_mount(t, -errno, draft);
 	c->step = STEP_UNPACK;
 	return claim_job_await(c, draft, t);

@@ -222,6 +222,15 @@ int claim_give_back(const struct place *p, struct claim *c)
 	return undo(p, c, 0);
 }
 
+/* The last step that handles files had ended, and waited for a sync when the spool ended: the
+ * entry is not to blame. */
+static bool has_ended_well(const struct claim *c)
+{
+	bool takes = c->tried && !strcmp(c->tried, "take");
+
+	return has(c, takes ? NEW_EXIT_CODE : SUBMITTED);
+}
+
 int claim_find(const struct place *p, const char *id, struct claim **ret)
 {
 	int fd = openat(p->mine, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -242,6 +251,8 @@ int claim_find(const struct place *p, const char *id, struct claim **ret)
 		tree_remove(p->mine, id);
 		return -ENOENT;
 	} else {
+		if (has_ended_well(c))
+			claim_later(c);
 		claim_clear_results(c);
 		c->step = has(c, SUBMITTED) ? STEP_SUBMIT : STEP_CHECK;
 	}

@@ -50,19 +50,19 @@ int claim_job_open(const struct spool *s, const struct claim *c, enum job_kind k
 	int fd;
 
 	claim_job_name(c->id, kind, name);
-	fd = openat(s->root, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(s->mount.root, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
 void claim_job_remove(const struct spool *s, const char *name, bool waits)
 {
-	auto_close int dir = openat(s->root, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int dir = openat(s->mount.root, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return;
 	job_drop(dir);
 	if (waits)
-		job_dropped(s->root, name, dir);
+		job_dropped(s->mount.root, name, dir);
 }
 
 int claim_job_await(struct claim *c, int dir, struct trouble *t)
@@ -88,11 +88,11 @@ int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct troub
 	int fd;
 
 	claim_job_name(c->id, kind, name);
-	if (mkdirat(s->root, name, 0700) < 0) {
+	if (mkdirat(s->mount.root, name, 0700) < 0) {
 		if (errno != EEXIST)
 			return trouble_mount(t, -errno, -1);
 		claim_job_remove(s, name, true); /* of a try before */
-		if (mkdirat(s->root, name, 0700) < 0)
+		if (mkdirat(s->mount.root, name, 0700) < 0)
 			return trouble_mount(t, -errno, -1);
 	}
 	fd = claim_job_open(s, c, kind);
@@ -369,6 +369,8 @@ int put_draft(struct spool *s, struct claim *c, struct trouble *t)
 
 	if (fstatat(c->dir, CLAIM_INPUT, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return trouble_disk(t, -errno);
+	if (s->o->program)
+		return program_put(s, c, t);
 	if (S_ISDIR(st.st_mode))
 		return put_directory(s, c, t);
 	return archive_base(c->name) ? archive_put(s, c, t) : put_file(s, c, t);
@@ -382,7 +384,8 @@ unsigned put_retries(const struct spool *s, const struct claim *c)
 	struct trouble t;
 	unsigned retries = 0;
 
-	(void)s;
+	if (s->o->program)
+		return program_retries(s);
 	if (from >= 0 && read_config(from, &config, &t) == 0)
 		check_config(&config, NULL, &retries, &t);
 	return retries;

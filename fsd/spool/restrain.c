@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "fsd/client/run_client.h"
 #include "spool_int.h"
 #include "vm/os/rights.h"
 
@@ -21,7 +22,6 @@
 #define SANITIZED false
 #endif
 
-#define PATHS_MOST 64
 #define ANY UINT64_MAX
 
 /* Root runs the entries of all users. It loses these if it is not root. */
@@ -72,11 +72,30 @@ static int keep_calls(void)
 	return rights_keep_calls(&calls);
 }
 
+/* Files and directories of --program are read for each job. */
+static size_t add_program(const struct run_client *c, struct rights_path *paths)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; c && i < c->input_count; i++)
+		paths[n++] = (struct rights_path){ c->inputs[i], false };
+	if (c && c->value[RUN_PROJECT])
+		paths[n++] = (struct rights_path){ c->value[RUN_PROJECT], false };
+	return n;
+}
+
 static int keep_files(const struct spool *s)
 {
-	struct rights_path paths[PATHS_MOST] = { { s->o->dir, true }, { s->mnt, true } };
-	int set = rights_landlock(paths, 2), r;
+	const struct run_client *c = s->o->program;
+	size_t count = 3 + (c ? c->input_count : 0);
+	auto_free struct rights_path *paths = calloc(count, sizeof(*paths));
+	int set, r;
 
+	if (!paths)
+		return -ENOMEM;
+	paths[0] = (struct rights_path){ s->o->dir, true };
+	paths[1] = (struct rights_path){ s->mnt, true };
+	set = rights_landlock(paths, 2 + add_program(c, paths + 2));
 	if (set < 0)
 		return set;
 	r = rights_landlock_enter(set);

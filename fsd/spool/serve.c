@@ -13,13 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "fsd/client/figures.h"
@@ -48,9 +46,7 @@ void spool_say(const char *fmt, ...)
 
 bool spool_is_ending(struct spool *s)
 {
-	struct signalfd_siginfo got;
-
-	if (read(s->signals, &got, sizeof(got)) == sizeof(got))
+	if (client_signal(&s->signals))
 		s->ending = true;
 	return s->ending;
 }
@@ -177,7 +173,7 @@ static int wait_for_more(struct spool *s)
 	p = calloc(n, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p[0] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
+	p[0] = (struct pollfd){ .fd = s->signals.fd, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = entries_fd(s->entries), .events = POLLIN };
 	n = 2;
 	list_for_each(node, next, &s->claims) {
@@ -249,7 +245,7 @@ static int open_mount(struct spool *s, bool patient)
 	struct err err = { 0 };
 
 	while (where_mount(s->o->mount, s->mnt, &err) < 0) {
-		struct pollfd p = { .fd = s->signals, .events = POLLIN };
+		struct pollfd p = { .fd = s->signals.fd, .events = POLLIN };
 
 		if (!patient) {
 			spool_say("%s", err.text);
@@ -261,8 +257,9 @@ static int open_mount(struct spool *s, bool patient)
 		if (poll(&p, 1, MOUNT_PAUSE_MS) > 0 && spool_is_ending(s))
 			return 0;
 	}
-	s->root = open(s->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->root >= 0)
+	s->mount.mnt = s->mnt;
+	s->mount.root = open(s->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->mount.root >= 0)
 		return 0;
 	spool_say("%s: %s", s->mnt, strerror(errno));
 	return patient ? SERVE_AGAIN : 1;
@@ -283,17 +280,6 @@ static int open_entries(struct spool *s)
 		return 0;
 	spool_say("%s", err.text);
 	return 1;
-}
-
-static int catch_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int prepare(struct spool *s, bool again)
@@ -332,18 +318,23 @@ static void finish(struct spool *s)
 	entries_free(s->entries);
 	clean_end(s);
 	place_close(&s->place);
-	fd_close(&s->root);
-	fd_close(&s->signals);
+	program_end(s);
+	fd_close(&s->mount.root);
+	fd_close(&s->signals.fd);
 }
 
 int spool_serve(const struct spool_options *o, bool again)
 {
-	struct spool s = { .o = o, .place = PLACE_NONE, .root = -1,
-			   .signals = catch_signals() };
-	int r;
+	struct spool s = { .o = o, .place = PLACE_NONE, .mount = CLIENT_MOUNT_NONE,
+			   .signals = CLIENT_SIGNALS_NONE };
+	int r = 0;
 
 	list_init(&s.claims);
-	r = prepare(&s, again);
+	client_signals_catch(&s.signals);
+	if (o->program)
+		r = program_begin(&s);
+	if (r == 0)
+		r = prepare(&s, again);
 	if (r == 0 && !s.ending) {
 		if (!again)
 			spool_say("serves %s as %s, through %s", o->dir, s.place.instance,

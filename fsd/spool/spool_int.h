@@ -6,6 +6,7 @@
  *   serve.c     the loop; backpressure
  *   steps.c     what a claim's next step does, and what comes of its failure
  *   job.c       makes the job of a claim, takes its results
+ *   program.c   the job of --program
  *   archive.c   the job that unpacks an archive
  *   claim.c     the claims' directories
  *   place.c     the spool's directories
@@ -19,6 +20,7 @@
 
 #include "claim.h"
 #include "entries.h"
+#include "fsd/client/client_mount.h"
 #include "spool.h"
 
 /* Why a step has failed. The sentence has no end. */
@@ -28,6 +30,7 @@ enum trouble_kind {
 	TROUBLE_UNREADABLE, /* the same, if that is so for a while */
 	TROUBLE_WRITTEN,    /* it is still being written */
 	TROUBLE_MOUNT,      /* the mount takes nothing now */
+	TROUBLE_PROGRAM,    /* the program of --program cannot be run */
 	TROUBLE_LOST,       /* the mount is dead */
 	TROUBLE_DISK,       /* DIR takes nothing now */
 	TROUBLE_GONE,       /* another instance has taken the claim over */
@@ -50,16 +53,20 @@ enum block {
 	BLOCK_DRAIN, /* ESHUTDOWN */
 	BLOCK_MOUNT, /* it does not answer, or fails otherwise */
 	BLOCK_DISK,  /* DIR has no space, or fails */
+	BLOCK_PROGRAM, /* the files or options of --program are wrong */
 	BLOCK_MAX
 };
+
+struct program;
 
 struct spool {
 	const struct spool_options *o;
 	struct place place;
 	char mnt[PATH_MAX];
-	int root;    /* owned: the mount's */
-	int signals; /* owned: a signalfd */
+	struct client_mount mount; /* owned */
+	struct client_signals signals; /* owned */
 	bool ending; /* a signal came */
+	struct program *program; /* owned: of --program, else NULL */
 	struct entries *entries;
 	struct list claims;
 	unsigned count;   /* of these, those that are not published */
@@ -134,6 +141,17 @@ size_t archive_base(const char *name);
 int archive_put(struct spool *s, struct claim *c, struct trouble *t);
 /* Its job has ended: makes the draft of what it has unpacked. */
 int archive_take(struct spool *s, struct claim *c, struct trouble *t);
+
+/* --- the program of --program (program.c) --------------------------------------------------- */
+
+/* Return: 0 or the exit code, and standard error has the sentence. Then, too,
+ * program_end(). */
+int program_begin(struct spool *s);
+void program_end(struct spool *s);
+/* --retry. */
+unsigned program_retries(const struct spool *s);
+/* Makes the draft of a claim. */
+int program_put(struct spool *s, struct claim *c, struct trouble *t);
 
 /* --- steps (steps.c) ---------------------------------------------------------------------- */
 

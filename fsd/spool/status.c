@@ -23,7 +23,7 @@
 const char *const block_names[BLOCK_MAX] = {
 	[BLOCK_NONE] = "none",	 [BLOCK_QUEUE] = "queue", [BLOCK_QUOTA] = "quota",
 	[BLOCK_SPACE] = "space", [BLOCK_DRAIN] = "drain", [BLOCK_MOUNT] = "mount",
-	[BLOCK_DISK] = "disk",
+	[BLOCK_DISK] = "disk",	 [BLOCK_PROGRAM] = "program",
 };
 
 /* Those of one instance. */

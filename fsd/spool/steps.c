@@ -85,6 +85,8 @@ static enum block block_of(const struct trouble *t)
 
 	if (t->kind == TROUBLE_DISK)
 		return BLOCK_DISK;
+	if (t->kind == TROUBLE_PROGRAM)
+		return BLOCK_PROGRAM;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (t->error == -rows[i].error)
 			return rows[i].block;
@@ -216,6 +218,7 @@ static int meet(struct spool *s, struct claim *c, const struct trouble *t)
 		return -1;
 	case TROUBLE_MOUNT:
 	case TROUBLE_DISK:
+	case TROUBLE_PROGRAM:
 	case TROUBLE_NONE:
 		block(s, c, t);
 		return 0;
@@ -358,7 +361,7 @@ static int step_submit(struct spool *s, struct claim *c, struct trouble *t)
 		return 0;
 	claim_job_name(c->id, JOB_DRAFT_OF_CLAIM, from);
 	claim_job_name(c->id, JOB_OF_CLAIM, to);
-	if (renameat(s->root, from, s->root, to) == 0 || errno == ENOENT)
+	if (renameat(s->mount.root, from, s->mount.root, to) == 0 || errno == ENOENT)
 		return accepted(s, c, t);
 	r = -errno;
 	draft = claim_job_open(s, c, JOB_DRAFT_OF_CLAIM);
@@ -532,7 +535,7 @@ int claims_find(struct spool *s)
 
 void claims_drop_orphans(struct spool *s)
 {
-	int fd = openat(s->root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(s->mount.root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 

@@ -3,6 +3,7 @@
 # fsd spool: what is dropped into a directory runs once, and its results appear whole.
 
 load ../lib/common
+load ../lib/spool
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -12,94 +13,6 @@ setup() {
 teardown() {
 	spools_end
 	mount_done
-}
-
-# spool_start [OPTION...] — a spool that serves $S; its process in SPOOLS, its words in
-# spool.log.
-spool_start() {
-	: >>spool.log
-	local before
-	before=$(grep -c 'serves\|taken over\|taken' spool.log) || true
-	"$FSD" spool --mount "$MNT" --settle 0.2 "$@" "$S" >>spool.log 2>&1 3>&- 4>&- &
-	SPOOL=$!
-	SPOOLS+=" $SPOOL"
-	await becomes 20 sh -c "[ \$(grep -c serves spool.log) -gt ${before:-0} ]" || {
-		cat spool.log >&2
-		return 1
-	}
-}
-
-# spool_stop — told to end, it ends with 0.
-spool_stop() {
-	local status=0
-	kill -TERM "$SPOOL"
-	await exit "$SPOOL" 20
-	wait "$SPOOL" || status=$?
-	assert_equal "$status" 0
-	SPOOLS=${SPOOLS/ $SPOOL/}
-}
-
-# spool_kill — it, and the process that serves.
-spool_kill() {
-	local child
-	child=$(pgrep -P "$SPOOL")
-	kill -KILL "$SPOOL"
-	await exit "$SPOOL" 20
-	await exit "$child" 20
-	wait "$SPOOL" 2>/dev/null || true
-	SPOOLS=${SPOOLS/ $SPOOL/}
-}
-
-spools_end() {
-	local pid
-	for pid in $SPOOLS; do
-		kill -TERM "$pid" 2>/dev/null || true
-		await exit "$pid" 20 || kill -KILL "$pid"
-		wait "$pid" || true
-	done
-	if [ -z "${BATS_TEST_COMPLETED:-}" ] && [ -e spool.log ]; then
-		cat spool.log >&2
-		find "$S" >&2
-	fi
-}
-
-# drop NAME FILE TEXT [FILE TEXT]... — a directory that comes by a rename.
-drop() {
-	local name=$1
-	mkdir "$S/tmp/$name"
-	shift
-	while [ $# -gt 0 ]; do
-		printf '%s\n' "$2" >"$S/tmp/$name/$1"
-		shift 2
-	done
-	mv "$S/tmp/$name" "$S/new/$name"
-}
-
-# comes PATH — below the spool's directory, in time.
-comes() {
-	await becomes 30 test -e "$S/$1"
-}
-
-# failed NAME TEXT — it is in failed with a sentence that has this in it, and with a result
-# that says the same.
-failed() {
-	comes "failed/$1"
-	run cat "$S/failed/$1/error"
-	assert_output --partial "$2"
-	assert_equal "$(<"$S/failed/$1/exit_code")" 125
-	run jq -r .message "$S/failed/$1/result.json"
-	assert_output --partial "$2"
-}
-
-# spool_figure NAME — of DIR/status.
-spool_figure() {
-	awk -v name="$1" '$1 == name { print $2 }' "$S/status"
-}
-
-# nothing_left — no claim, no job.
-nothing_left() {
-	await becomes 20 sh -c '[ -z "$(ls "$1")" ]' _ "$MNT"
-	assert_equal "$(find "$S/new" "$S/run" -mindepth 1 -not -name '.*' -not -path "$S/run/*" -o -path "$S/run/*/*" -not -name '.*')" ''
 }
 
 # bats test_tags=smoke
@@ -140,7 +53,10 @@ nothing_left() {
 	echo 'out one' >"$S/tmp/one.sh"
 	printf '#!/bin/sh\nout two\n' >"$S/tmp/two"
 	echo 'a,b' >"$S/tmp/three.csv"
-	mv "$S/tmp/one.sh" "$S/tmp/two" "$S/tmp/three.csv" "$S/new/"
+	local name
+	for name in one.sh two three.csv; do # mv of several stats each when it has come
+		mv "$S/tmp/$name" "$S/new/"
+	done
 	comes done/one.sh
 	comes done/two
 	assert_equal "$(<"$S/done/one.sh/stdout")" one
@@ -331,8 +247,6 @@ nothing_left() {
 	done
 	assert_equal "$(find "$S/done" -mindepth 1 -maxdepth 1 | wc -l)" 40
 	assert_equal "$(figure 'fsd_runs_total{status="exited"}')" 40
-	await becomes 20 sh -c "grep -c '^fsd_spool_done_total' '$S/status' | grep -qx 2"
-	run awk '/^fsd_spool_done_total/ { n += $2 } END { print n }' "$S/status"
 	await becomes 20 sh -c "awk '/^fsd_spool_done_total/ { n += \$2 } END { exit n != 40 }' '$S/status'"
 }
 
@@ -389,15 +303,15 @@ nothing_left() {
 @test "the status counts what waits, runs and has ended" {
 	spool_start --window 1
 	drop a code.sh $'until go\nout a'
-	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	status_becomes '^fsd_spool_running.* 1'
 	drop b code.sh 'exit 1'
 	drop c code.sh 'out c'
-	await becomes 20 sh -c "grep -qx 'fsd_spool_new 2' '$S/status'"
+	status_becomes '^fsd_spool_new 2$'
 	assert_equal "$(grep -c '^fsd_spool_claimed.* 1' "$S/status")" 1
 	await becomes 20 sh -c "awk '\$1 == \"fsd_spool_oldest_seconds\" { exit !(\$2 > 0) }' '$S/status'"
 	touch go
 	comes done/c
-	await becomes 20 sh -c "grep -q '^fsd_spool_done_total.* 2' '$S/status'"
+	status_becomes '^fsd_spool_done_total.* 2'
 	grep -q '^fsd_spool_failed_total.* 1' "$S/status"
 	grep -qx 'fsd_spool_new 0' "$S/status"
 	[ "$(grep -v '^#' "$S/status" | cut -d' ' -f1 | sort | uniq -d)" = '' ]
@@ -409,7 +323,7 @@ nothing_left() {
 	for i in {1..10}; do
 		drop "x$i" code.sh $'until go\nout x'
 	done
-	await becomes 20 sh -c "grep -qx 'fsd_spool_new 7' '$S/status'"
+	status_becomes '^fsd_spool_new 7$'
 	assert_equal "$(find "$S/run" -mindepth 2 -maxdepth 2 -type d | wc -l)" 3
 	touch go
 	for i in {1..10}; do
@@ -422,7 +336,7 @@ nothing_left() {
 	echo drain >"$MNT/.fsd/ctl"
 	drop a code.sh 'out a'
 	drop b code.sh 'out b'
-	await becomes 20 sh -c "grep -q 'blocked{.*\"drain\"} 1' '$S/status'"
+	status_becomes 'blocked{.*\"drain\"} 1'
 	assert_equal "$(names "$S/failed")" ''
 	echo resume >"$MNT/.fsd/ctl"
 	comes done/a
@@ -438,7 +352,7 @@ nothing_left() {
 	for i in {1..6}; do
 		drop "x$i" code.sh $'until go\nout x'
 	done
-	await becomes 20 sh -c "grep -q 'blocked{.*\"\(queue\|quota\)\"} 1' '$S/status'"
+	status_becomes 'blocked{.*\"\(queue\|quota\)\"} 1'
 	touch go
 	for i in {1..6}; do
 		comes "done/x$i"
@@ -449,7 +363,7 @@ nothing_left() {
 @test "a job that its spool has left is taken over by the next start" {
 	spool_start
 	drop a code.sh $'witness a\nuntil go\nout a'
-	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	status_becomes '^fsd_spool_running.* 1'
 	spool_stop
 	[ "$(find "$S/run" -name submitted | wc -l)" = 1 ]
 	touch go
@@ -462,7 +376,7 @@ nothing_left() {
 @test "a job that a killed spool has left is taken over by the next start" {
 	spool_start
 	drop a code.sh $'until go\nout a'
-	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	status_becomes '^fsd_spool_running.* 1'
 	spool_kill
 	touch go
 	job_wait "$(basename "$MNT"/spool-*)"
@@ -476,7 +390,7 @@ nothing_left() {
 	spool_start
 	drop a code.sh $'until go\nout a'
 	drop b code.sh $'until go\nout b' config.json '{"retry": 1}'
-	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 2' '$S/status'"
+	status_becomes '^fsd_spool_running.* 2'
 	spool_kill
 	rm -r "$MNT"/spool-*
 	touch go
@@ -490,11 +404,11 @@ nothing_left() {
 @test "a mount that is made anew is gone on with" {
 	spool_start
 	drop a code.sh $'until go\nout a'
-	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	status_becomes '^fsd_spool_running.* 1'
 	mount_crash
 	umount -l "$MNT"
 	drop b code.sh 'out b'
-	await becomes 20 sh -c "grep -q 'blocked{.*\"mount\"} 1' '$S/status'"
+	status_becomes 'blocked{.*\"mount\"} 1'
 	touch go
 	mount_start
 	comes done/b
@@ -507,7 +421,7 @@ nothing_left() {
 @test "the claims of a dead instance are taken over on demand only" {
 	spool_start --name dead
 	drop a code.sh $'until go\nout a'
-	await becomes 20 sh -c "grep -q '^fsd_spool_running.* 1' '$S/status'"
+	status_becomes '^fsd_spool_running.* 1'
 	run bounded 20 "$FSD" spool --name live --take-over dead "$S"
 	assert_failure 1
 	assert_output --partial "the fsd spool that serves $S as dead lives; stop it first"
@@ -572,4 +486,94 @@ nothing_left() {
 	pid=$(pgrep -P "$SPOOL")
 	grep -qx $'Seccomp:\t2' "/proc/$pid/status"
 	grep -qx $'NoNewPrivs:\t1' "/proc/$pid/status"
+}
+
+# --- the input of a program ---------------------------------------------------------------
+
+# bats test_tags=smoke
+@test "with --program an entry is the input of that program, under its own name" {
+	printf 'args\nfiles\nshow data.csv' >prog.sh
+	spool_start --program prog.sh
+	echo 'a,b' >"$S/tmp/data.csv"
+	mv "$S/tmp/data.csv" "$S/new/"
+	comes done/data.csv
+	run cat "$S/done/data.csv/stdout"
+	assert_line data.csv
+	assert_line a,b
+	assert_equal "$(<"$S/done/data.csv/input")" a,b
+	mkdir "$S/tmp/dir"
+	echo x >"$S/tmp/dir/f"
+	tar -C "$S/tmp" -cf a.tar dir
+	mv "$S/tmp/dir" "$S/new/"
+	cp a.tar "$S/new/"
+	comes done/dir
+	comes done/a.tar
+	run cat "$S/done/dir/stdout"
+	assert_line --regexp '^dir/f 2 '
+	nothing_left
+}
+
+@test "an ARG is the program's; {} in it is the entry's name" {
+	echo args >prog.sh
+	spool_spawn --mount "$MNT" --program prog.sh "$S" -- -v --in={} x
+	echo x >"$S/tmp/a b"
+	mv "$S/tmp/a b" "$S/new/"
+	comes 'done/a b'
+	run cat "$S/done/a b/stdout"
+	assert_output --partial $'-v\n--in=a b\nx'
+}
+
+@test "an entry whose name the job or its program has fails" {
+	echo 'out x' >prog.sh
+	spool_start --program prog.sh
+	local name
+	for name in prog.sh stdout code.py config.json; do
+		echo x >"$S/tmp/$name"
+		mv "$S/tmp/$name" "$S/new/"
+		case $name in
+		code.py | stdout | config.json) failed $name "the name $name is taken by the job itself" ;;
+		esac
+	done
+	echo after >"$S/tmp/after"
+	mv "$S/tmp/after" "$S/new/"
+	comes done/after
+}
+
+@test "options of the program are fsd run's, and wrong ones end the spool" {
+	printf 'env\nshow table\nargs\nsleep 60000' >prog.sh
+	echo rows >table
+	spool_start --program prog.sh -t "$(patient 300)" -e KEY=value -i table
+	echo x >x.txt
+	drop_file x.txt
+	comes failed/x.txt
+	assert_equal "$(<"$S/failed/x.txt/exit_code")" 124
+	run cat "$S/failed/x.txt/stdout"
+	assert_line KEY=value
+	assert_line rows
+	spool_stop
+	run bounded 20 "$FSD" spool --mount "$MNT" --program prog.sh -t abc "$S"
+	assert_failure 2
+	assert_output --partial 'fsd spool: -t is "abc"; it must be a number'
+	run bounded 20 "$FSD" spool --mount "$MNT" -t 5 "$S"
+	assert_failure 2
+	assert_output --partial '-t is an option of the program of --program'
+	run bounded 20 "$FSD" spool --mount "$MNT" --program prog.sh -c code "$S"
+	assert_failure 2
+}
+
+@test "a program that the mount refuses blocks the spool, and no entry fails for it" {
+	spool_start -c 'out x' -l bash -m 99999999
+	echo x >x.txt
+	drop_file x.txt
+	status_becomes 'blocked{.*"program"} 1'
+	grep -q 'no entry is taken for a while: program: -m is 99999999' spool.log
+	spool_stop
+	spool_start -c 'out x' -l bash
+	comes done/x.txt
+}
+
+@test "a program that is not there ends the spool" {
+	run bounded 20 "$FSD" spool --mount "$MNT" --program none.py "$S"
+	assert_failure 2
+	assert_output --partial 'fsd spool: none.py: No such file'
 }

@@ -22,7 +22,7 @@ readme() {
 # bats test_tags=smoke
 @test "fsd(8) has every option of fsd help and no other" {
 	local command
-	# other pages have those of the gateway of batch and of spool
+	# other pages have those of the gateway, of batch and of spool
 	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p' | grep -vxE 'gateway|mcp|batch|spool'); do
 		"$FSD" help "$command"
 	done | cat - <("$FSD" help sandbox new) | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
