@@ -16,6 +16,7 @@ import check
 import disk
 import jobs
 import soak
+import spool
 import tap
 import tracer
 
@@ -182,6 +183,73 @@ def case(spoil, word):
         found or ["nothing was found; it must be " + word]
 
 
+# --- entries of a spool -----------------------------------------------------------
+
+class Place:
+    """As much of a Spool as the checker uses."""
+
+    def __init__(self, base):
+        self.dir = base + "/spool"
+        for name in ("new", "run/a/id", "done", "failed"):
+            os.makedirs(self.dir + "/" + name)
+
+
+def lay_out_entry(place, entries):
+    """A result, and what a checker of mounts' jobs wants of its program."""
+    job = entries.journal.make(code=7, bytes=100, sleep_ms=0, files={"d/e": b"text\n"})
+    job.how = "move"
+    d = place.dir + "/failed/" + job.name
+    out, err = job.streams(LINE)
+    for path, data in dict(job.files, witness=LINE).items():
+        write(d + "/output/" + path, data)
+    for path, data in (("stdout", out), ("stderr", err), ("exit_code", b"7\n"),
+                       ("input/code.sh", b""), ("result.json", json.dumps({
+                           "status": "exited", "exit_code": 7, "output_dropped": 0,
+                           "stdout": {"dropped": 0}, "stderr": {"dropped": 0},
+                       }).encode())):
+        write(d + "/" + path, data)
+    write(entries.journal.witness, LINE)
+    return d
+
+
+def claim_too(d, base):
+    write(base + "/spool/run/a/id/tries", b"claimed j1\n")
+    write(base + "/spool/run/a/id/input", b"")
+
+
+ENTRIES = (
+    # what is done to it, the word of the finding
+    ("a whole result", lambda d, base: None, None),
+    ("an entry that is nowhere", lambda d, base: shutil.rmtree(d), "lost"),
+    ("an entry that is in new, too", lambda d, base: write(base + "/spool/new/j1", b""),
+     "doubled"),
+    ("an entry that is in run, too", claim_too, "doubled"),
+    ("a program that ran twice", lambda d, base: write(base + "/witness", LINE + LINE),
+     "doubled"),
+    ("a program that did not run", lambda d, base: write(base + "/witness", b""), "lost"),
+    ("a good end in failed", lambda d, base: write(d + "/exit_code", b"0\n"), "half"),
+    ("no result.json", lambda d, base: os.unlink(d + "/result.json"), "half"),
+    ("a stdout that is cut", lambda d, base: write(d + "/stdout", LINE), "half"),
+    ("an input that is gone", lambda d, base: shutil.rmtree(d + "/input"), "half"),
+)
+
+
+def entry_case(spoil, word):
+    base = tempfile.mkdtemp(prefix="fsd-fault.")
+    try:
+        place, svc = Place(base), Stub(base)
+        entries = spool.Entries(svc, random.Random(1), place)
+        spoil(lay_out_entry(place, entries), base)
+        found = [f for job in entries.all()
+                 for f in spool.check_entry(place.dir, entries, job, ())]
+    finally:
+        shutil.rmtree(base)
+    words = {f.split(":")[0] for f in found}
+    # a program of which no run is known has another one's result, too
+    return [] if (word in words if word else not words) else \
+        found or ["nothing was found; it must be " + word]
+
+
 # --- the disk -------------------------------------------------------------------
 
 class Script:
@@ -317,6 +385,9 @@ def main():
     for what, spoil, word in CASES:
         t.run("the checker calls %s %s" % (what, word or "good"),
               case, spoil, word)
+    for what, spoil, word in ENTRIES:
+        t.run("the checker of spools calls %s %s" % (what, word or "good"),
+              entry_case, spoil, word)
     for what, calls, how, wanted in DISKS:
         t.run("after a crash (%s) %s is %s" % (how, what, wanted), power_cut,
               calls, how, wanted)

@@ -86,7 +86,8 @@ WAITING = ("90_machines", "92_kept", "93_kept_forked", "94_machines_forked",
 # Files that one bats runs, in turn, with one mount (file_setup in lib/qemu.bash).
 TOGETHER = {"programs": ("10_languages", "12_warm_python", "13_live_python",
                          "14_typescript", "20_output", "40_processes",
-                         "50_input", "60_files", "75_neighbours"),
+                         "50_input", "60_files", "65_spool",
+                         "75_neighbours"),
             "ends": ("30_ends", "70_hostile", "85_sessions",
                      "86_sandboxes")}
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99:handle_sigill=1",
@@ -302,6 +303,7 @@ def fault():
             ("calls", 120, "calls.py --runs 60 --seed 1"),
             ("crash", 120, "crash.py --states 60 --seed 1"),
             ("damage", 120, "damage.py --runs 30 --seed 1"),
+            ("spool", 60, "spool.py --kills 150 --seed 1"),
             ("soak", 240, "soak.py --seconds 30 --seed 1")):
         yield Program("fault", name, python("tests/fault/" + words.split()[0],
                                             *words.split()[1:]),
