@@ -178,7 +178,24 @@ static void take_signal(struct batch *b)
 	batch_on_signal(b, client_signal(&b->signals));
 }
 
-/* Forgets what is in the mount, and finds it there. */
+/* Forgets the jobs that are found in the mount again. */
+static void forget_jobs(struct batch *b)
+{
+	for (unsigned i = 0; i < b->flights; i++)
+		if (b->flight[i].step == STEP_RUNS || b->flight[i].step == STEP_ENDED)
+			flight_leave(b, &b->flight[i]);
+	b->next = 0;
+}
+
+/* Opens the others, which wait for their removal, in the mount that is there now. */
+static void open_jobs(struct batch *b)
+{
+	for (unsigned i = 0; i < b->flights; i++)
+		if (b->flight[i].step >= STEP_COPIED)
+			flight_open(b, &b->flight[i]);
+}
+
+/* The mount has gone: waits until it is there again, and learns what it has. */
 static void find_mount(struct batch *b)
 {
 	uint64_t until = now_ns() + patience_ns();
@@ -186,10 +203,7 @@ static void find_mount(struct batch *b)
 	bool there;
 
 	b->lost = false;
-	for (unsigned i = 0; i < b->flights; i++)
-		if (b->flight[i].step == STEP_RUNS || b->flight[i].step == STEP_ENDED)
-			flight_leave(b, &b->flight[i]);
-	b->next = 0;
+	forget_jobs(b);
 	if (++b->losses > LOSSES_FREE)
 		batch_pause(b, "the mount changes while jobs are made");
 	while (!(there = try_mount(b)) && now_ns() < until && !b->now)
@@ -198,6 +212,8 @@ static void find_mount(struct batch *b)
 	if (!there && !b->now)
 		batch_stop(b, report_say(b, 125, "%s does not serve any more", b->mount.mnt));
 	b->now |= !there;
+	if (there)
+		open_jobs(b);
 }
 
 /* After a while without an end it says what the mount lacks. */
@@ -486,26 +502,25 @@ static int begin(struct batch *b)
 	int r = open_out(b);
 
 	if (r == 0)
-		r = open_journal(b);
-	if (r == 0)
 		r = learn(b, &fresh);
 	if (r == 0)
 		r = batch_revoke(b, true, &revoked);
 	if (r)
 		return r;
-	if (b->set.parts == 1)
-		out_clean(&b->out);
+	out_clean(&b->out);
 	if (needs_mount(b, revoked)) {
 		set_run(b);
 		r = open_mount(b);
-		if (r == 0 && !fresh)
-			r = compare_identity(b, true);
+		if (r == 0)
+			r = fresh ? write_files(b, true) : compare_identity(b, true);
 	}
+	if (r == 0)
+		r = open_journal(b);
 	/* not before all is known to be right: it revokes results */
 	if (r == 0)
 		r = batch_revoke(b, false, &revoked);
 	b->n.before = b->n.done;
-	return r ? r : b->mount.root < 0 ? 0 : write_files(b, fresh);
+	return r || fresh || b->mount.root < 0 ? r : write_files(b, false);
 }
 
 static int dry_run(struct batch *b)

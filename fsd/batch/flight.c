@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -71,16 +72,21 @@ static void job_name(const struct batch *b, const struct entry *e, unsigned run,
 		 run, b->suffix);
 }
 
-void flight_kill(struct batch *b, struct flight *f)
+int flight_open(struct batch *b, struct flight *f)
 {
 	char name[NAME_MAX + 1];
-	auto_close int dir = -1;
 
 	job_name(b, &b->list.entry[f->entry], f->run, name);
+	fd_close(&f->dir);
+	f->dir = openat(b->mount.root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return f->dir < 0 ? -errno : 0;
+}
+
+void flight_kill(struct batch *b, struct flight *f)
+{
 	fd_close(&f->hold);
-	dir = openat(b->mount.root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0)
-		job_drop(dir);
+	if (flight_open(b, f) == 0)
+		job_drop(f->dir);
 	flight_leave(b, f);
 }
 
@@ -369,7 +375,16 @@ static struct entry *known_job(const struct batch *b, const char *name, unsigned
 	if (!e || *end != '-' || e->flags & ENTRY_ELSEWHERE)
 		return NULL;
 	*run = (unsigned)strtoul(end + 1, &end, 10);
-	return *end ? NULL : e;
+	return *end && *end != '.' ? NULL : e;
+}
+
+/* Has the process died that was to hold this job? It may have died before it held it. */
+static bool is_left(const char *name)
+{
+	const char *dot = strrchr(name + 1, '.');
+	long pid = dot ? strtol(dot + 1, NULL, 10) : 0;
+
+	return pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
 /* memory_mb of its config.json, or 0. */
@@ -382,6 +397,15 @@ static unsigned memory_of(int dir)
 	return memory > 0 && memory < UINT32_MAX ? (unsigned)memory : 0;
 }
 
+/* A mount that died in the middle of the rename may have the new name and a draft. */
+static bool is_draft(int dir)
+{
+	char state[16];
+
+	return job_view_text(dir, "state", state, sizeof(state)) > 0 &&
+	       !strcmp(state, "draft\n");
+}
+
 static int take_over(struct batch *b, const char *name, struct entry *e, unsigned run)
 {
 	auto_close int dir = openat(b->mount.root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -391,7 +415,7 @@ static int take_over(struct batch *b, const char *name, struct entry *e, unsigne
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (e->state == ENTRY_DONE || run <= e->run) {
+	if (e->state == ENTRY_DONE || run <= e->run || is_draft(dir)) {
 		job_drop(dir);
 		return 0;
 	}
@@ -410,13 +434,14 @@ static int take_over(struct batch *b, const char *name, struct entry *e, unsigne
 static int look_at(struct batch *b, const char *name)
 {
 	bool draft = name[0] == '.';
+	bool held = strchr(name + draft, '.') != NULL; /* by its own client */
 	unsigned run;
 	struct entry *e = known_job(b, name + draft, &run);
 	auto_close int dir = -1;
 
-	if (!e)
+	if (!e || held != b->held || (held && !is_left(name)))
 		return 0;
-	if (!draft)
+	if (!draft && !held)
 		return take_over(b, name, e, run);
 	dir = openat(b->mount.root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0)
@@ -434,7 +459,7 @@ int batch_attach(struct batch *b)
 	if (!d)
 		fd_close(&fd);
 	while (d && r == 0 && (errno = 0, e = readdir(d)))
-		r = b->held ? 0 : look_at(b, e->d_name);
+		r = look_at(b, e->d_name);
 	if (r == 0 && d && errno)
 		r = -errno;
 	if (d)
@@ -514,18 +539,15 @@ static void ended(struct batch *b, struct flight *f, const struct facts *facts)
 
 void batch_on_end(struct batch *b, struct flight *f)
 {
-	char name[NAME_MAX + 1];
 	struct facts facts = { 0 };
-	int r;
+	int r = flight_open(b, f);
 
-	job_name(b, &b->list.entry[f->entry], f->run, name);
-	if (f->dir < 0)
-		f->dir = openat(b->mount.root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (f->dir < 0 && errno == ENOENT) {
+	if (r == -ENOENT) {
 		gone(b, f, "its job was removed from the mount");
 		return;
 	}
-	r = f->dir < 0 ? -errno : facts_read(f->dir, &facts);
+	if (r == 0)
+		r = facts_read(f->dir, &facts);
 	if (r < 0)
 		without_result(b, f, r);
 	else

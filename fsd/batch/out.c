@@ -35,18 +35,27 @@ static void read_word(const char *path, char *ret, size_t size)
 	ret[strcspn(ret, "\n")] = '\0';
 }
 
-/* The beginning of temporary names. A "-" in a host's name does no harm: such names are
- * compared as a whole, up to the process. */
+/* Appends to the beginning of temporary names. Return: its length. */
+static size_t add_own(struct out *o, size_t at, const char *word)
+{
+	return at + (size_t)snprintf(o->own + at, sizeof(o->own) - at, "%s-", word);
+}
+
+/* A number of a process means something in its namespace only. */
 static void set_own(struct out *o)
 {
-	char host[65] = "", boot[9];
+	char word[65] = "";
+	struct stat st;
 
-	gethostname(host, sizeof(host) - 1);
-	read_word("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	o->host = (size_t)snprintf(o->own, sizeof(o->own), RESULT_TEMPORARY "%s-", host);
-	o->boot = o->host + (size_t)snprintf(o->own + o->host, sizeof(o->own) - o->host,
-					     "%s-", boot);
-	snprintf(o->own + o->boot, sizeof(o->own) - o->boot, "%d-", (int)getpid());
+	gethostname(word, sizeof(word) - 1);
+	o->host = add_own(o, add_own(o, 0, RESULT_TEMPORARY) - 1, word);
+	read_word("/proc/sys/kernel/random/boot_id", word, 9);
+	o->boot = add_own(o, o->host, word);
+	snprintf(word, sizeof(word), "%llx", stat("/proc/self/ns/pid", &st) == 0 ?
+		 (unsigned long long)st.st_ino : 0);
+	o->pids = add_own(o, o->boot, word);
+	snprintf(word, sizeof(word), "%d", (int)getpid());
+	add_own(o, o->pids, word);
 }
 
 /* Has the directory anything but what a batch that was just begun has? */
@@ -299,20 +308,23 @@ static const char *skip_number(const char *text, const char *digits, char end, l
  * of another one's, so the whole name is read. */
 static bool is_left(const struct out *o, const char *name)
 {
+	static const char hex[] = "0123456789abcdef", digits[] = "0123456789";
 	const char *boot = name + o->host, *rest;
 	long number, pid = 0;
 
 	if (strncmp(name, o->own, o->host) != 0)
 		return false;
-	rest = skip_number(boot, "0123456789abcdef", '-', &number);
+	rest = skip_number(boot, hex, '-', &number);
 	if (!rest || rest - boot != (ptrdiff_t)(o->boot - o->host))
 		return false;
-	rest = skip_number(rest, "0123456789", '-', &pid);
-	if (!skip_number(rest, "0123456789", '\0', &number))
+	rest = skip_number(skip_number(rest, hex, '-', &number), digits, '-', &pid);
+	if (!skip_number(rest, digits, '\0', &number))
 		return false;
-	/* of an earlier boot none is alive */
-	return strncmp(name, o->own, o->boot) != 0 ||
-	       (kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+	/* of an earlier boot none is alive; of another namespace it is not known */
+	if (strncmp(name, o->own, o->boot) != 0)
+		return true;
+	return !strncmp(name, o->own, o->pids) && kill((pid_t)pid, 0) < 0 &&
+	       errno == ESRCH;
 }
 
 void out_clean(struct out *o)

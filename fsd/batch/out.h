@@ -4,8 +4,8 @@
  *
  *   OUT/batch.json  journal  inputs  results.tsv  failed.txt  lock
  *   OUT/r/in/a/     result.json exit_code stdout stderr output/
- *   OUT/r/.new-HOST-BOOT-PID-N    what is being written: a later batch of this host removes it
- *                                 when its process is dead
+ *   OUT/r/.new-HOST-BOOT-NS-PID-N    what is being written: a later batch of this host
+ *                                    removes it when its process is dead
  *
  * Each result appears by one rename, and each file by one, too.
  */
@@ -31,7 +31,8 @@ struct out {
 	unsigned made;      /* temporary names */
 	char own[OUT_TEMPORARY - 16]; /* beginning of those of this process, */
 	size_t host;        /* and how much of it is the host's, */
-	size_t boot;        /* and this boot's */
+	size_t boot;        /* this boot's, */
+	size_t pids;        /* and the namespace's of its processes */
 };
 #define OUT_NONE { .dir = -1, .results = -1, .lock = -1, .part_lock = -1 }
 

@@ -119,6 +119,8 @@ static void place(struct batch *b, struct flight *f)
 		f->step = STEP_PLACED;
 	else if (r == -EEXIST)
 		was_second(b, f);
+	else if (r == -ENOENT)
+		f->step = STEP_ENDED; /* somebody has removed the copy */
 	else
 		out_failed(b, path, r);
 }

@@ -132,6 +132,8 @@ void batch_start(struct batch *b, uint32_t entry);
 void batch_start_again(struct batch *b, uint32_t entry);
 /* The job has something to say: it has ended, is refused, or gone. */
 void batch_on_end(struct batch *b, struct flight *f);
+/* Opens the directory of its job. Return: 0 or negative errno. */
+int flight_open(struct batch *b, struct flight *f);
 /* Forgets a flight: its job stays, or goes if it is held. */
 void flight_leave(struct batch *b, struct flight *f);
 /* Kills and removes its job. */

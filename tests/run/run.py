@@ -303,6 +303,7 @@ def fault():
             ("calls", 120, "calls.py --runs 60 --seed 1"),
             ("crash", 120, "crash.py --states 60 --seed 1"),
             ("damage", 120, "damage.py --runs 30 --seed 1"),
+            ("batch", 120, "batch.py --kills 84 --seed 1"),
             ("spool", 60, "spool.py --kills 150 --seed 1"),
             ("soak", 240, "soak.py --seconds 30 --seed 1")):
         yield Program("fault", name, python("tests/fault/" + words.split()[0],
