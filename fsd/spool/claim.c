@@ -24,12 +24,14 @@
 #define TRIES_BYTES 8192
 #define CLAIMED "claimed "
 #define LATER "later"
+#define LOST "lost"
+#define NEW_TRIES ".tries"
 #define SUBMITTED "submitted"
 #define EXIT_CODE "exit_code"
 #define NEW_EXIT_CODE ".exit_code"
 
 static const char *const results[] = { "stdout", "stderr", "output", "result.json",
-				       "log", "error", NEW_EXIT_CODE };
+				       "log", "error", NEW_EXIT_CODE, NEW_TRIES };
 
 static struct claim *new_claim(const char *id, int dir)
 {
@@ -100,18 +102,22 @@ static int add_line(const struct claim *c, const char *text, size_t len)
 	return (size_t)n == len ? 0 : -ENOSPC;
 }
 
+static void add_name(struct buf *b, const char *name)
+{
+	buf_str(b, CLAIMED);
+	escape(b, name);
+	buf_str(b, "\n");
+}
+
 static int note_name(const struct claim *c)
 {
 	auto_buf struct buf line = { 0 };
 
-	buf_str(&line, CLAIMED);
-	escape(&line, c->name);
-	buf_str(&line, "\n");
+	add_name(&line, c->name);
 	return line.failed ? line.failed : add_line(c, line.data, line.len);
 }
 
-static const char *const words[] = { "put", "unpack", "take", "lost",
-				      LATER };
+static const char *const words[] = { "put", "unpack", "take", LOST, LATER };
 
 static void read_line(struct claim *c, const char *line, size_t len)
 {
@@ -124,7 +130,7 @@ static void read_line(struct claim *c, const char *line, size_t len)
 			continue;
 		c->tries = c->tried == words[i] ? c->tries + 1 : 1;
 		c->tried = words[i];
-		c->lost += !strcmp(words[i], "lost");
+		c->lost += !strcmp(words[i], LOST);
 	}
 }
 
@@ -152,9 +158,28 @@ int claim_begin(struct claim *c, const char *word)
 	return add_line(c, line, (size_t)len);
 }
 
+/* Replaces the lines by a few of the same meaning: a disk that is full for days would add
+ * thousands. */
+static int shorten(struct claim *c)
+{
+	auto_buf struct buf text = { 0 };
+	struct stat st;
+	int r;
+
+	if (fstatat(c->dir, TRIES, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_size < TRIES_BYTES / 2)
+		return 0;
+	add_name(&text, c->name);
+	for (unsigned i = 0; i < c->lost; i++)
+		buf_str(&text, LOST "\n");
+	r = text.failed ? text.failed : claim_write(c, NEW_TRIES, text.data, text.len);
+	return r == 0 && renameat(c->dir, NEW_TRIES, c->dir, TRIES) < 0 ? -errno : r;
+}
+
 void claim_later(struct claim *c)
 {
-	claim_begin(c, LATER);
+	/* If it fails, the next step says so. */
+	if (shorten(c) == 0)
+		claim_begin(c, LATER);
 }
 
 bool claim_is_fatal(const struct claim *c, const char *word)

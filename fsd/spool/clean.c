@@ -5,8 +5,8 @@
  * that no half of it is ever seen.
  *
  * A result is as old as its directory's mtime says: the last file was made in it just before it
- * was published. The time now is the mtime of DIR/status, which was just written. Both come
- * from one file server, whose clock may differ from that of this host.
+ * was published. The time now is the mtime of DIR/status, which is at most a minute old. Both
+ * come from one file server, whose clock may differ from that of this host.
  */
 #include <dirent.h>
 #include <errno.h>

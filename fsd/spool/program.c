@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fsd/client/job_draft.h"
+#include "fsd/client/run_say.h"
 #include "spool_int.h"
 
 /* --- arguments ------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ int program_begin(struct spool *s)
 
 	s->program = calloc(1, sizeof(*s->program));
 	if (!s->program) {
-		spool_say("out of memory");
+		client_complain(0, "out of memory");
 		return 1;
 	}
 	d.program = s->program;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fsd/client/run_client.h"
+#include "fsd/client/run_say.h"
 #include "spool_int.h"
 #include "vm/os/rights.h"
 
@@ -113,7 +114,7 @@ int spool_restrain(const struct spool *s, struct err *err)
 		return err_sys(err, -errno, "no_new_privs");
 	r = keep_files(s);
 	if (r == -ENOSYS || r == -EOPNOTSUPP)
-		spool_say("this kernel has no Landlock: files are not restrained");
+		client_complain(0, "this kernel has no Landlock: files are not restrained");
 	else if (r < 0)
 		return err_sys(err, r, "Landlock");
 	r = rights_keep(kept, ARRAY_SIZE(kept));

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 
 #include "fsd/client/figures.h"
 #include "fsd/client/where.h"
+#include "fsd/client/run_say.h"
 #include "spool_int.h"
 #include "vm/os/loop.h"
 
@@ -32,17 +32,6 @@
 #define WINDOW_DEFAULT 8 /* where the mount does not say how many machines it has */
 #define FILES_EACH 2     /* descriptors of a claim */
 #define FILES_OTHER 64
-
-void spool_say(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("fsd spool: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
 
 bool spool_is_ending(struct spool *s)
 {
@@ -56,7 +45,7 @@ bool spool_is_ending(struct spool *s)
 void spool_block(struct spool *s, enum block why, const char *text)
 {
 	if (s->said != why)
-		spool_say("no entry is taken for a while: %s: %s", block_names[why], text);
+		client_complain(0, "no entry is taken for a while: %s: %s", block_names[why], text);
 	s->said = s->block = why;
 	s->block_pause_ns = MIN(MAX(s->block_pause_ns * 2, PAUSE_LEAST), PAUSE_MOST);
 	s->block_until_ns = now_ns() + s->block_pause_ns;
@@ -65,7 +54,7 @@ void spool_block(struct spool *s, enum block why, const char *text)
 void spool_unblock(struct spool *s)
 {
 	if (s->said)
-		spool_say("entries are taken");
+		client_complain(0, "entries are taken");
 	s->said = s->block = BLOCK_NONE;
 	s->block_pause_ns = s->block_until_ns = 0;
 }
@@ -140,11 +129,11 @@ static int round_of(struct spool *s)
 /* --- waiting -------------------------------------------------------------------------------- */
 
 /* Until then a claim does nothing by itself. UINT64_MAX: until an event. */
-static uint64_t due_of(const struct claim *c)
+static uint64_t due_of(const struct spool *s, const struct claim *c)
 {
 	if (c->wait >= 0 && !c->ended)
 		return UINT64_MAX;
-	return c->due_ns;
+	return c->unsynced ? s->block_until_ns : c->due_ns; /* a sync has failed */
 }
 
 static int timeout_ms(struct spool *s)
@@ -154,7 +143,7 @@ static int timeout_ms(struct spool *s)
 	int ms;
 
 	list_for_each(node, next, &s->claims)
-		due = MIN(due, due_of(list_entry(node, struct claim, node)));
+		due = MIN(due, due_of(s, list_entry(node, struct claim, node)));
 	entries_count(s->entries, (int64_t)(now / NS_PER_MS), &count);
 	if (count.complete && s->count < s->window)
 		due = MIN(due, s->block ? s->block_until_ns : now);
@@ -248,7 +237,7 @@ static int open_mount(struct spool *s, bool patient)
 		struct pollfd p = { .fd = s->signals.fd, .events = POLLIN };
 
 		if (!patient) {
-			spool_say("%s", err.text);
+			client_complain(0, "%s", err.text);
 			return 1;
 		}
 		if (!s->block)
@@ -261,7 +250,7 @@ static int open_mount(struct spool *s, bool patient)
 	s->mount.root = open(s->mnt, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (s->mount.root >= 0)
 		return 0;
-	spool_say("%s: %s", s->mnt, strerror(errno));
+	client_complain(0, "%s: %s", s->mnt, strerror(errno));
 	return patient ? SERVE_AGAIN : 1;
 }
 
@@ -278,7 +267,7 @@ static int open_entries(struct spool *s)
 				 &err);
 	if (s->entries)
 		return 0;
-	spool_say("%s", err.text);
+	client_complain(0, "%s", err.text);
 	return 1;
 }
 
@@ -288,7 +277,7 @@ static int prepare(struct spool *s, bool again)
 	int r;
 
 	if (place_open(&s->place, s->o, &err) < 0 || place_lock(&s->place, &err) < 0) {
-		spool_say("%s", err.text);
+		client_complain(0, "%s", err.text);
 		return err.code == -EINVAL ? 2 : 1;
 	}
 	r = open_mount(s, again);
@@ -300,14 +289,14 @@ static int prepare(struct spool *s, bool again)
 	if (r)
 		return r;
 	if (claims_find(s) < 0) {
-		spool_say("%s/run/%s: %s", s->place.path, s->place.instance, strerror(errno));
+		client_complain(0, "%s/run/%s: %s", s->place.path, s->place.instance, strerror(errno));
 		return 1;
 	}
 	claims_drop_orphans(s);
 	clean_leftovers(s);
 	if (spool_restrain(s, &err) == 0)
 		return 0;
-	spool_say("%s", err.text);
+	client_complain(0, "%s", err.text);
 	return 1;
 }
 
@@ -317,6 +306,7 @@ static void finish(struct spool *s)
 		claim_free(list_entry(node, struct claim, node));
 	entries_free(s->entries);
 	clean_end(s);
+	buf_done(&s->status);
 	place_close(&s->place);
 	program_end(s);
 	fd_close(&s->mount.root);
@@ -337,7 +327,7 @@ int spool_serve(const struct spool_options *o, bool again)
 		r = prepare(&s, again);
 	if (r == 0 && !s.ending) {
 		if (!again)
-			spool_say("serves %s as %s, through %s", o->dir, s.place.instance,
+			client_complain(0, "serves %s as %s, through %s", o->dir, s.place.instance,
 				  s.mnt);
 		else
 			spool_unblock(&s);

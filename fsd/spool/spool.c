@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 
 #include "place.h"
 #include "serve.h"
+#include "fsd/client/run_say.h"
 #include "spool_int.h"
 
 static int take_over(const struct spool_options *o)
@@ -30,7 +32,7 @@ static int take_over(const struct spool_options *o)
 	if (r >= 0)
 		printf("%d entries of %s belong to %s now\n", r, o->take_over, p.instance);
 	else
-		spool_say("%s", err.text);
+		client_complain(0, "%s", err.text);
 	place_close(&p);
 	return r >= 0 ? 0 : r == -EINVAL ? 2 : 1;
 }
@@ -50,7 +52,7 @@ static void serve(const struct spool_options *o, bool again, pid_t parent)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
 	prctl(PR_SET_NAME, "fsd-spool");
-	_exit(spool_serve(o, again));
+	exit(spool_serve(o, again));
 }
 
 /* Waits for its end, and passes signals on. ret_told: one came. Return: its exit code. */
@@ -70,7 +72,7 @@ static int watch_over(pid_t pid, const sigset_t *set, bool *ret_told)
 	}
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	spool_say("its process was ended by signal %d", WTERMSIG(status));
+	client_complain(0, "its process was ended by signal %d", WTERMSIG(status));
 	return 1;
 }
 
@@ -85,7 +87,7 @@ int spool_client(const struct spool_options *o)
 	if (o->take_over)
 		return take_over(o);
 	if (geteuid() == 0)
-		spool_say("it runs as root, so all jobs are root's");
+		client_complain(0, "it runs as root, so all jobs are root's");
 	wanted_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (bool again = false; code == SERVE_AGAIN && !told; again = true) {
@@ -98,7 +100,7 @@ int spool_client(const struct spool_options *o)
 		if (pid == 0)
 			serve(o, again, self);
 		if (pid < 0) {
-			spool_say("a process cannot be started: %s", strerror(errno));
+			client_complain(0, "a process cannot be started: %s", strerror(errno));
 			return 1;
 		}
 		code = watch_over(pid, &set, &told);

@@ -74,9 +74,12 @@ struct spool {
 	enum block block;
 	uint64_t block_until_ns, block_pause_ns;
 	uint64_t done, failed; /* published by this process */
+	uint64_t denied; /* claims that failed, since this user has not the right */
 	enum block said;       /* on standard error */
 	uint64_t say_ns;       /* when an entry that cannot be taken is said again */
-	uint64_t status_ns;    /* when DIR/status is due */
+	uint64_t status_ns;    /* when DIR/status is due, */
+	uint64_t fresh_ns;     /* and when even if it is the same */
+	struct buf status;     /* this instance's lines in it */
 	struct cleaning {
 		DIR *dir;        /* owned: that is looked at; or NULL */
 		uint64_t keep_s; /* its results stay so long */
@@ -87,8 +90,6 @@ struct spool {
 
 /* Has a signal come? */
 bool spool_is_ending(struct spool *s);
-/* "fsd spool: sentence" on standard error. */
-void spool_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- troubles (steps.c) ------------------------------------------------------------- */
 

@@ -16,6 +16,7 @@
 #include "vm/os/loop.h"
 
 #define EVERY_NS (2 * NS_PER_S)
+#define FRESH_NS (60 * NS_PER_S)
 #define OWN ".status"
 #define SHARED "status"
 #define LINES_MOST 8192
@@ -34,6 +35,8 @@ static const struct {
 	{ "fsd_spool_running", "gauge", "Of these, jobs that the mount has accepted." },
 	{ "fsd_spool_done_total", "counter", "Results in done, since the start." },
 	{ "fsd_spool_failed_total", "counter", "Results in failed, since the start." },
+	{ "fsd_spool_denied_total", "counter",
+	  "Entries that this user has no right to take; each is tried every minute." },
 	{ "fsd_spool_blocked", "gauge", "1: no entry is taken, for this reason." },
 };
 
@@ -72,24 +75,24 @@ static void read_lines(int run, const char *instance, struct buf *ret)
 
 /* --- the lines ------------------------------------------------------------------------------- */
 
-static void write_own(const struct spool *s)
+static void own_lines(const struct spool *s, struct buf *b)
 {
 	const char *name = s->place.instance;
 	unsigned running = 0;
-	auto_buf struct buf b = { 0 };
 
 	list_for_each(node, next, &s->claims)
 		running += list_entry(node, struct claim, node)->step == STEP_RUN;
-	buf_fmt(&b, "fsd_spool_claimed{spool=\"%s\"} %u\n", name, s->count);
-	buf_fmt(&b, "fsd_spool_running{spool=\"%s\"} %u\n", name, running);
-	buf_fmt(&b, "fsd_spool_done_total{spool=\"%s\"} %llu\n", name,
+	buf_fmt(b, "fsd_spool_claimed{spool=\"%s\"} %u\n", name, s->count);
+	buf_fmt(b, "fsd_spool_running{spool=\"%s\"} %u\n", name, running);
+	buf_fmt(b, "fsd_spool_done_total{spool=\"%s\"} %llu\n", name,
 		(unsigned long long)s->done);
-	buf_fmt(&b, "fsd_spool_failed_total{spool=\"%s\"} %llu\n", name,
+	buf_fmt(b, "fsd_spool_failed_total{spool=\"%s\"} %llu\n", name,
 		(unsigned long long)s->failed);
+	buf_fmt(b, "fsd_spool_denied_total{spool=\"%s\"} %llu\n", name,
+		(unsigned long long)s->denied);
 	for (int i = BLOCK_NONE + 1; i < BLOCK_MAX; i++)
-		buf_fmt(&b, "fsd_spool_blocked{spool=\"%s\",reason=\"%s\"} %d\n", name,
+		buf_fmt(b, "fsd_spool_blocked{spool=\"%s\",reason=\"%s\"} %d\n", name,
 			block_names[i], s->block == (enum block)i);
-	put(s->place.mine, OWN, &b);
 }
 
 /* All lines of one figure stand together. */
@@ -109,20 +112,16 @@ static void add_figure(struct buf *out, size_t i, const struct buf *lines)
 	}
 }
 
-static void add_entries(const struct spool *s, struct buf *out)
+static void add_entries(const struct entries_counts *count, struct buf *out)
 {
-	struct entries_counts count = { 0 };
-
-	if (s->entries)
-		entries_count(s->entries, (int64_t)(now_ns() / NS_PER_MS), &count);
 	buf_fmt(out, "# HELP fsd_spool_new Entries in new.\n# TYPE fsd_spool_new gauge\n"
-		"fsd_spool_new %zu\n", count.all);
+		"fsd_spool_new %zu\n", count->all);
 	buf_fmt(out, "# HELP fsd_spool_oldest_seconds Since the oldest one was seen.\n"
 		"# TYPE fsd_spool_oldest_seconds gauge\n"
-		"fsd_spool_oldest_seconds %.3f\n", (double)count.oldest_ms / 1000);
+		"fsd_spool_oldest_seconds %.3f\n", (double)count->oldest_ms / 1000);
 }
 
-static void write_shared(const struct spool *s)
+static void write_shared(const struct spool *s, const struct entries_counts *count)
 {
 	auto_buf struct buf lines = { 0 }, out = { 0 };
 	int fd = openat(s->place.run, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -136,7 +135,7 @@ static void write_shared(const struct spool *s)
 			read_lines(s->place.run, e->d_name, &lines);
 	if (run)
 		closedir(run);
-	add_entries(s, &out);
+	add_entries(count, &out);
 	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
 		add_figure(&out, i, &lines);
 	put(s->place.dir, SHARED, &out);
@@ -145,10 +144,24 @@ static void write_shared(const struct spool *s)
 void status_write(struct spool *s)
 {
 	uint64_t now = now_ns();
+	struct entries_counts count = { 0 };
+	struct buf own = { 0 };
 
 	if (now < s->status_ns && !s->ending)
 		return;
 	s->status_ns = now + EVERY_NS;
-	write_own(s);
-	write_shared(s);
+	own_lines(s, &own);
+	if (s->entries)
+		entries_count(s->entries, (int64_t)(now / NS_PER_MS), &count);
+	/* An idle spool leaves its disk alone. */
+	if (now < s->fresh_ns && !count.all && own.len == s->status.len && own.len &&
+	    !memcmp(own.data, s->status.data, own.len)) {
+		buf_done(&own);
+		return;
+	}
+	s->fresh_ns = count.all ? 0 : now + FRESH_NS;
+	buf_done(&s->status);
+	s->status = own;
+	put(s->place.mine, OWN, &s->status);
+	write_shared(s, &count);
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "fsd/client/job_view.h"
+#include "fsd/client/run_say.h"
 #include "spool_int.h"
 #include "vm/os/loop.h"
 
@@ -461,9 +462,10 @@ static int not_claimed(struct spool *s, const char *name, int r)
 		spool_block(s, BLOCK_DISK, strerror(-r));
 		return 0;
 	}
+	s->denied += r != -ENOENT;
 	if (r != -ENOENT && now >= s->say_ns) {
 		s->say_ns = now + SAY_NS;
-		spool_say("%s/new/%s cannot be taken: %s; a directory that another user "
+		client_complain(0, "%s/new/%s cannot be taken: %s; a directory that another user "
 			  "has made must be writable for the group (umask 002)",
 			  s->place.path, name, strerror(-r));
 	}

@@ -120,7 +120,7 @@ static int survey_below(struct survey *s, int dir, const char *name,
 		note_odd(s, st.st_mode, path);
 	if (r < 0)
 		return r;
-	if (here.depth == 1 && S_ISREG(st.st_mode) && !strncmp(name, "code.", 5))
+	if (here.depth == 1 && S_ISREG(st.st_mode) && code_kind(name) != CODE_NO)
 		s->has_code = true;
 	here.hash = hash_below(above->hash, name, &st);
 	/* a sum: the order of readdir(3) may change */

@@ -30,7 +30,7 @@ struct survey {
 
 	struct sight sight;  /* ret */
 	enum writer writer;  /* ret: the worst of all files; without ask_writers: unknown */
-	bool has_code;       /* ret: a directory with a file code.* */
+	bool has_code;       /* ret: a directory with a file code or code.* */
 	bool has_ready;      /* ret: a directory with the file `ready` */
 	char path[SURVEY_PATH]; /* ret, of an error or of odd: which one, below `dir` */
 	mode_t odd;          /* ret: type of the first one found that is never opened */

@@ -15,6 +15,16 @@ teardown() {
 	mount_done
 }
 
+# a_claim — of a spool that has ended; its directory in $claim.
+a_claim() {
+	spool_start
+	spool_stop
+	claim=$(echo "$S"/run/*)
+	claim+=/$(cut -d' ' -f1 "$claim/.id")-0123456789abcdef
+	mkdir -p "$claim/input"
+	echo 'out x' >"$claim/input/code.sh"
+}
+
 # bats test_tags=smoke
 @test "a directory that comes by a rename runs, and all of its results appear at once" {
 	spool_start
@@ -135,6 +145,53 @@ teardown() {
 	[ -L "$S/failed/link.sh/input" ]
 	[ -p "$S/failed/fifo/input" ]
 	nothing_left
+}
+
+@test "an owner who changes a claimed directory leads the spool nowhere" {
+	spool_start
+	echo secret >secret
+	chmod 600 secret
+	/usr/bin/python3 - "$S" "$PWD/secret" <<'PY' &
+import os, sys, time
+spool, secret = sys.argv[1:]
+end = time.monotonic() + 3
+n = 0
+while time.monotonic() < end:
+    n += 1
+    new = "%s/tmp/x%d" % (spool, n)
+    os.mkdir(new)
+    for name, text in (("code.sh", "show data\nout end\n"), ("data", "good\n")):
+        with open(new + "/" + name, "w") as f:
+            f.write(text)
+    at = os.open(new, os.O_RDONLY)
+    os.symlink(secret, "link", dir_fd=at)
+    os.rename("link", "data.link", src_dir_fd=at, dst_dir_fd=at)
+    os.unlink("data.link", dir_fd=at)
+    os.rename(new, "%s/new/x%d" % (spool, n))
+    # its directory is claimed now, and can be reached by the descriptor alone
+    stop = time.monotonic() + 0.02
+    while time.monotonic() < stop:
+        try:
+            os.symlink(secret, "swap", dir_fd=at)
+            os.rename("swap", "data", src_dir_fd=at, dst_dir_fd=at)
+            os.mkfifo("swap", dir_fd=at)
+            os.rename("swap", "data", src_dir_fd=at, dst_dir_fd=at)
+            fd = os.open("swap", os.O_WRONLY | os.O_CREAT, dir_fd=at)
+            os.write(fd, b"good\n")
+            os.close(fd)
+            os.rename("swap", "data", src_dir_fd=at, dst_dir_fd=at)
+        except OSError:
+            pass
+    os.close(at)
+PY
+	wait $!
+	drop after code.sh 'out after'
+	comes done/after
+	await becomes 90 sh -c '[ -z "$(ls "$1")" ]' _ "$S/new"
+	run grep -rl secret "$S/done" "$S/failed" --include=stdout
+	assert_output ''
+	[ "$(find "$S/done" "$S/failed" -mindepth 1 -maxdepth 1 | wc -l)" -gt 20 ]
+	kill -0 "$SPOOL"
 }
 
 @test "keys of config.json that would end or hold a job without the spool are refused" {
@@ -441,13 +498,8 @@ teardown() {
 }
 
 @test "an entry over which the spool has ended three times fails" {
-	spool_start
-	spool_stop
 	local claim
-	claim=$(echo "$S"/run/*)
-	claim+=/$(cut -d' ' -f1 "$claim/.id")-0123456789abcdef
-	mkdir -p "$claim/input"
-	echo 'out x' >"$claim/input/code.sh"
+	a_claim
 	printf 'claimed x\nput\nput\nput\n' >"$claim/tries"
 	spool_start
 	failed x 'fsd spool has ended 3 times over this'
@@ -477,6 +529,70 @@ teardown() {
 	comes failed/b
 	[ ! -e "$S/done/a/input" ]
 	[ -e "$S/failed/b/input/code.sh" ]
+}
+
+# as_owner COMMAND... — as a user that is not root; in the background.
+as_owner() {
+	exec setpriv --reuid 12345 --regid 23456 --clear-groups "$@"
+}
+
+@test "another user's entry is taken if the spool's user has the right to" {
+	[ "$(id -u)" = 0 ] || need root
+	mount_public
+	cp "$FSD" "$PUBLIC/fsd"
+	mkdir "$PUBLIC/spool"
+	chown 12345:23456 "$PUBLIC/spool"
+	S=$PUBLIC/spool/s
+	as_owner "$PUBLIC/fsd" spool --mount "$MNT" --settle 0.2 "$S" >>spool.log 2>&1 3>&- 4>&- &
+	SPOOL=$!
+	await becomes 20 grep -q ': serves ' spool.log
+	setpriv --reuid 12346 --regid 23456 --clear-groups bash -ec '
+		umask 002
+		mkdir "$1/tmp/shared"
+		echo "out shared" >"$1/tmp/shared/code.sh"
+		mv "$1/tmp/shared" "$1/new/"
+		umask 022
+		echo "out file" >"$1/tmp/file.sh"
+		mv "$1/tmp/file.sh" "$1/new/"
+		mkdir "$1/tmp/own"
+		echo "out own" >"$1/tmp/own/code.sh"
+		mv "$1/tmp/own" "$1/new/"' _ "$S"
+	comes done/shared
+	comes done/file.sh
+	status_becomes '^fsd_spool_denied_total.* 1'
+	grep -q 'new/own cannot be taken: Permission denied' spool.log
+	assert_equal "$(stat -c %u "$S/done/file.sh/stdout")" 12345
+	chmod 775 "$S/new/own"
+	spool_stop
+	# the next one takes it
+	as_owner "$PUBLIC/fsd" spool --mount "$MNT" --settle 0.2 "$S" >>spool.log 2>&1 3>&- 4>&- &
+	SPOOL=$!
+	comes done/own
+	spool_stop
+}
+
+@test "an idle spool leaves its disk alone" {
+	spool_start
+	drop a code.sh 'out a'
+	comes done/a
+	status_becomes '^fsd_spool_done_total.* 1'
+	# the same file, which each write replaces, for the time of two writes
+	await becomes 60 sh -c '[ "$(stat -c %i "$1")" = "$(sleep 5; stat -c %i "$1")" ]' _ "$S/status"
+	drop b code.sh 'out b'
+	status_becomes '^fsd_spool_done_total.* 2'
+}
+
+@test "a record of many tries is shortened, and keeps the name" {
+	local claim
+	a_claim
+	{
+		echo 'claimed a%0Ab'
+		for _ in {1..700}; do printf 'put\nlater\n'; done
+	} >"$claim/tries"
+	touch "$claim/submitted"
+	spool_start
+	comes $'failed/a\nb'
+	[ "$(stat -c %s $S/failed/a*/tries)" -lt 200 ]
 }
 
 @test "the process that handles entries has no rights to spare" {

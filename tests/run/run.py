@@ -355,7 +355,7 @@ PARTS = {
         needs=("image", "unit-objects"), cost=250)],
     "docs": lambda: [Program("docs", "documents", [
         "tests/docs/run.py", "README.md", "fsd/fsd.8", "fsd/fsd-env.8", "fsd/fsd-batch.8",
-        "layout/jobtree.5"], 600,
+        "fsd/fsd-spool.8", "layout/jobtree.5"], 600,
         needs=("template",), cost=47, lanes=2)],
     "same": lambda: [Program(
         "same", "programs", ["tests/same/same.py"], 1200,
