@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adds frames to `out`, consumes frames of `in`, and changes a lane's state with them. A
+ * SIGKILL may come between any two stores, so each change has three steps.
+ *
+ * First the note (lane, new state, position), then the ring's position, then the lane.
+ * mux_recover() runs in the next server: it repeats the last step if the note's position
+ * was reached. All functions run on the loop.
+ */
 #include "mux.h"
 
 #include <errno.h>

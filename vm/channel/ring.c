@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies bytes into and out of a ring, and moves them between a ring and a socket.
+ * ring_receive() and ring_send() use recvmmsg(2) and sendmmsg(2). The kernel stores the
+ * count in `call`, in shared memory, before it can deliver a SIGKILL.
+ *
+ * ring_recover_*() run in the next server and add that count to the position. The memory
+ * is the caller's (struct ring_room). All functions run on the loop.
+ */
 #include "ring.h"
 
 #include <errno.h>

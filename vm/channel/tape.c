@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a machine's frames from its socket onto a tape, and recovers a tape in the next
+ * server. The order of stores matters, because a SIGKILL may come between any two.
+ *
+ * In order: signing a tape over to a job, reading from the wire, the tape of one lane of
+ * a shared machine (feed), recovery. The memory belongs to the caller. All functions run
+ * on the loop.
+ */
 #include "tape.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Implements the guest's half of the wire protocol without a machine: parses frames,
+ * runs a job's script (fake_script.c), and sends its output, exit and files.
+ *
+ * A fake_guest owns its socket, its buffers and the files of its job. A lane of a shared
+ * machine is a fake_guest without a socket (fake_lanes.c). All functions run on the
+ * loop.
+ */
 #include "fake_guest_int.h"
 
 #include <signal.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds QEMU's command line from struct argv_spec. The macros at the top hold the
+ * kernel's and the processor's options, each with its reason.
+ *
+ * The items and their text lie in the caller's struct argv: there is no allocation. The
+ * jailer calls it for machines, and template_key() hashes the same line.
+ */
 #include "argv.h"
 
 #include <stdarg.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts the jailer process, sends it requests and passes its answers to each machine. A
+ * struct jail owns the socket, the child and the list of machines (struct jailed).
+ *
+ * All functions run on the loop's thread. jail_open() and jail_close() block, up to 30 s
+ * and 3 s: they run at a server's start and end. A jail from jail_adopt() belongs to a
+ * jailer that an earlier server started.
+ */
 #include "jail.h"
 
 #include <fcntl.h>

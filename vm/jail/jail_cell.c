@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts, kills and reaps the processes of the jailer, one per cell. A cell owns a
+ * process's pidfd, its status socket, its RAM descriptor and the lock of its user id.
+ *
+ * In order: leases of user ids, cells with their own exec, children of a zygote, and the
+ * calls for both. All of it runs in the jailer, on its only thread; the new process
+ * continues in jail_child_main(), or in the zygote (vm/zygote/orders.c).
+ */
 #include "jail_cell.h"
 
 #include <fcntl.h>

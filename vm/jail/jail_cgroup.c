@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds or makes the control groups for machines, sets their limits and removes them.
+ * Files and rights differ by version, so version 1 and version 2 have a section each.
+ *
+ * A struct jail_cgroups owns a descriptor of each group; a flock(2) on it marks the
+ * group as used, and groups without a lock are removed. The functions run in the jailer;
+ * jail_cgroup_own() also runs in the server.
+ */
 #include "jail_cgroup.h"
 
 #include <dirent.h>

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removes the privileges of a new process, step by step, up to execve() or to a forked
+ * machine. Each step returns 0 or a negative errno; jail_child_must() reports the failed
+ * step to the jailer and exits.
+ *
+ * jail_child_main() runs in a child of the jailer between clone3 and exec. The other
+ * public functions also run in a zygote's child, where no other thread exists yet. Hence
+ * system calls are made directly where the C library would synchronize threads.
+ */
 #include "jail_child.h"
 
 #include <errno.h>

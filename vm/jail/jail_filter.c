@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists the system calls of QEMU as a table and compiles a part of it to a BPF program.
+ * A row names the call, the kinds of machines, the action, a condition on one argument,
+ * and the reason.
+ *
+ * The jailer compiles one program per kind at its start, with libseccomp. A test reads
+ * the same table (filter_rows).
+ */
 #include "jail_filter.h"
 
 #include <asm/prctl.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads which pages a QEMU has written, and how much memory it shares with no other
+ * process. Reading another user's pagemap takes CAP_SYS_PTRACE.
+ *
+ * A child of the jailer keeps only that capability and a descriptor of /proc: serve() is
+ * its main loop, and jail_pages_begin() forks it. The jailer asks this child by
+ * jail_pages_ask() and jail_pages_cost(), and waits at most one second for an answer.
+ */
 #include "jail_pages.h"
 
 #include <errno.h>

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts one QEMU in a jail, reads /proc about it, and records each wall as seen. Then
+ * it starts a zygote, forks a child and compares the child's walls with the first
+ * QEMU's.
+ *
+ * It runs in the jailer at its start and blocks until QEMU answers, at most 10 s a step.
+ * /proc is opened before the jailer changes its root, since the new root has no real
+ * one.
+ */
 #include "jail_probe.h"
 
 #include <fcntl.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the files that QEMU needs and binds them into a new root.
+ *
+ * jail_files_find() runs QEMU's dynamic loader to list the libraries, on the host's
+ * root. jail_root_enter() runs later, in the jailer's own mount namespace, and pivots
+ * into the root. Both run once, at the jailer's start.
+ */
 #include "jail_root.h"
 
 #include <fcntl.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Validates requests to the jailer and the descriptors that come with them. The server
+ * is less trusted than the jailer, so every field has a range and every descriptor a
+ * type.
+ *
+ * It also has the number of descriptors per kind and the names of the steps. The server
+ * uses both to build requests and to explain failures. There is no state.
+ */
 #include "jail_wire.h"
 
 #include <errno.h>

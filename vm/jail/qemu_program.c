@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides whether a QEMU lies in a tree of its own, and builds the first words of its
+ * command. A tree is known by its dynamic loader at ROOT/lib64.
+ *
+ * The words lie in the caller's struct qemu_program. The server and the jailer call
+ * qemu_program_find() with the same path, so both start QEMU in the same way.
+ */
 #include "qemu_program.h"
 
 #include <stdbool.h>

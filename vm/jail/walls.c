@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has the tables of all walls, around QEMU and inside the guest: name, required or not,
+ * purpose, remedy. It also sets a wall's state and lists the missing ones.
+ *
+ * The jailer fills in a struct walls (jail_probe.c), and the server reads it from a
+ * socket. walls_bound() repairs values that such a struct must not have.
+ */
 #include "walls.h"
 
 #include <stdarg.h>

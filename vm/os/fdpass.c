@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sends and receives a message with descriptors (SCM_RIGHTS) over a local socket.
+ *
+ * Neither function allocates memory: a zygote's child calls them before its other
+ * threads exist. Both retry after EINTR. The receiver closes descriptors beyond the
+ * caller's limit.
+ */
 #include "fdpass.h"
 
 #include <errno.h>

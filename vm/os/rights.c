@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drops capabilities and restricts files with Landlock, by direct system calls. The
+ * capability functions are async-signal-safe and run in children between fork and exec.
+ *
+ * Constants of newer kernels are written as numbers, because the headers of Debian 12
+ * lack them. The Landlock version of the running kernel selects the rights that are
+ * restricted.
+ */
 #include "rights.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Computes SHA-256 of fields and files with OpenSSL. A field is hashed with its length,
+ * so that two adjacent fields cannot be confused.
+ *
+ * sha_sparse() skips blocks of zeros and hashes each other block with its index: a hole
+ * and written zeros give the same sum. The file functions read the whole file; worker
+ * threads call them and can be canceled.
+ */
 #include "sha.h"
 
 #include <openssl/evp.h>

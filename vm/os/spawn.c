@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forks and executes a program, and waits for its end. The first part runs in the child
+ * between fork and exec and makes async-signal-safe calls only, for the parent may have
+ * other threads.
+ *
+ * A second pipe reports a failed exec to the parent: exec closes it, so an empty read
+ * means success. A struct child owns its pidfd and its pipe.
+ */
 #include "spawn.h"
 
 #include <fcntl.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs one function on a new thread and calls `done` on the loop afterwards. The caller
+ * owns the struct worker; the thread uses only `work`, `arg` and `cancel` of it.
+ *
+ * run() is the thread; the other functions run on the loop. worker_stop() blocks until
+ * the thread ends. The thread blocks all signals: the loop's thread gets them.
+ */
 #include "worker.h"
 
 #include <signal.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads facts about this host: processor, rate of its counter, memory, processors that
+ * control groups allow, number of OOM kills.
+ *
+ * Memory is read often, so host_memory_open() opens the files once and host_memory_get()
+ * rereads them with pread(2). All other functions open their files at each call and keep
+ * no state.
+ */
 #include "host.h"
 
 #include <fcntl.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses the manifest of a guest image, opens its parts and verifies their checksums. A
+ * struct image owns the descriptors of the kernel, the initramfs and the root disk.
+ *
+ * image_verify() reads several hundred MB if there is no stored result, so a worker
+ * thread runs it. The vm_image_*() functions are for commands and doctor, which have no
+ * loop.
+ */
 #include "image.h"
 
 #include <fcntl.h>

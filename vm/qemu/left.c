@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stores the sockets of jailers and machines with the holder, and adopts the jailers of
+ * earlier servers. Each socket gets a key; the first key is the time, so that keys of
+ * two servers differ.
+ *
+ * A struct left owns the adopted jailers. on_tidy() frees those without machines; it is
+ * deferred, because a jailer may still be in its own callback. All runs on the loop.
+ */
 #include "left.h"
 
 #include "layout/base/cleanup.h"

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads and checks the file `origin` of a QEMU tree, prints its age, and verifies the
+ * tree's files against it.
+ *
+ * A command may run on a tree that another user made. So the file has a maximum size,
+ * values may only have printable characters, and paths may not leave the tree. There is
+ * no state; the functions block on the disk.
+ */
 #include "origin.h"
 
 #include <fcntl.h>

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts or adopts one QEMU through the jailer, keeps the last bytes of its standard
+ * error and explains its end. A struct process owns the pipe, the monitor (qmp.c) and
+ * its entry at the jailer.
+ *
+ * explain() separates an end that the host caused (a signal from outside, no memory)
+ * from QEMU's or the guest's own. Only the former is `taken`. All functions run on the
+ * loop.
+ */
 #include "process.h"
 
 #include <fcntl.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sends commands to QEMU's monitor and matches answers by id. A struct qmp owns its
+ * socket, its buffers and 16 slots of commands in flight.
+ *
+ * Callbacks may free the qmp: `busy` counts the functions that still use it, and the
+ * last one releases the memory. A failed write is reported from a deferred call, never
+ * inside qmp_send(). All functions run on the loop.
+ */
 #include "qmp.h"
 
 #include <fcntl.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts a QEMU from a template: opens the template's files, makes the wire's socket
+ * pair and orders the descriptors for the jailer. The file has no state.
+ *
+ * Machines, zygotes and scouts share it. restore_fork() needs no files, since the
+ * zygote's child has the memory already. All functions run on the loop.
+ */
 #include "restore.h"
 
 #include <fcntl.h>

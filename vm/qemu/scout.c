@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forks one machine off a zygote, heats its runners once, and asks the jailer to teach
+ * the zygote its written pages. Then it kills the machine.
+ *
+ * The order of events: fork, RESUME, HEAT, HEATED, teach, kill, `gone`. `done` is called
+ * once, from on_gone(), with or without success; a timer bounds the whole. A struct
+ * scout owns its process and channel. All runs on the loop.
+ */
 #include "scout.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes, verifies, opens and removes templates on disk, and small files beside them:
+ * verdicts, durations, texts.
+ *
+ * A new template is made in a directory with a temporary name and renamed when it is
+ * complete. flock(2) marks it as used: exclusive for its maker, shared for a server.
+ * Functions that take `cancel` read or write all of the RAM: a worker thread runs them.
+ */
 #include "store_int.h"
 
 #include <dirent.h>

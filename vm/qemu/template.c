@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds or makes the template of one class, from look() to finish(). look_work(),
+ * seal_work() and clean_work() run on a worker thread: they read or write all of the
+ * RAM. The loop reads their results after the worker has ended; all else runs on it. */
 #include "template.h"
 
 #include <stdarg.h>
@@ -93,7 +96,6 @@ static void on_tell(struct loop_call *c)
 	t->done(t->arg, t, t->err.code ? &t->err : NULL);
 }
 
-/* The end of the making, told from the loop. */
 static void finish(struct template *t, const struct err *err)
 {
 	t->err = err ? *err : (struct err){ 0 };
@@ -529,8 +531,6 @@ void template_free(struct template *t)
 	environment_unref(t->cls.environment);
 	free(t);
 }
-
-/* --- its age ------------------------------------------------------------ */
 
 bool template_is_old(const struct template *t, uint64_t *ret_due_ns)
 {

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Computes the keys of templates and verdicts as SHA-256 of their inputs, and checks a
+ * found template against this host.
+ *
+ * A template's key has image, QEMU, command line, wire version, processor and
+ * environment. The rate of the processor's counter is not in the key: each start
+ * measures it anew, so template_check() compares it with a tolerance. There is no state.
+ */
 #include "template_key.h"
 
 #include <stdio.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns all templates of a backend, starts their making one after another, and renews old
+ * ones by a timer.
+ *
+ * `making` is true while any template boots. next_template() runs after each end: a
+ * template that a job waits for goes first, and a renewal is stopped for it. All
+ * functions run on the loop.
+ */
 #include "templates.h"
 
 #include <stdlib.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chooses KVM or emulation, and stores the result in the cache. The sources, first match
+ * wins: the option, this process's result, no /dev/kvm, the stored result, else KVM.
+ *
+ * A stored TCG result expires after a day (store.c), so a repaired host is tried with
+ * KVM again. The state is `accel` of struct template_ground. All functions run on the
+ * loop.
+ */
 #include "verdict.h"
 
 #include "layout/base/log.h"

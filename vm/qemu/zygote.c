@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Restores one machine from a template, heats its runners and stops it, so that machines
+ * can be forked off it. The order: MIGRATION completed, cont, HEAT, HEATED, stop, ready.
+ *
+ * A struct zygote owns its process and its channel. After give_up() its channel is gone
+ * and late answers are ignored; `gone` follows when the jailer has reaped the process.
+ * All runs on the loop.
+ */
 #include "zygote.h"
 
 #include <stdio.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides when a template gets a zygote, and replaces the current one by a hotter one. A
+ * struct zygotes owns `current`, `fresh` and the scout of `fresh`.
+ *
+ * The order for a fresh one: zygote_new(), on_ready(), scout, on_scouted(), which makes
+ * it the current one. The wait doubles after each failure; after six in a row the
+ * template has no zygote any more. All functions run on the loop.
+ */
 #include "zygotes.h"
 
 #include "layout/base/cleanup.h"

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receives orders of the jailer inside a zygote's QEMU, and forks machines. The thread
+ * obey_all() owns `said` and `known`; a child gets copies of both.
+ *
+ * make_child() stops all other threads and calls clone3. be_machine() runs in the child:
+ * its only thread enters the jail (jail_child.c), copies the known pages and then
+ * restarts the other threads. CLONE_PARENT makes the child the jailer's own.
+ */
 #include "orders.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records QEMU's event, signal and epoll descriptors, and replaces each by a new one in
+ * a child. The tables are static, because the preloaded functions have no context
+ * argument.
+ *
+ * own_fds_event(), _signal() and _poll() run on any thread of QEMU. own_fds_renew() runs
+ * in the child of a fork, on its only thread.
+ */
 #include "own_fds.h"
 
 #include <errno.h>

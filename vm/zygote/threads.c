@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stops all threads of QEMU in a signal handler, and recreates them in a child. The
+ * table `threads` has a slot per thread: its registers, stack, thread-local storage.
+ *
+ * threads_join() and threads_leave() run on QEMU's threads, threads_stop() on the
+ * zygote's own, and threads_go_on() in the child. on_signal() may interrupt a thread
+ * with any lock taken, so it makes system calls only.
+ */
 #include "threads.h"
 
 #include <errno.h>
