@@ -181,9 +181,16 @@ static void take_signal(struct batch *b)
 /* Forgets the jobs that are found in the mount again. */
 static void forget_jobs(struct batch *b)
 {
-	for (unsigned i = 0; i < b->flights; i++)
-		if (b->flight[i].step == STEP_RUNS || b->flight[i].step == STEP_ENDED)
-			flight_leave(b, &b->flight[i]);
+	for (unsigned i = 0; i < b->flights; i++) {
+		struct flight *f = &b->flight[i];
+
+		if (f->step == STEP_ENDED) { /* its end comes once more */
+			b->n.ended -= f->final;
+			b->n.bad -= f->final && f->failed;
+		}
+		if (f->step == STEP_RUNS || f->step == STEP_ENDED)
+			flight_leave(b, f);
+	}
 	b->next = 0;
 }
 

@@ -529,6 +529,8 @@ static void ended(struct batch *b, struct flight *f, const struct facts *facts)
 	f->step = placed ? STEP_ENDED : STEP_PLACED;
 	b->ended_ns = now_ns();
 	fd_close(&f->wait);
+	b->n.ended += f->final;
+	b->n.bad += f->final && f->failed;
 	if (f->final && f->failed)
 		report_failure(b, f, facts);
 	if (placed)

@@ -166,9 +166,7 @@ static int write_lines(struct batch *b)
 static void count_end(struct batch *b, const struct flight *f)
 {
 	b->n.repeated += f->repeated;
-	b->n.ended++;
 	b->n.done++;
-	b->n.bad += f->failed;
 	b->n.failed += f->failed;
 }
 

@@ -47,6 +47,20 @@ ends_with() {
 	assert_equal "$(tail -n 1 <<<"$stderr" | sed 's/; [^;]*$//')" "fsd batch: $text"
 }
 
+# client_ends STATUS PID
+client_ends() {
+	local status=0
+	wait "$2" || status=$?
+	assert_equal "$status" "$1"
+}
+
+# some_fail OPTION... — of in/1, in/2 and in/3 the last two take too long.
+some_fail() {
+	program $'cat\nsleep 300'
+	batch "$@" -t 10 prog.sh in/1
+	batch "$@" -t 0.1 prog.sh in/1 in/2 in/3
+}
+
 # accepted — the runs that the mount has accepted since `accepted_begin`.
 accepted_begin() {
 	ACCEPTED=$(figure fsd_runs_accepted_total)
@@ -97,4 +111,243 @@ journal() {
 	program 'exit 0'
 	ends_with 0 '1 of 1 done' batch -o OUT prog.sh in/1
 	assert_equal "$(names OUT/r/in/1)" 'exit_code result.json'
+}
+
+@test "--failed, --changed and --again run again what they name, and nothing else" {
+	inputs 3
+	run -1 some_fail -o OUT
+	accepted_begin
+	ends_with 1 '3 of 3 done, 2 failed (OUT/failed.txt)' batch -o OUT -t 10 prog.sh in/*
+	assert_equal "$(accepted)" 0
+	ends_with 0 '3 of 3 done' batch -o OUT -t 10 --failed prog.sh in/*
+	assert_equal "$(accepted)" 2
+	assert_equal "$(journal 'select(.input == "in/2") | "\(.try) \(.status)"' | xargs)" '1 timeout 1 again 2 exited'
+	echo changed >in/1
+	accepted_begin
+	ends_with 0 '3 of 3 done' batch -o OUT -t 10 --changed prog.sh in/*
+	assert_equal "$(accepted)" 1
+	ends_with 0 '3 of 3 done' batch -o OUT -t 10 --changed prog.sh in/*
+	assert_equal "$(accepted)" 1
+	ends_with 0 '3 of 3 done' batch -o OUT -t 10 --again prog.sh in/*
+	assert_equal "$(accepted)" 4
+}
+
+@test "another program, other options, and another line of the same first file are refused" {
+	inputs 2
+	program 'args'
+	batch -o OUT prog.sh in/*
+	program 'out x'
+	said 2 'prog.sh is not the program that OUT began with; use another --out, or --again' batch -o OUT prog.sh in/*
+	program 'args'
+	run -2 batch -o OUT -e A=1 prog.sh in/*
+	assert_output --partial 'the options and ARGs are not those that OUT began with'
+	run -2 batch -o OUT prog.sh x -- in/*
+	assert_output --partial 'the options and ARGs are not those that OUT began with'
+	# resources may change
+	ends_with 0 '2 of 2 done' batch -o OUT -t 20 -m 300 --cpus 1 prog.sh in/*
+	printf 'in/1\tin/2\n' >list
+	run -2 batch -o OUT prog.sh --from list
+	assert_output --partial 'OUT/r/in/1 has the result of another line than'
+	program 'out x'
+	ends_with 0 '2 of 2 done' batch -o OUT --again prog.sh in/*
+	assert_equal "$(cat OUT/r/in/1/stdout)" x
+	ends_with 0 '2 of 2 done' batch -o OUT prog.sh in/*
+	mkdir other && touch other/file
+	said 2 'other has files and no batch.json; give a new directory, or that of the batch' batch -o other prog.sh in/*
+}
+
+@test "inputs that would collide, or that no job can have, are refused before a job starts" {
+	inputs 2
+	mkdir in/d a b
+	touch in/d/x a/x b/x stdin log
+	program 'args'
+	accepted_begin
+	said 2 'in/d/x is in in/d, so its results would be in those of in/d; give one of them, or make two batches' batch -o OUT prog.sh in/d in/d/x
+	said 2 'in/1 is in the list twice' batch -o OUT prog.sh in/1 in/1
+	said 2 'in/1 and ./in//1 would have the same results, r/in/1' batch -o OUT prog.sh in/1 ./in//1
+	said 2 'stdin: the name stdin is taken by the job itself; rename the input' batch -o OUT prog.sh stdin
+	said 2 '/ has no last name; give a path that ends in one' batch -o OUT prog.sh /
+	printf 'a/x\tb/x\n' >list
+	said 2 'a/x and b/x are of one job, which would have both as x' batch -o OUT prog.sh --from list
+	ends_with 0 '1 of 1 done' batch -o OUT -R prog.sh --from list
+	assert_equal "$(accepted)" 1
+	run -2 batch -o OUT prog.sh
+	run -2 batch prog.sh in/1
+	assert_output --partial '-o OUT is missing'
+}
+
+@test "arguments, files of one job, standard input and names with TAB and newline arrive as they are" {
+	inputs 2
+	program 'args'
+	printf '6\t7\n\nx y\n' >list
+	ends_with 0 '3 of 3 done' batch -o A prog.sh --args list
+	assert_equal "$(tail -n +3 A/r/1/stdout | xargs) $(tail -n +3 A/r/2/stdout)/$(tail -n +3 A/r/3/stdout)" '6 7 /x y'
+	ends_with 0 '2 of 2 done' batch -o B prog.sh a-{}-{} -v {} -- in/1 in/2
+	assert_equal "$(tail -n +3 B/r/in/2/stdout | xargs)" 'a-2-2 -v 2'
+	printf 'in/1\tin/2\n' >list
+	ends_with 0 '1 of 1 done' batch -o C -R --from list prog.sh -x
+	assert_equal "$(tail -n +3 C/r/in/1/stdout | xargs)" '-x in/1 in/2'
+	program $'cat\nfiles\nargs'
+	ends_with 0 '2 of 2 done' batch -o D --stdin prog.sh in/*
+	assert_equal "$(head -n 1 D/r/in/2/stdout) $(tail -n 1 D/r/in/2/stdout)" '2 /home/user/code.sh'
+	program 'args'
+	touch $'tab\tin' $'line\nbreak' ./-dash
+	ends_with 0 '3 of 3 done' batch -o E prog.sh ./-dash $'tab\tin' $'line\nbreak'
+	assert_equal "$(tail -n +3 E/r/$'line\nbreak'/stdout)" $'line\nbreak'
+	assert_equal "$(cut -f 1 E/results.tsv | tail -n +2)" $'./-dash\ntab\\tin\nline\\nbreak'
+	ends_with 0 '3 of 3 done' batch -o F -0 prog.sh --from <(printf '%s\0' ./-dash $'tab\tin' $'line\nbreak')
+	diff <(cut -f 1-4 E/results.tsv) <(cut -f 1-4 F/results.tsv)
+}
+
+@test "after out_of_memory an input runs with the next size, within one try" {
+	inputs 2
+	cat >prog.sh <<-'END'
+		oom
+	END
+	ends_with 1 '2 of 2 done, 2 failed (OUT/failed.txt)' batch -o OUT -m 64,128,256 prog.sh in/*
+	assert_equal "$(journal 'select(.input == "in/1") | "\(.try) \(.final) \(.memory_mb) \(.status)"' | xargs)" \
+		'1 false 64 out_of_memory 2 false 128 out_of_memory 3 true 256 out_of_memory'
+	assert_equal "$(journal .placed | sort | uniq -c | xargs)" '4 false 2 true'
+	ends_with 1 '2 of 2 done, 2 failed (OUT/failed.txt)' batch -o OUT -m 64,128,256,512 --failed prog.sh in/*
+	said 2 '-m is "300,200"; it must be one or more numbers of MB, each larger than the one before it, such as 256,1024' batch -o OUT -m 300,200 prog.sh in/*
+}
+
+@test "--tries runs a failure again, --halt starts no more after so many" {
+	inputs 9
+	program 'exit 3'
+	ends_with 1 '2 of 2 done, 2 failed (A/failed.txt)' batch -o A --tries 3 prog.sh in/1 in/2
+	assert_equal "$(jq -r '"\(.try) \(.final)"' A/journal | sort | uniq -c | xargs)" '2 1 false 2 2 false 2 3 true'
+	ends_with 3 '2 of 9 done, 2 failed (B/failed.txt)' batch -o B -j 1 --halt 2 prog.sh in/*
+	program $'args\nexit 3'
+	run -3 --separate-stderr batch -o C -j 1 --halt 1 prog.sh in/*
+	[[ $stderr == *'fsd batch: halted after 1 failures'*'fsd batch: in/1: exit code 3'* ]]
+	# the rest follows
+	ends_with 1 '9 of 9 done, 9 failed (C/failed.txt)' batch -o C prog.sh in/*
+}
+
+@test "--keep says whose results get a directory, and the journal is enough to go on" {
+	inputs 3
+	run -1 some_fail -o OUT --keep failed
+	assert_equal "$(names OUT/r/in)" '2 3'
+	run -1 some_fail -o N --keep none
+	assert_equal "$(ls N/r)" ''
+	accepted_begin
+	ends_with 1 '3 of 3 done, 2 failed (N/failed.txt)' batch -o N --keep none prog.sh in/*
+	ends_with 1 '3 of 3 done, 2 failed (OUT/failed.txt)' batch -o OUT --keep failed prog.sh in/*
+	assert_equal "$(accepted)" 0
+}
+
+@test "-n says how many would run and makes nothing; --status, --table and --cat tell what is there" {
+	inputs 3
+	program $'cat\nsleep 300'
+	run -0 batch -o OUT -n prog.sh in/*
+	assert_output '3 inputs: 0 have a result, 3 would run (3 without a result)'
+	[ ! -e OUT ]
+	run -1 some_fail -o OUT --stdin
+	run -0 batch -o OUT -n --stdin --failed prog.sh in/* new
+	assert_output '4 inputs: 1 have a result, 3 would run (1 without a result, 2 failed)'
+	run -1 batch --status OUT
+	assert_output '3 of 3 done, 2 failed'
+	run -1 batch --status OUT --json
+	assert_equal "$(jq -c . <<<"$output")" '{"total":3,"done":3,"failed":2,"unreadable":0,"running":false}'
+	rm OUT/results.tsv
+	run -0 batch --table OUT
+	assert_equal "$output" "$(cat OUT/results.tsv)"
+	run -0 batch --cat OUT
+	assert_output $'1\n2\n3'
+	run -2 batch --status nowhere
+}
+
+@test "an input that cannot be read is a failure of that input, and the next start tries it again" {
+	inputs 2
+	program 'args'
+	ends_with 1 '2 of 3 done, 1 failed (OUT/failed.txt)' batch -o OUT prog.sh in/1 in/none in/2
+	assert_equal "$(cat OUT/failed.txt)" in/none
+	assert_equal "$(journal 'select(.input == "in/none") | .status')" unreadable
+	touch in/none
+	ends_with 0 '3 of 3 done' batch -o OUT prog.sh in/1 in/none in/2
+	assert_equal "$(wc -c <OUT/failed.txt)" 0
+}
+
+@test "a job that the mount refuses ends the batch with its sentence, once" {
+	inputs 5
+	program 'args'
+	said 2 '-t is 0; it must be a number of seconds from 0.1 to 3600' batch -o OUT --progress none -t 0 prog.sh in/* 2>&1 || true
+	run -2 --separate-stderr batch -o OUT -t 0 prog.sh in/*
+	assert_equal "$(grep -c -- '-t' <<<"$stderr")" 1
+	assert_equal "$(ls -A "$MNT")" .fsd
+}
+
+@test "a second batch on the same directory is refused, and parts work beside each other" {
+	inputs 6
+	program $'out up\nawait'
+	"$FSD" batch -o OUT --progress none prog.sh in/1 </dev/null 2>/dev/null &
+	local client=$!
+	until [ -n "$(ls "$MNT")" ]; do :; done
+	run -2 batch -o OUT prog.sh in/1
+	assert_output --partial 'OUT is in use by another `fsd batch`: process'
+	goes_on "$(ls "$MNT")"
+	wait $client
+	program 'args'
+	"$FSD" batch -o P --part 1/2 prog.sh in/* </dev/null &
+	client=$!
+	ends_with 0 '3 of 3 done' batch -o P --part 2/2 prog.sh in/*
+	wait $client
+	assert_equal "$(names P/r/in)" '1 2 3 4 5 6'
+	run -0 batch --status P
+	assert_output '6 of 6 done, 0 failed'
+	ends_with 0 '6 of 6 done' batch -o P prog.sh in/*
+}
+
+@test "SIGTERM starts no more and lets those under way end; the next start takes over" {
+	inputs 4
+	program $'out up\nawait'
+	"$FSD" batch -o OUT -j 2 --progress none prog.sh in/* </dev/null 2>err &
+	local client=$! name
+	until [ "$(ls "$MNT" | wc -l)" = 2 ]; do :; done
+	kill -TERM $client
+	for name in "$MNT"/batch-*; do
+		job_follow "${name##*/}" up
+		goes_on "${name##*/}"
+	done
+	client_ends 143 $client
+	assert_equal "$(names OUT/r/in)" '1 2'
+	until [ -z "$(ls "$MNT")" ]; do :; done
+	accepted_begin
+	"$FSD" batch -o OUT -j 2 --progress none prog.sh in/* </dev/null 2>err &
+	client=$!
+	until [ "$(ls "$MNT" | wc -l)" = 2 ]; do :; done
+	kill -INT $client
+	kill -TERM $client # two of one kind may be one
+	client_ends 130 $client
+	assert_equal "$(ls "$MNT" | wc -l)" 2
+	for name in "$MNT"/batch-*; do
+		job_follow "${name##*/}" up
+		goes_on "${name##*/}"
+	done
+	ends_with 0 '4 of 4 done' batch -o OUT prog.sh in/*
+	assert_equal "$(accepted)" 2
+}
+
+@test "a full disk below OUT is waited for, and nothing is lost" {
+	inputs 3
+	program 'bytes 300000'
+	mkdir small
+	mount -t tmpfs -o size=700k tmpfs small || need 'a tmpfs can be mounted'
+	"$FSD" batch -o small/OUT --progress none prog.sh in/* </dev/null 2>err &
+	local client=$!
+	until grep -q 'No space left on device; nothing starts' err; do :; done
+	mount -o remount,size=20m small
+	wait $client
+	assert_equal "$(stat -c %s small/OUT/r/in/*/stdout | xargs)" '300000 300000 300000'
+	assert_equal "$(jq -r .try small/OUT/journal | xargs)" '1 1 1'
+	umount small
+}
+
+@test "a private mount runs a batch and leaves nothing" {
+	inputs 3
+	program 'args'
+	export XDG_STATE_HOME=$BATS_TEST_TMPDIR
+	ends_with 0 '3 of 3 done' batch --private -o OUT prog.sh in/*
+	ends_with 0 '3 of 3 done' batch --private -o OUT prog.sh in/*
 }
