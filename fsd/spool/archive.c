@@ -20,7 +20,9 @@
 #define TREE "tree"
 #define EXIT_EARLY 3
 #define UNPACKED "{\"args\":[\"archive%s\"],\"output_limit\":%llu%s}\n"
-#define LIMITS ",\"timeout\":300"
+#define LIMITS ",\"timeout\":300,\"memory_mb\":%llu"
+#define MEMORY_MOST_MB 4096u
+#define FILES_OF_ARCHIVE 6u /* what is unpacked lies in the machine's memory */
 
 static const char *const endings[] = { ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz",
 				       ".zip" };
@@ -47,16 +49,28 @@ size_t archive_base(const char *name)
 
 /* --- its job -------------------------------------------------------------------------- */
 
-/* An operator may allow less time: then it gets the default. */
-static int put_config(int draft, const char *ending, struct trouble *t)
+static uint64_t memory_mb(const struct claim *c)
 {
-	char text[200];
+	struct stat st = { 0 };
+
+	if (fstatat(c->dir, CLAIM_INPUT, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return DEFAULT_MEMORY_MB;
+	return MIN(DEFAULT_MEMORY_MB + ((uint64_t)st.st_size >> 20) * FILES_OF_ARCHIVE,
+		   MEMORY_MOST_MB);
+}
+
+/* An operator may allow less: then it gets the defaults. */
+static int put_config(const struct claim *c, int draft, const char *ending,
+		      struct trouble *t)
+{
+	char text[200], limits[64];
 	int r = 0;
 
+	snprintf(limits, sizeof(limits), LIMITS, (unsigned long long)memory_mb(c));
 	for (int i = 0; i < 2; i++) {
 		int len = snprintf(text, sizeof(text), UNPACKED, ending,
 				   (unsigned long long)LIMIT_STREAM_BYTES,
-				   i ? "" : LIMITS);
+				   i ? "" : limits);
 
 		r = put_text(draft, "config.json", text, (size_t)len, t);
 		if (r == 0 || t->kind != TROUBLE_ENTRY)
@@ -76,7 +90,7 @@ static int fill(struct spool *s, struct claim *c, int draft, struct trouble *t)
 	if (r == 0)
 		r = put_text(draft, "code.py", unpack_program, strlen(unpack_program),
 				t);
-	return r ? r : put_config(draft, ending, t);
+	return r ? r : put_config(c, draft, ending, t);
 }
 
 int archive_put(struct spool *s, struct claim *c, struct trouble *t)

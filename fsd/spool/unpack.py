@@ -108,7 +108,8 @@ def main():
     except (EOFError, tarfile.ReadError) as error:
         cut = isinstance(error, EOFError) or "end of data" in str(error) or \
             not os.path.getsize(name)
-        stop(EARLY if cut else WRONG, str(error))
+        other = "could not be opened" in str(error)
+        stop(EARLY if cut else WRONG, "it is no tar archive" if other else str(error))
     except (tarfile.TarError, zlib.error, OSError, RuntimeError, ValueError,
             NotImplementedError) as error:
         stop(WRONG, str(error))

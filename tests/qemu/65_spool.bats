@@ -108,8 +108,8 @@ PY
 	failed name-tar 'the name exit_code is taken by the job itself'
 	failed none-tar 'it has no program (code.py, code.js, ...); there is main.py'
 	failed up-zip "'../../code.py' leads out"
-	failed noise-tar.gz 'the archive cannot be unpacked'
-	failed bomb-zip 'the archive cannot be unpacked'
+	failed noise-tar.gz 'the archive cannot be unpacked: it is no tar archive'
+	failed bomb-zip 'the archive cannot be unpacked: needed more than 256 MiB (memory_mb)'
 	assert_equal "$(names "$S/done")" ''
 }
 
