@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merges config.json of a file with the members that a command line gives.
+ *
+ * The member "input" is copied as text and not as a parsed value: its numbers may exceed
+ * those of the JSON library. "env" is merged by variable. A file that is no JSON object
+ * is copied unchanged, and the server reports the mistake.
+ */
 #include "config_merge.h"
 
 #include <errno.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decides which environment variables a job may set. The table `hijacks` lists names by
+ * which a loader, a shell or an interpreter would run other code.
+ *
+ * Names are compared without regard to case. There is no state.
+ */
 #include "env.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Encodes and decodes the records of output order, and renders the lines of `events`. It
+ * has three parts: records, one line, the lines of a job's end.
+ *
+ * The end takes the members of result.json by their text, not by a parser, because a
+ * program's value may be large and is copied unchanged. There is no state.
+ */
 #include "event_line.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explains why a text cannot become JSON. json_prefix.c gives the position and the
+ * grammar's expectation there; a table maps each expectation to a function.
+ *
+ * The order of the checks matters: inside a string, then mistakes that are wrong
+ * everywhere, then those of the position. `words` lists the usual words of other
+ * languages. There is no state beyond the call.
+ */
 #include "json_mistake.h"
 
 #include <errno.h>
@@ -200,7 +208,7 @@ static bool is_quote(const struct place *w)
 	return false;
 }
 
-/* What is wrong wherever it stands. */
+/* Finds characters that JSON allows in no place outside a string. */
 static int anywhere(struct place *w)
 {
 	char c = w->data[w->at];

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks a text byte by byte against JSON's grammar, by a state machine. `token` is the
+ * state within a token, `expect` the one between tokens, and a bit per level says object
+ * or list.
+ *
+ * take() selects the function for a token. The whole state lies in the caller's struct,
+ * with no pointer in it, so it can be copied. Depth is bounded by the struct's bits.
+ */
 #include "json_prefix.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has the table of languages, and finds a row by name or by a file's ending. A new
+ * language is a new row here and a runner in guest/.
+ *
+ * code_kind() separates the program from files beside it, such as an editor's backup.
+ * The table is constant; there is no state.
+ */
 #include "lang.h"
 
 #include <string.h>

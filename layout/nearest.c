@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rates how near a file's name is to the program, to config.json or to a given name. The
+ * server suggests the nearest one when it waits for a file.
+ *
+ * The distance is optimal string alignment without regard to case. Names over 64 bytes
+ * are compared for equality only, so that the rows fit on the stack.
+ */
 #include "nearest.h"
 
 #include <stdbool.h>
@@ -70,7 +77,7 @@ static bool begins(const char *name, const char *with)
 	return !strncasecmp(name, with, strlen(with));
 }
 
-/* What people call the file that is run. */
+/* Usual names of a main program. */
 static bool is_main(const char *name)
 {
 	static const char *const stems[] = { "main.",	"index.", "app.",

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the members of result.json that `fsd run` and other clients print.
+ *
+ * Texts come from the guest, so control characters are escaped before they reach a
+ * terminal. The program's value is copied as text, since its numbers may be too large
+ * for the JSON library. The caller owns the buffers of a struct result_brief.
+ */
 #include "result_brief.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has the tables of a job's states, events, statuses and of signals, with names in both
+ * directions. state_next() is the only rule for a change of state.
+ *
+ * Signal numbers are those of the guest (Linux, x86-64), not of the host. All tables are
+ * constant; there is no state in this file.
+ */
 #include "state.h"
 
 #include <errno.h>
@@ -29,7 +36,7 @@ static const char *const event_names[] = {
 };
 _Static_assert(ARRAY_SIZE(event_names) == JOB_EVENT_MAX, "a name per event");
 
-/* Shifted by one, so that a cell nobody wrote is JOB_BAD and not a state. */
+/* Shifted by one, so that a missing cell is JOB_BAD and not a state. */
 #define TO(state) (1 + (state))
 
 static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {

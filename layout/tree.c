@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Has the tables of the files in a job's directory and in .fsd, the rules for names and
+ * paths, and the parser of ctl.
+ *
+ * A row gives the file's mode, the states in which it exists, and its description. The
+ * tables are constant; there is no state.
+ */
 #include "tree.h"
 
 #include <errno.h>

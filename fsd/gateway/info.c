@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers the routes about the gateway itself: health, metrics, and routes that fsd does
+ * not have.
+ *
+ * Health and figures are read from the mount's .fsd at each request, and the gateway
+ * adds its own counters. There is no state beyond the request.
+ */
 #include "info.h"
 
 #include <errno.h>
@@ -9,7 +16,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/health.h"
 
-/* The mount is well, but sandboxes have all machines: what is in one goes on. */
+/* The mount is well, but sandboxes use all machines: a request to a sandbox still succeeds. */
 static bool is_full(const struct buf *text)
 {
 	return text->data && (!strncmp(text->data, "full: ", 6) ||

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Implements struct buf: one malloc(3) block, a NUL behind the bytes, and a prefix of
+ * bytes that were eaten. buf_eat() only moves `data` forward; buf_reserve() moves the
+ * bytes back when it needs memory.
+ *
+ * `failed` holds the first error. Each function works on its argument alone, so any
+ * thread may call it with a buffer of its own.
+ */
 #include "buf.h"
 
 #include <errno.h>

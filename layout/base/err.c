@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formats an error's sentence into the caller's struct err. err_set() takes the whole
+ * sentence, err_sys() adds the errno's text, err_wrap() puts words before a sentence.
+ *
+ * All three return the code and preserve errno, so a caller can return their value. The
+ * file allocates no memory; any thread may call them.
+ */
 #include "err.h"
 
 #include <errno.h>

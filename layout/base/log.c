@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes one line per event to standard error with a single write(2), so that lines of
+ * several threads do not mix.
+ *
+ * The file has two static variables: the level, and a function that runs before each
+ * line (log_before). Both are set at the start; log_at() may run on any thread.
+ */
 #include "log.h"
 
 #include <errno.h>

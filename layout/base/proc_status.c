@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses the text of /proc/PID/status: user and group ids, capabilities, no_new_privs
+ * and seccomp. A line that is missing counts as the worst value, so a check never passes
+ * by accident.
+ *
+ * The caller reads the file. There is no state.
+ */
 #include "proc_status.h"
 
 #include <limits.h>

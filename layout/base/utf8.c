@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the length of characters and of the valid prefix of a text, by a table of first
+ * bytes. utf8_make_plain() replaces control characters and invalid bytes by "?".
+ *
+ * The file allocates no memory and has no state, and a text may arrive in pieces:
+ * UTF8_SHORT means that more bytes decide.
+ */
 #include "utf8.h"
 
 #include <stdint.h>

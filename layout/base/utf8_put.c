@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Appends a text to a buffer with control characters and invalid bytes as \xNN. So text
+ * of a guest cannot move a terminal's cursor.
+ *
+ * It is not in utf8.c, because that file does not use struct buf.
+ */
 #include <stdbool.h>
 #include <string.h>
 

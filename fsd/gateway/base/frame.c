@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads and writes Connect's frames, and renders a job's events and end as the clients'
+ * own servers would: data, exit code, signal.
+ *
+ * frame_exit() maps a status of result.json to an end event or to an error code of
+ * Connect. `signals` has the words of those servers. There is no state; any thread may
+ * call.
+ */
 #include "frame.h"
 
 #include <errno.h>

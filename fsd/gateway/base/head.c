@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parses the head of an HTTP request in place and a chunked body step by step. It has
+ * three parts: the first line, headers, chunks.
+ *
+ * Every limit and every ambiguous form ends in refuse(), which sets the status and a
+ * sentence. struct head points into the caller's buffer. struct chunks holds the
+ * position in a body, so that the body may arrive in pieces.
+ */
 #include "head.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads the file of API keys and finds the caller of a key. Only sums are kept; the text
+ * of the file is overwritten after it was parsed.
+ *
+ * keys_find() compares with all keys, in constant time each, so that its duration does
+ * not tell which key was near. keys_load() replaces the table only if the new file is
+ * valid.
+ */
 #include "keys.h"
 
 #include <errno.h>

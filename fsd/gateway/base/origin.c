@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares Host and Origin of a request with the names that the gateway serves.
+ *
+ * The parts: splitting name and port, names of the host, origins, and labels such as
+ * PORT-ID.DOMAIN that name a sandbox. There is no state; the names belong to the caller.
+ */
 #include "origin.h"
 
 #include <stdio.h>

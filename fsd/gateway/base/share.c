@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts a bounded resource per owner and refuses an amount that exceeds the owner's
+ * part. An owner exists only while it uses some of the resource.
+ *
+ * One mutex protects the list of owners and the sums. Any thread may call; a struct
+ * holding belongs to one thread at a time. The caller waits or refuses: no function here
+ * blocks for the resource.
+ */
 #include "share.h"
 
 #include <stdio.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Guards the routes of a sandbox: token, user name, type of the body. It also answers
+ * the health and the environment of a sandbox.
+ *
+ * A guard replies with an error and returns false if a request must not reach its
+ * handler. There is no state beyond the request.
+ */
 #include "envd.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a command in a sandbox as a job, collects its output up to 8 MiB, and makes one
+ * reply of it. A struct probe owns the output and is freed after the reply and the job's
+ * end.
+ *
+ * No worker waits: the events come by follow.c. `digest` runs on a worker, before the
+ * reply, for output that takes long to parse.
+ */
 #include "probe.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records the paths of uploads under --debug-ports, and copies the files into the next
+ * cell's sandbox.
+ *
+ * The paths lie in the meta of the debug sandbox. seed_give() takes them out first: each
+ * upload is copied once, even if two cells start together. The copy runs on a worker and
+ * ends when that worker's time is over.
+ */
 #include "seed.h"
 
 #include <errno.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers a request when its job has ended, without a worker that waits. A struct
+ * awaited holds a reference to the request until the reply or until the client has gone.
+ *
+ * Two events may come in either order: the handler returns (`begun`), and the result is
+ * known (`known`). The last one makes the reply. `over` and the missing request together
+ * free the owner.
+ */
 #include "awaited.h"
 
 #include <stddef.h>
