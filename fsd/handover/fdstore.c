@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sends descriptors to the holder and asks for those of the server before. A struct
+ * fdstore owns `late`: drops that the holder's full socket did not take.
+ *
+ * A timer sends them again, and fdstore_keep() does so first: a late drop could remove
+ * what was stored since. fdstore_fetch() blocks for the holder's answer; it is used only
+ * while a server takes over. All functions run on the loop.
+ */
 #include "fdstore.h"
 
 #include <errno.h>
@@ -12,8 +20,8 @@
 #include "vm/os/fdpass.h"
 #include "vm/os/loop.h"
 
-/* The holder has nothing else to do, so its socket is full for as long as it
- * takes to be given the processor. One that is not is waited for once. */
+/* The holder only reads this socket, so the socket is full until the kernel runs the
+ * holder. A holder that does not run within this time is waited for once. */
 #define PATIENCE_MS 100
 #define AGAIN_NS (100 * NS_PER_MS)
 
@@ -21,11 +29,11 @@ struct fdstore {
 	struct loop *loop; /* borrowed */
 	int control;       /* borrowed */
 	bool fetching;     /* the server before may have left something */
-	bool deaf;         /* the holder did not take what it was told last */
+	bool deaf;         /* the holder did not take the last message */
 	struct dropped {
 		uint32_t kind;
 		uint64_t id;
-	} *late; /* owned: what the holder could not be told yet; their order
+	} *late; /* owned: drops that the holder has not received; their order
 		    does not matter */
 	size_t count, size;
 	struct loop_timer again;
@@ -164,8 +172,8 @@ void fdstore_row_closed(struct fdstore *s, struct fdstore_row *row)
 		fdstore_drop(s, FDSTORE_ROW, row->id);
 }
 
-/* Who has kept it may have been taken over: nothing but a file may be waited
- * for. */
+/* The server that stored it may have been compromised. A descriptor of another type, such
+ * as a pipe, could block this server. */
 static bool is_such(enum fdstore_kind kind, int fd)
 {
 	struct stat st;

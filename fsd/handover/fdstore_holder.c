@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stores descriptors in the holder, by kind and id, and returns them to the next server.
+ * The table owns each descriptor until a DROP, or until a SWEEP that finds it unclaimed.
+ *
+ * `asked` tells the current server's entries from those of the server before. The file
+ * runs in the holder's process, on its only thread, and never blocks.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Maps the shared memory of the handover, and adds, finds and removes records of its
+ * tables. The table `tables` has each table's offset, record size and maximum;
+ * assertions check that no two overlap.
+ *
+ * A struct inherit owns the mapping and, in private memory, lists of free slots: the
+ * next server rebuilds them by inherit_recycle(). All functions run on the loop.
+ */
 #include "inherit.h"
 
 #include <errno.h>
@@ -162,7 +170,7 @@ static int push_free(struct inherit *in, enum inherit_table table,
 	return 0;
 }
 
-/* What is written anyway need not be zeroed. */
+/* The bytes of a new record that must be zeroed: its owner writes all others. */
 static size_t zeroed(enum inherit_table table)
 {
 	switch (table) {

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stops new runs while the disk is full or the state directory is gone, and lets them
+ * begin when there is free space.
+ *
+ * look() checks the disk, at most once in 5 ms. While it is full a timer starts a fiber
+ * every half second: only an attempt to allocate shows whether a quota allows it, and
+ * that attempt may block. The state is `runs->room`.
+ */
 #include "room.h"
 
 #include <errno.h>
@@ -8,7 +16,7 @@
 #include "runs_int.h"
 #include "fsd/sched/sched.h"
 
-#define LOOK_NS (NS_PER_S / 2)   /* nobody tells when others make room */
+#define LOOK_NS (NS_PER_S / 2)   /* no event tells that others freed space */
 #define FRESH_NS (5 * NS_PER_MS) /* a look at the disk holds so long */
 
 static int do_find(void *arg)

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens the scheduler for this server: it gives the scheduler functions for memory,
+ * health and the disk, and computes the default reserve.
+ *
+ * The scheduler knows neither jobs nor machines; this file connects the three. All
+ * functions run on the loop.
+ */
 #include "sched_open.h"
 
 #include <errno.h>

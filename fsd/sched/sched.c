@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grants runs: checks the limits for one run, chooses the next one, and accepts or
+ * refuses new ones. Users, levels and sums are in the other files of this folder.
+ *
+ * on_look() grants all that fit; it runs as a deferred call, so an owner's callback
+ * never runs inside the owner's own call. A slot belongs to its owner from sched_enter()
+ * to sched_leave(). All functions run on the loop; none blocks.
+ */
 #include "sched_int.h"
 
 #include <errno.h>
@@ -8,7 +16,7 @@
 
 #include "fsd/users/quota.h"
 
-#define LOOK_NS NS_PER_S         /* others that free memory tell nobody */
+#define LOOK_NS NS_PER_S         /* no event tells that others freed memory */
 #define FRESH_NS (5 * NS_PER_MS) /* a reading of the memory holds so long */
 #define PASS_NS (10 * NS_PER_S)  /* others may go first for so long */
 
@@ -28,7 +36,7 @@ void sched_read_memory(struct sched *s, bool now)
 	s->capacity = MIN(MAX(s->capacity, s->memory.available), high);
 }
 
-/* What can be promised still. */
+/* Bytes that may still be promised. */
 static uint64_t left(const struct sched *s)
 {
 	uint64_t taken = s->has.memory + s->limits.reserve;
@@ -185,7 +193,7 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 		s->short_of_memory = true;
 		s->host.give_way(s->host.arg);
 	}
-	if (!sched_runs_have_it(s, slot, why)) { /* then it is in nobody's way */
+	if (!sched_runs_have_it(s, slot, why)) { /* then it blocks no other */
 		if (s->blocked == slot)
 			s->blocked = NULL;
 		return true;
@@ -235,7 +243,7 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 	return NULL;
 }
 
-/* Who is next and fits, or NULL. */
+/* The next slot that fits, or NULL. */
 static struct sched_slot *next(struct sched *s)
 {
 	struct sched_slot *slot;
@@ -247,7 +255,7 @@ static struct sched_slot *next(struct sched *s)
 	if (s->has.machines >= s->limits.machines ||
 	    working_cpus(s) >= s->limits.cpus)
 		return NULL; /* the most usual cases, and there may be many */
-	/* Who was blocked for long is not passed by those before it either. */
+	/* After PASS_NS no other slot goes first, not even one of a user with less service. */
 	slot = s->blocked;
 	if (slot) {
 		why = sched_fits(s, slot);
@@ -288,8 +296,8 @@ static void grant(struct sched *s, struct sched_slot *slot)
 	sched_wait_out(s, slot);
 	slot->granted = true;
 	quota_count_running(u->quota, 1);
-	/* It may have waited for long for what nobody could give it, or have
-	 * had less under way than others: little of that is made up for. */
+	/* The user may have waited long for a resource that was not there, or had fewer
+	 * runs under way than others. At most DEBT_NS of that is made up for. */
 	u->served_ns += least - MIN(served, least);
 	s->floor_ns = MAX(s->floor_ns, served);
 	sched_promise(s, u, slot->memory, slot->cpus, &slot->hold);
@@ -306,8 +314,8 @@ static void on_look(struct loop_call *call)
 	}
 	if (s->waiting)
 		sched_take_turns(s);
-	/* Waits for what nobody will tell of: memory, a machine that lives, one
-	 * that is idle for long. */
+	/* No event tells of these: free memory, a machine that works, a machine that is idle
+	 * for long. */
 	if (s->waiting && (s->short_of_memory || is_sick(s) || s->kept.machines))
 		loop_timer_set(s->loop, &s->again, LOOK_NS);
 	else

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens the state directory and locks it, runs work on threads, and removes and renames
+ * files. A struct depot owns the directories' descriptors and two groups of threads: one
+ * for chores, the others for calls on which fibers wait.
+ *
+ * depot_do() runs work on a thread while its fiber pauses; without a fiber it runs at
+ * once on the caller's thread. Functions *_it and *_work run on those threads.
+ */
 #include "depot.h"
 
 #include <dirent.h>
@@ -126,7 +134,8 @@ static int trash_it(void *arg)
 /*
  * A job is one by its record. The rename takes room that there may not be: then
  * the record goes first, so that it is gone as a whole or, with an error, there
- * as a whole. What the disk keeps of the rest is no job to the next start.
+ * as a whole. The next
+ * start does not take a directory without a record for a job.
  */
 static int remove_it(void *arg)
 {
@@ -328,7 +337,7 @@ void depot_close_file(struct depot *s, int fd)
 	fd_close(&fd);
 }
 
-/* What an earlier daemon did not get to. */
+/* Erases entries of the trash that an earlier server has left. */
 static void trash_leftovers(struct depot *s)
 {
 	DIR *dir = fdopendir(openat(s->trash, ".", O_RDONLY | O_DIRECTORY |

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wraps the system calls on STATE/jobs. Each is a pair: call_X() fills in a struct call
+ * and pauses its fiber; do_X() runs on a thread for the disk.
+ *
+ * The struct lies on the fiber's stack, which is safe because the fiber waits for the
+ * thread. read_number(), call_read_now() and depot_link_read() run on the caller's
+ * thread.
+ */
 #include "depot_calls.h"
 
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps a reserve of 64 KiB for the results of runs, and finds out whether the disk has
+ * free space. Only an allocation reveals a quota, so depot_find_room() allocates and
+ * gives back.
+ *
+ * The lock protects the reserve: it is held from depot_give_reserve() to
+ * depot_reserve_used(), on the thread that writes. `full` may be set by any thread.
+ */
 #include "depot_room.h"
 
 #include <errno.h>
@@ -62,8 +70,8 @@ void depot_note(struct depot *s, int result)
 		depot_room_of(s)->full = true;
 }
 
-/* For one run at least, as far as the disk tells. What it keeps for root is ours
- * if we are that. */
+/* True if the file system reports space for one run. The blocks that it reserves for
+ * root count if the server is root. */
 static bool has_some(const struct depot_room *r)
 {
 	struct statvfs st;
@@ -110,7 +118,7 @@ static bool find_room(struct depot_room *r)
 	return found == 0 && has_some(r);
 }
 
-/* What a run needs is a directory, too, which a quota may not allow. */
+/* A run needs a directory as well, and a quota may forbid one. */
 static bool may_make(const struct depot_room *r)
 {
 	int e = mkdirat(r->root, "room", 0700) < 0 ? errno : 0;

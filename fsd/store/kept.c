@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a job's record into shared memory and reads it back in the next server. `torn`
+ * is set before the record on disk changes and cleared after it.
+ *
+ * A server that is killed in between leaves `torn` set, and the next one reads the disk.
+ * kept_read() checks every field, because the server before may have been compromised.
+ * kept_begin() and kept_end() may run on a thread for the disk.
+ */
 #include "kept.h"
 
 #include <errno.h>
@@ -20,7 +28,8 @@ struct inherit_job *kept_new(struct inherit *in, uint64_t no)
 	return k;
 }
 
-/* Whoever reads it has not seen the writer's next step. */
+/* No later store takes effect before this one, so a server that is killed leaves them
+ * in order. */
 static void set_torn(struct inherit_job *k, uint32_t torn)
 {
 	__atomic_store_n(&k->torn, torn, __ATOMIC_SEQ_CST);

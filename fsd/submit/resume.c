@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes up the jobs that an earlier server has not finished, in this order: runs,
+ * drafts, then queued and refused jobs, then directories to tidy.
+ *
+ * resume_jobs() runs on the loop before the mount answers. take_up() runs on the loop in
+ * short turns while the mount serves. tidy_all() is one fiber: depot_do() removes
+ * leftovers on a thread for the disk.
+ */
 #include "resume.h"
 
 #include <string.h>
@@ -36,7 +44,7 @@ static void on_found(void *arg, const struct job_meta *m)
 	leftover_list(f->d, m); /* a refused one says why again */
 }
 
-/* What has perhaps begun goes on, has ended, or is to be tried again. */
+/* A run that may have begun is adopted, ends, or is queued for a retry. */
 static void recover(struct fsd *d, struct order *running)
 {
 	uint64_t no;
@@ -185,7 +193,7 @@ static void tidy_begin(struct fsd *d)
 
 void resume_look(struct job *job)
 {
-	/* Who is at it is about to change what this would say. */
+	/* A fiber that has the job's lane is about to change its state. */
 	if (!job->leftover.left || job->meta.state != JOB_REFUSED ||
 	    !lane_is_free(&job->lane))
 		return;
