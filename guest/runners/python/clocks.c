@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replaces functions of Python that tell used processor time, and subtracts the time
+ * that was used before the program. The table `clocks` has a row per function; a macro
+ * makes a C function per row, since Python passes no index.
+ *
+ * clocks_stay() runs when the interpreter starts (in the template, as a rule), and
+ * clocks_begin() just before the program. The rest runs in the program. All of them have
+ * the interpreter's lock.
+ */
 #include "clocks.h"
 
 #include <stdbool.h>

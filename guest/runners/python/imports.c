@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replaces Python's import functions and four functions of posix, and checks each first
+ * import of a module that waits. The parts: conditions, the check, the replacements.
+ *
+ * All state is in the static `imports`, since a process has one interpreter.
+ * imports_stay() runs in the template, imports_begin() before the program, and the rest
+ * in the program with the interpreter's lock.
+ */
 #include "imports.h"
 
 #include <stdbool.h>

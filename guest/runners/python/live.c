@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flushes a running program's output from a thread of its own. The static `live` has the
+ * thread, its timer and the flags that both threads read.
+ *
+ * live_thread() runs on that thread. flush_all() runs on it and, before a fork or a new
+ * program, on the program's own threads; it needs the interpreter's lock. All others run
+ * on the program's threads.
+ */
 #include "live.h"
 
 #include <errno.h>

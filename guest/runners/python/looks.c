@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts a C function in the place of one of Python's, with the same name, signature,
+ * description and module: help() and inspect then show the original's.
+ *
+ * The texts are never freed, since Python keeps pointers to them. A function of posix is
+ * replaced in os as well, because os copies its names. All runs when the
+ * interpreter starts, with its lock.
+ */
 #include "looks.h"
 
 #include <stdio.h>
