@@ -401,6 +401,31 @@ PY
 	await becomes 20 sh -c "! grep -q 'blocked{.*} 1' '$S/status'"
 }
 
+@test "a directory without space blocks the spool, and no entry fails for it" {
+	mkdir disk
+	mount -t tmpfs -o size=150m tmpfs disk || need 'a tmpfs can be mounted'
+	export SMALL=$PWD/disk # mount_done unmounts it
+	S=$PWD/disk/spool
+	spool_start
+	head -c 100M /dev/zero >disk/fill
+	drop a code.sh 'out a'
+	status_becomes 'blocked{.*"disk"} 1'
+	assert_equal "$(names "$S/new") $(names "$S/failed")" 'a '
+	rm disk/fill
+	comes done/a
+	# results that do not fit wait, too
+	drop b code.sh $'until go\nbytes 30000000'
+	status_becomes '^fsd_spool_running.* 1'
+	head -c 130M /dev/zero >disk/fill
+	touch go
+	status_becomes 'blocked{.*"disk"} 1'
+	await becomes 20 sh -c "grep -qs later '$S'/run/*/*/tries"
+	rm disk/fill
+	comes done/b
+	assert_equal "$(stat -c %s "$S/done/b/stdout")" 30000000
+	spool_stop
+}
+
 @test "a full queue blocks the spool until it has room" {
 	mount_stop
 	mount_start --max-queued 2 --max-machines 1
