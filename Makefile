@@ -30,7 +30,7 @@ TEST_PACKAGES := \
 	busybox gawk guile-3.0 lua5.4 mawk mksh nodejs php-cli ruby tcl zsh \
 	default-jdk-headless golang-go rustc \
 	clang libclang-rt-dev llvm cppcheck shellcheck clang-format \
-	python3-pip python3-matplotlib python3-pandas curl \
+	python3-pip python3-matplotlib python3-pandas curl parallel \
 	sshfs openssh-sftp-server
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)

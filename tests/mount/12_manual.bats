@@ -43,7 +43,7 @@ readme() {
 		grep -oE '(^|[^[:alnum:]-])--?[[:alnum:]][a-z-]*' | grep -oE -- '--?[[:alnum:]].*' | grep -vxE -- '-(1|print)' | LC_ALL=C sort -u
 	}
 	"$FSD" help batch | sed -n '/^  -/p' | options >"$BATS_TEST_TMPDIR/help"
-	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH DESCRIPTION/d' "$PAGES/fsd/fsd-batch.8" | grep -vE '^\.(SH|TH)' | sed 's/\\f[BIRP]//g' | options >"$BATS_TEST_TMPDIR/page"
+	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH DESCRIPTION/d; /^\.SH BESIDE/,/^\.SH SIGNALS/d' "$PAGES/fsd/fsd-batch.8" | grep -vE '^\.(SH|TH)' | sed 's/\\f[BIRP]//g' | options >"$BATS_TEST_TMPDIR/page"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 50 ]
 	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
 }
