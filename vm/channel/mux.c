@@ -32,7 +32,7 @@ void mux_end(struct vm_mux *m)
 	ring_rest(&m->out, mux_out(m));
 }
 
-/* What the notes say has been done. */
+/* Clears the notes: both changes are complete. */
 static void forget_notes(struct vm_mux *m)
 {
 	m->said.at = m->heard.at = 0;

@@ -61,7 +61,7 @@ void tape_unsign(struct vm_tape *t)
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 		const uint8_t *data, size_t size)
 {
-	t->sent = 0; /* it is nobody's until all is */
+	t->sent = 0; /* no job owns it before all is written */
 	in_order();
 	t->run_at = t->fed_at = t->fed_end = 0;
 	t->feed.put = t->feed.next = t->feed.at = 0;

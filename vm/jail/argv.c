@@ -17,10 +17,10 @@
 
 /*
  * Each console line costs; idle states are useless to a guest; a panic or a
- * reboot must end the machine rather than hang it. The counter's rate is told,
- * not measured: without a measurement a boot under TCG does not hang on a busy
- * host, and nothing ever doubts the clock of a restored guest. Who watches for
- * lockups wakes an idle guest, and finds them after every pause.
+ * reboot must end the machine rather than hang it. The counter's rate is an
+ * argument and not measured: a measurement can hang a boot under TCG on a busy
+ * host, and the kernel could distrust the clock of a restored guest. A lockup
+ * watchdog wakes an idle guest, and reports a lockup after every pause.
  */
 #define KERNEL_ARGS "quiet loglevel=0 reboot=t panic=-1 cpuidle.off=1 " \
 		    "tsc=reliable nowatchdog"

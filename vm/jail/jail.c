@@ -112,7 +112,8 @@ static void jailer_gone(struct jail *j)
 
 static int judge(const struct walls *w, struct err *err);
 
-/* Its first message, that nobody has waited for. Return: is all well? */
+/* Reads the jailer's first message, for which jail_open() did not wait. Return: false:
+ * the jailer is of no use. */
 static bool hear_late(struct jail *j)
 {
 	union jail_found said;

@@ -36,9 +36,9 @@
 /* --- user ids ------------------------------------------------------------------ */
 
 /*
- * One that nobody else has leased, of any daemon on this host: a lock on a file
- * of its name, which ends with its holder. Where ids are not changed it stays
- * 0 and there is no lock. Return: 0 or negative errno.
+ * Leases a user id that no other machine on this host has, of any daemon: by a lock on a
+ * file of its name, which the kernel drops with the jailer. Where ids are not changed the
+ * id stays 0 and there is no lock. Return: 0 or negative errno.
  */
 static int lease_uid(struct uid_range *u, uid_t *ret, int *ret_lock)
 {
@@ -154,7 +154,7 @@ static pid_t clone_child(const struct jailer *j, bool zygote, int *ret_pidfd)
 	return pid < 0 ? -errno : (pid_t)pid;
 }
 
-/* What bounds it, and its user's lease. Return: 0 or negative errno. */
+/* Sets the machine's limits and leases its user id. Return: 0 or negative errno. */
 static int bound(struct jailer *j, const struct jail_request *q,
 		 struct cell *c, struct jail_bounds *ret)
 {
@@ -188,7 +188,7 @@ static int make_pair(int *ours, int *theirs)
 	return 0;
 }
 
-/* What it finds when it begins. */
+/* Sends the setup that orders_begin() reads when the zygote begins. */
 static int set_up_zygote(const struct jailer *j, int sock)
 {
 	const struct sock_fprog *filter = &j->filter[FILTER_OF_FORK];
@@ -467,7 +467,7 @@ void cell_asked(struct cell *c)
 	add.srcfd = (uint32_t)c->ram;
 	if (c->ram >= 0)
 		ioctl(c->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-	/* Who asks once more is told ENOSYS by the kernel. */
+	/* The kernel answers a second request with ENOSYS. */
 	fd_close(&c->ram);
 	fd_close(&c->listener);
 }
@@ -476,7 +476,7 @@ void cell_reap(struct jailer *j, struct cell *c, struct jail_answer *ret)
 {
 	int status = 0;
 
-	/* What it said last may still lie in the socket. */
+	/* Its last message may still lie in the socket. */
 	while (c->status >= 0 && !c->word.code) {
 		int before = c->status;
 

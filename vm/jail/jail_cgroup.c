@@ -27,7 +27,7 @@
 #define DELEGATED "user.delegate"
 /* Where in such a group the processes go that were in it: ours. */
 #define LEAF "daemon"
-/* What QEMU itself takes: translated code, tables, libraries. */
+/* Memory of QEMU itself: translated code, tables, libraries. */
 #define QEMU_MIB 256u
 #define THREADS 64u
 #define PERIOD_US 100000u

@@ -93,7 +93,7 @@ static int order_fds(const struct jail_child *c, int *from)
 
 /* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; a zygote's
  * control and Landlock; an environment's layers; Landlock; status. By way of high
- * numbers, so that none is lost. What exec is to close it closes: a zygote keeps
+ * numbers, so that none is lost. Exec closes the status and Landlock; a zygote keeps
  * Landlock for its children. */
 static int place_fds(struct jail_child *c)
 {
@@ -231,7 +231,7 @@ _Noreturn static void end(const struct jail_child *c, uint32_t step, int code)
 {
 	struct jail_word word = { step, code };
 
-	/* When the jailer is gone as well nobody asks. */
+	/* A failure to send is ignored: then the jailer is gone as well. */
 	fdpass_send(c->status, &word, sizeof(word), NULL, 0, 0);
 	_exit(127);
 }
@@ -264,14 +264,14 @@ static void enter(struct jail_child *c)
 
 void jail_child_enter(struct jail_child *c)
 {
-	/* Whoever ended the jailer before this did not end us. */
+	/* The kernel sends no signal if the jailer has ended before this call. */
 	if (tie_to_parent(c) < 0)
 		_exit(127);
 	enter(c);
 	jail_child_must(c, JAIL_STEP_SECCOMP, plain_filter(c));
 }
 
-/* What its children's jails take. No program of anybody's runs in it. */
+/* The capabilities that its children's jails take. No job's program runs in a zygote. */
 static const unsigned zygote_caps[] = {
 	CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
 };

@@ -81,7 +81,8 @@ static void look_at_namespaces(int proc, pid_t pid, struct walls *w)
 	}
 }
 
-/* What every host has must not be there; QEMU may lie below /tmp or /root. */
+/* Files that every host has must not be there. /tmp and /root are not in the list, as
+ * QEMU may lie below them. */
 static void look_at_root(int proc, pid_t pid, struct walls *w)
 {
 	static const char *const never[] = {
@@ -321,7 +322,7 @@ static int fork_and_look(const struct jail_probe *p, struct jailer *j,
 
 	q.kind = JAIL_FORK;
 	q.zygote = zygote->id;
-	/* What look() only ever finds to stand is not believed beforehand. */
+	/* look() sets these two walls only to ACTIVE, so they start as ABSENT. */
 	forked.wall[WALL_SECCOMP].state = WALL_ABSENT;
 	forked.wall[WALL_SANDBOX].state = WALL_ABSENT;
 	r = start(j, &q, &s, err);

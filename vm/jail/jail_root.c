@@ -256,7 +256,7 @@ static int make_parents(int root, const char *inside)
 	return 0;
 }
 
-/* What was verified is what is bound, whatever has come under its name. */
+/* The bound file must be the verified one: another may have taken its name since. */
 static int check_same(int tree, int same_as)
 {
 	struct stat is, must;
@@ -377,7 +377,7 @@ int jail_root_enter(const struct jail_files *files, bool kvm, struct err *err)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(err, -errno, "a mount namespace");
 	tmpfs = make_tmpfs();
-	/* Any directory will do: nobody else sees what is mounted there. */
+	/* Any directory will do: the mount namespace is the jailer's own. */
 	if (tmpfs < 0 || move_mount(tmpfs, "", AT_FDCWD, "/proc",
 				    MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_sys(err, tmpfs < 0 ? tmpfs : -errno,

@@ -52,7 +52,8 @@ static int set_caps(const unsigned *caps, size_t count, bool inheritable)
 	for (size_t i = 0; i < count; i++)
 		want[caps[i] / 32].permitted |=
 			has[caps[i] / 32].permitted & 1u << caps[i] % 32;
-	/* Who may not (without CAP_SETPCAP) has none to lose, or no_new_privs. */
+	/* This fails without CAP_SETPCAP. Then there are no capabilities to drop, or
+	 * no_new_privs keeps them from being gained. */
 	rights_bound(caps, count);
 	for (unsigned i = 0; i < 2; i++) {
 		want[i].effective = want[i].permitted;
@@ -93,7 +94,7 @@ struct ruleset {
 
 #define READING (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | \
 		 LANDLOCK_ACCESS_FS_EXECUTE)
-/* What a rule for a single file may name. */
+/* The rights that a rule for a single file may name. */
 #define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | \
 		  LANDLOCK_ACCESS_FS_WRITE_FILE | 1ull << 14 | 1ull << 15)
 #define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */

@@ -108,7 +108,7 @@ void left_add(struct left *l, uint64_t key, int sock)
 	}
 	j->key = key;
 	list_add_tail(&l->jails, &j->node);
-	left_look(l); /* perhaps nobody goes on with any of them */
+	left_look(l); /* perhaps no machine of it is adopted */
 }
 
 void left_sweep(struct left *l)

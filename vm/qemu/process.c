@@ -87,7 +87,7 @@ static void last_words(struct process *p, char *text, size_t size)
 static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
 			      SIGSYS, SIGTRAP };
 
-/* What it and its libraries say when the host has no more to give. */
+/* Words of QEMU and its libraries for a lack of memory or processes. */
 static const char *const lacks[] = {
 	"Cannot allocate memory", "failed to allocate",
 	"Resource temporarily unavailable", "Out of memory",

@@ -135,7 +135,7 @@ static void on_answer(struct qmp *q, json_t *m)
 			answer(&q->slots[i], &reply);
 			return;
 		}
-	/* Its time was over: a late answer is nobody's. */
+	/* Else the command has timed out: a late answer is dropped. */
 }
 
 static void on_line(struct qmp *q, const char *line, size_t len)
@@ -340,7 +340,7 @@ int qmp_adopt(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,
 	if (r < 0)
 		return r;
 	(*ret)->cut = true;
-	/* What the other one asked may still be answered, with its ids. */
+	/* Commands of the server before may still be answered, with its ids. */
 	(*ret)->last_id = (json_int_t)now_ns();
 	return 0;
 }

@@ -259,7 +259,7 @@ static void took_name(enum vm_accel accel, const char *of, char ret[40])
 		 *of ? "-" : "", of);
 }
 
-/* For the next one's estimate, so nothing waits for it or fails by it. */
+/* Stores the duration for the estimate of the next template. A failure is ignored. */
 static void note_time(const struct store_new *n, enum vm_accel accel)
 {
 	char name[40], tmp[64], text[24];
@@ -325,7 +325,7 @@ static bool is_sum(const char *text)
 	return strlen(text) == SHA_HEX - 1;
 }
 
-/* What was read is right if it is what would be written. */
+/* The text is valid if print_meta() of the parsed values gives the same text. */
 int store_meta_parse(const char *text, struct store_meta *ret)
 {
 	struct store_meta m = { .accel = VM_ACCEL_AUTO };
@@ -426,7 +426,7 @@ int store_drop(const char *cache_dir, const char *key, const char *why)
 		return parent;
 	snprintf(name, sizeof(name), "%.16s", key);
 	temp_name(OLD_PREFIX, old);
-	/* The name goes first: nobody is to open it half removed. */
+	/* The name goes first, so that no server opens a template that is half removed. */
 	if (renameat(parent, name, parent, old) < 0)
 		return -errno;
 	store_remove_dir(parent, old);

@@ -19,7 +19,7 @@
 #include "vm/os/worker.h"
 
 #define ATTEMPTS 5          /* boots before it is given up */
-#define BOOT_KVM_S 6        /* to HELLO, when TCG is to be had instead */
+#define BOOT_KVM_S 6        /* to HELLO, when TCG is the alternative */
 #define BOOT_TCG_S 45       /* to HELLO, first attempt; 3 s on a quiet host */
 #define BOOT_MORE_S 8       /* more patience with every further attempt */
 #define SAVE_S 30
@@ -54,7 +54,7 @@ struct template {
 	struct loop_timer limit;
 	bool saved, taken;              /* complete: QEMU is to die; the host did */
 	uint32_t runners, walls;
-	unsigned tsc_khz;               /* that this boot was told */
+	unsigned tsc_khz;               /* an argument of this boot */
 	unsigned boot_ms;               /* that it took */
 };
 
@@ -134,7 +134,7 @@ static void look_work(void *arg, const atomic_bool *cancel)
 				       cancel, &t->found, &t->result_err);
 }
 
-/* What was found may have been whole and right elsewhere only. */
+/* A template may be undamaged and made for another host. */
 static void check_meta(struct template *t)
 {
 	if (t->result < 0)
@@ -144,7 +144,7 @@ static void check_meta(struct template *t)
 		fd_close(&t->found.dir);
 }
 
-/* What was found is used from now on. */
+/* Replaces the template in use by the one that was found. */
 static void take_found(struct template *t)
 {
 	t->number += t->renews;
@@ -163,7 +163,7 @@ static int work(struct template *t, void (*fn)(void *, const atomic_bool *),
 	return worker_start(&t->worker);
 }
 
-/* What it was before goes, when nobody else has it open. */
+/* Removes the template that was replaced, unless a server has it open. */
 static void clean_work(void *arg, const atomic_bool *cancel)
 {
 	(void)cancel;
@@ -482,7 +482,7 @@ static void boot(struct template *t)
 	int r;
 
 	limit += t->attempt++ * BOOT_MORE_S;
-	t->saved = t->taken = false; /* the one before may have been */
+	t->saved = t->taken = false; /* an earlier attempt may have set them */
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
@@ -563,7 +563,7 @@ void template_drop(struct template *t, const char *why)
 {
 	if (t->store.dir < 0)
 		return;
-	/* What is wrong with a shared one is its maker's to mend. */
+	/* Only its maker can mend a shared template. */
 	t->ground->own_only |= t->store.shared;
 	store_drop(cache_of(t), t->key, why);
 	fd_close(&t->store.dir);

@@ -99,7 +99,7 @@ void template_clean(const struct template_ground *g)
 	store_clean(o->cache_dir, o->image_dir, g->image.id);
 }
 
-/* A guest that was told another rate of the counter would have a wrong clock. */
+/* A guest that booted with another rate of the counter would have a wrong clock. */
 static int check_tsc(unsigned then, unsigned now, struct err *err)
 {
 	if (!then || !now ||

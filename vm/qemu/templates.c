@@ -97,7 +97,7 @@ static void on_renewed(struct own_template *own, const struct err *err)
 	}
 }
 
-/* No job waits for what nobody needs at once. */
+/* A renewal stops if a job waits for a template. */
 static void give_way(struct templates *ts)
 {
 	bool any = false;

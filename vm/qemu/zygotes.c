@@ -55,7 +55,7 @@ static void on_gone(void *arg, struct zygote *one, const char *why)
 	host->freed(host->arg);
 }
 
-/* What was forked off the one before does not need that. */
+/* The old zygote ends here; machines that were forked off it do not need it. */
 static void on_scouted(void *arg, bool taught)
 {
 	struct zygotes *z = arg;

@@ -66,7 +66,8 @@ static void copy_known_pages(void)
 			MADV_POPULATE_WRITE);
 }
 
-/* In the new process. What its way down took is not its to keep. */
+/* Runs in the new process. It gives up the capabilities and descriptors of its way into
+ * the jail before the machine runs. */
 _Noreturn static void be_machine(const struct zygote_order *order, int *fds,
 				 unsigned count)
 {

@@ -51,8 +51,9 @@ static int make(int like, int flags)
 {
 	switch (kinds[like]) {
 	case EVENT:
-		/* What it counts may not be read, for the parent's is its
-		 * siblings', too: so it is woken once, maybe for nothing. */
+		/* A read of its count would take the count from the parent and
+		 * the siblings. So the new one starts at 1, and its reader may
+		 * wake once in vain. */
 		return (int)syscall(SYS_eventfd2, 1, flags);
 	case SIGNAL:
 		return (int)syscall(SYS_signalfd4, -1, &masks[like],

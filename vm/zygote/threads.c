@@ -151,8 +151,8 @@ static int listen_to_signal(void)
 	return sigaction(THREADS_SIGNAL, &how, NULL) < 0 ? -errno : 0;
 }
 
-/* Tells those that run to stop; again, if need be: one that is told while it
- * joins has not heard it. Return: how many do not wait yet. */
+/* Signals running threads to stop. The caller repeats this: a thread that gets the signal
+ * while it joins ignores it. Return: how many do not wait yet. */
 static unsigned tell_to_stop(void)
 {
 	unsigned running = 0;
