@@ -7,8 +7,11 @@
 
 /* Then neither events nor leases tell of all changes. True if it is not known. */
 bool is_remote(int fd);
-/* Asks the server of a network filesystem for the state that the directory fd has now.
- * Without that, a client of NFS lists what it has in its cache, for up to 60 s. */
+/*
+ * Asks the server of a network filesystem for the state that a file or directory has now.
+ * Without that, fstat(2) and the list of a directory come from a cache: for a second with
+ * sshfs, up to a minute with NFS. A copy then ends where the file ended at that time.
+ */
 void remote_refresh(int fd);
 
 #endif

@@ -46,6 +46,7 @@ void remote_refresh(int fd)
 {
 	struct statx now;
 
-	/* an error shows again when the directory is read */
-	(void)!statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &now);
+	/* an error shows again in the next call */
+	(void)!statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS,
+		     &now);
 }

@@ -12,7 +12,8 @@ enum writer {
 	WRITER_OPEN,    /* a process has */
 };
 
-/* fd: a regular file that is open for reading only. A writer that opens the file in this
+/* fd: a regular file that is open for reading only, on no network filesystem: a lease says
+ * nothing of other hosts. A writer that opens the file in this
  * moment waits some microseconds; with O_NONBLOCK it gets EWOULDBLOCK. */
 enum writer lease_ask(int fd);
 

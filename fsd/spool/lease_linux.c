@@ -2,7 +2,7 @@
 /*
  * Finds writers by a read lease (fcntl(2), F_SETLEASE), which the kernel refuses with EAGAIN
  * while a process has the file open for writing or mapped so. It refuses with EACCES for
- * a file of another owner. On a network filesystem a lease says nothing of other hosts.
+ * a file of another owner.
  *
  * A writer that opens the file while the lease is there makes the kernel send a signal to
  * this process. By default that is SIGIO, which would end it: hence SIGURG, which does not.
@@ -13,11 +13,9 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "fsd/local/remote.h"
-
 enum writer lease_ask(int fd)
 {
-	if (is_remote(fd) || fcntl(fd, F_SETSIG, SIGURG) < 0)
+	if (fcntl(fd, F_SETSIG, SIGURG) < 0)
 		return WRITER_UNKNOWN;
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
 		return errno == EAGAIN ? WRITER_OPEN : WRITER_UNKNOWN;

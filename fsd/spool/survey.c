@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fsd/local/remote.h"
 #include "layout/layout.h"
 
 /* --- hashes ----------------------------------------------------------------- */
@@ -69,8 +70,6 @@ static int open_name(int dir, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A file is opened even if no writer is asked for: that makes a client of NFS ask its
- * server for the size and times of now. */
 static int survey_file(struct survey *s, int dir, const char *name, struct stat *st,
 		       const char *path)
 {
@@ -78,10 +77,12 @@ static int survey_file(struct survey *s, int dir, const char *name, struct stat 
 
 	if (fd < 0)
 		return failed(s, fd, path);
+	if (s->is_remote)
+		remote_refresh(fd);
 	if (fstat(fd, st) < 0)
 		return failed(s, -errno, path);
 	if (S_ISREG(st->st_mode) && s->ask_writers)
-		s->writer = MAX(s->writer, lease_ask(fd));
+		s->writer = MAX(s->writer, s->is_remote ? WRITER_UNKNOWN : lease_ask(fd));
 	return 0;
 }
 
@@ -187,6 +188,7 @@ int survey_take(struct survey *s, int dir, const char *name)
 	struct stat st;
 	int r = 0;
 
+	s->is_remote = is_remote(dir);
 	s->writer = s->ask_writers ? WRITER_NONE : WRITER_UNKNOWN;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return failed(s, -errno, name);

@@ -28,6 +28,7 @@ struct survey {
 	bool ask_writers;  /* ask each file for writers; deep has to be set */
 	const char *ready; /* a name to find in a directory; NULL: none */
 
+	bool is_remote;      /* ret: another host may change it */
 	struct sight sight;  /* ret */
 	enum writer writer;  /* ret: the worst of all files; without ask_writers: unknown */
 	bool has_code;       /* ret: a directory with a file code or code.* */
