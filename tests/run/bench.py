@@ -958,11 +958,65 @@ def bench_interface(table):
               bar=(count * 1000 >= 1000 * sum(times), ">= 1000"))
 
 
+class Inputs:
+    """So many small files, and a program, in a directory of their own."""
+
+    def __init__(self, mount, count, name, text):
+        self.dir, self.mount, self.count = mount.dir + "/inputs", mount, count
+        shutil.rmtree(self.dir, ignore_errors=True)
+        os.makedirs(self.dir + "/in")
+        self.names = ["in/%d" % i for i in range(count)]
+        for path, content in [(name, text)] + [(n, "1\n") for n in self.names]:
+            with open(self.dir + "/" + path, "w") as f:
+                f.write(content)
+        self.list = "\n".join(self.names).encode()
+
+    def rate(self, *argv):
+        """Inputs a second of a command that gets their list."""
+        start = time.monotonic()
+        done = subprocess.run(argv, input=self.list, cwd=self.dir, stderr=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL, check=False,
+                              env=dict(os.environ, FSD_MOUNT=self.mount.mnt))
+        if done.returncode:
+            sys.exit("bench: %s: %s" % (" ".join(argv), done.stderr.decode()))
+        return self.count / (time.monotonic() - start)
+
+
+def bench_batch(table):
+    """Many inputs: on fake machines what the client costs, on real ones beside the same
+    jobs by hand and beside GNU parallel."""
+    mount = Mount(FAKE, "--durability", "relaxed")
+    mount.ready(warm=1)
+    inputs = Inputs(mount, 1000 if QUICK else 10000, "prog.sh", "exit 0\n")
+    rate = inputs.rate(FAKE, "batch", "-o", "OUT", "prog.sh", "--from", "-")
+    table.add("batch: %d inputs on fake machines" % inputs.count, rate, "jobs/s",
+              bar=(rate >= 400, ">= 400"))
+    start = time.monotonic()
+    inputs.rate(FAKE, "batch", "-o", "OUT", "prog.sh", "--from", "-")
+    table.add("  the same command when all is done", 1000 * (time.monotonic() - start), "ms")
+    mount.close()
+    mount = Mount(FSD, "--pool", "4", state=STATE)
+    mount.ready(warm=4)
+    mount.forking()
+    count = 40 if QUICK else 400
+    inputs = Inputs(mount, count, "prog.py", "print(open('%s').read())\n" % "/dev/null")
+    hand = burst(mount, "hand", count)
+    batch = inputs.rate(FSD, "batch", "-o", "OUT", "prog.py", "--from", "-")
+    table.add("batch: %d inputs on real machines" % count, batch, "jobs/s",
+              "the same jobs by hand", hand, (batch >= 0.97 * hand, ">= 0.97 of it"))
+    run = inputs.rate("parallel", "-j", "8", FSD, "run", "-n", "-i", "{}", "prog.py", "{/}")
+    table.add("  over fsd run by parallel", batch / run, "times",
+              bar=(batch >= 1.2 * run, ">= 1.2"))
+    plain = inputs.rate("parallel", "-j", "8", *BWRAP, "python3", "prog.py", "{}")
+    table.add("  over bwrap python3 by parallel", batch / plain, "times")
+    mount.close()
+
+
 # In this order; `tests/run/bench.py NAME...` runs some of them.
 PARTS = {
     "warm": bench_warm, "durability": bench_durability,
     "blocked": bench_blocked, "interface": bench_interface,
-    "loop": bench_loop, "cold": bench_cold, "rate": bench_rate,
+    "loop": bench_loop, "cold": bench_cold, "rate": bench_rate, "batch": bench_batch,
     "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
     "classes": bench_classes,
     "data": bench_data,
