@@ -123,6 +123,49 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 	       ret->text.failed || ret->value.failed ? -ENOMEM : 0;
 }
 
+/* The bytes of a path in a result, some of which may be written as %XX. */
+static void read_path(const json_t *file, struct buf *ret)
+{
+	const char *path = text(file, "path");
+	bool escaped = !strcmp(text(file, "path_encoding"), "percent");
+	unsigned byte;
+
+	while (*path) {
+		bool code = escaped && sscanf(path, "%%%2x", &byte) == 1;
+		char ch = code ? (char)byte : *path;
+
+		buf_add(ret, &ch, 1);
+		path += code ? 3 : 1;
+	}
+}
+
+/* Is a path the other one, or in it? */
+static bool has(const char *dir, const char *path)
+{
+	size_t len = strlen(dir);
+
+	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
+}
+
+bool result_leaves_out(const char *data, size_t len, const char *path)
+{
+	auto_json json_t *root = NULL;
+	struct json_raw value = { .key = "value" };
+	bool found = json_read(data, len, DEPTH, &value, &root, NULL) < 0;
+	const json_t *list = json_object_get(root, "output_left_out");
+	size_t count = json_array_size(list);
+
+	found |= number(root, "output_dropped") > count;
+	for (size_t i = 0; i < count && !found; i++) {
+		auto_buf struct buf other = { 0 };
+
+		read_path(json_array_get(list, i), &other);
+		found = other.failed || !other.len || has(path, other.data) ||
+			has(other.data, path);
+	}
+	return found;
+}
+
 bool result_is_cells(const char *config, size_t len)
 {
 	auto_json json_t *root = NULL;

@@ -32,6 +32,9 @@ struct result_brief {
 /* What is missing, or of another type, is empty or 0. Return: 0, -EINVAL: it is no
  * JSON object, -ENOMEM. Then, too, result_brief_done(). */
 int result_brief_read(const char *data, size_t len, struct result_brief *ret);
+/* Was the path, or something in it, left out of output/? Also true if the list of what was
+ * left out is not whole. path: relative, any bytes. */
+bool result_leaves_out(const char *data, size_t len, const char *path);
 /* Is the job of that config.json a cell? Only then its error is not in stderr, too. */
 bool result_is_cells(const char *config, size_t len);
 void result_brief_done(struct result_brief *b);

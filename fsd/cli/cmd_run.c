@@ -67,6 +67,8 @@ int run_option_take(struct run_client *c, const struct cli_command *self, int op
 		setenv("FSD_ENVIRONMENTS", optarg, 1);
 	if (i == RUN_INPUT)
 		c->inputs[c->input_count++] = optarg;
+	else if (i == RUN_GET)
+		c->gets[c->get_count++] = optarg;
 	else if (i == RUN_PACKAGES)
 		c->packages[c->package_count++] = optarg;
 	else
@@ -128,8 +130,9 @@ int run_options_take(struct run_client *c, const struct cli_command *self,
 static int run_or_submit(const struct cli_command *self, int argc, char **argv,
 			 bool submit)
 {
-	auto_free const char **lists = calloc(2 * (size_t)argc, sizeof(*lists));
+	auto_free const char **lists = calloc(3 * (size_t)argc, sizeof(*lists));
 	struct run_client c = { .inputs = lists, .packages = lists + argc,
+				.gets = lists + 2 * (size_t)argc,
 				.submit = submit,
 				.command = self->name };
 	int r = lists ? 0 : complain(c.command, 1, "out of memory");

@@ -104,6 +104,8 @@ static int check(struct client *k)
 			: 0;
 
 	if (r == 0)
+		r = gets_check(k->c);
+	if (r == 0)
 		r = inputs_check(k->c);
 	return r ? r : program_find(k->c, &k->program);
 }

@@ -17,6 +17,8 @@ struct run_client {
 	unsigned env_count;
 	const char **inputs;          /* of -i; owned by the caller */
 	unsigned input_count;
+	const char **gets;            /* of -g; likewise */
+	unsigned get_count;
 	const char **packages;        /* of --packages; likewise */
 	unsigned package_count;
 	const char *command;          /* "run", "submit", "sandbox new" */

@@ -81,13 +81,15 @@ static void tell_message(struct client *k, const char *text)
 	}
 }
 
-static void tell_left_out(struct client *k, const struct result_brief *b)
+/* whose: "DIR/output", as the user knows it. */
+static void tell_left_out(struct client *k, const char *whose,
+			  const struct result_brief *b)
 {
 	const char *line = b->left_out.data ? b->left_out.data : "";
 	char word[32];
 
-	client_fail(k, 0, "%s/output: %llu %s left out%s",
-	     k->c->value[RUN_OUTPUT], (unsigned long long)b->output_dropped,
+	client_fail(k, 0, "%s: %llu %s left out%s", whose,
+	     (unsigned long long)b->output_dropped,
 	     b->output_dropped == 1 ? "entry was" : "entries were",
 	     *line ? ":" : "");
 	while (*line) {
@@ -114,9 +116,33 @@ static bool tell_limits(struct client *k, const struct result_brief *b)
 	for (size_t i = 0; i < ARRAY_SIZE(said); i++)
 		if (!strcmp(b->status, said[i]) && b->message.len)
 			tell_message(k, b->message.data);
-	if (files)
-		tell_left_out(k, b);
+	if (files) {
+		auto_buf struct buf whose = { 0 };
+
+		buf_fmt(&whose, "%s/output", k->c->value[RUN_OUTPUT]);
+		tell_left_out(k, whose.failed ? "output" : whose.data, b);
+	}
 	return files || b->stdout_dropped || b->stderr_dropped;
+}
+
+/* The same of what -g asked for. */
+static bool tell_gets(struct client *k, const struct buf *text,
+		      const struct result_brief *b)
+{
+	const struct run_client *c = k->c;
+	auto_buf struct buf whose = { 0 };
+	char path[BELOW_PATH];
+
+	for (unsigned i = 0; i < c->get_count && b->output_dropped; i++) {
+		if (below_path(c->gets[i], path) < 0 ||
+		    !result_leaves_out(text->data, text->len, path))
+			continue;
+		buf_fmt(&whose, "-g %s", c->gets[i]);
+		if (!is_set(c, RUN_OUTPUT))
+			tell_left_out(k, whose.failed ? "-g" : whose.data, b);
+		return true;
+	}
+	return false;
 }
 
 /* Prints the value of a cell or of a call, behind the output. */
@@ -153,7 +179,7 @@ static void tell_files(struct client *k, const struct result_brief *b)
 {
 	const struct run_client *c = k->c;
 
-	if (!b->output_count || is_set(c, RUN_OUTPUT) || is_set(c, RUN_KEEP) ||
+	if (!b->output_count || is_set(c, RUN_OUTPUT) || is_set(c, RUN_KEEP) || c->get_count ||
 	    is_set(c, RUN_SANDBOX) || b->session[0])
 		return;
 	client_fail(k, 0, "the program has left %llu file%s, which %s with the job; -o "
@@ -193,6 +219,7 @@ static bool look_at_result(struct client *k)
 		}
 		input_end(k, brief.stdin_read);
 		cut = tell_limits(k, &brief);
+		cut |= tell_gets(k, &text, &brief);
 		tell_session(k, &brief);
 		tell_fresh(k, &brief);
 		if (!is_set(k->c, RUN_JSON))
@@ -234,5 +261,7 @@ int client_outcome(struct client *k)
 	r = is_set(k->c, RUN_OUTPUT) ? results_take(k) : 0;
 	if (code)
 		return (int)code;
-	return r || k->lost ? 1 : cut ? EXIT_CUT : 0;
+	if (r || k->lost)
+		return 1;
+	return cut ? EXIT_CUT : gets_take(k);
 }

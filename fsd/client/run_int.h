@@ -13,6 +13,7 @@
  *   run_stream.c   the client's own streams and signals; small files of the job
  *   run_input.c    standard input that comes while the job runs
  *   run_results.c  -o DIR
+ *   run_get.c      -g PATH
  *   run_wait.c     what it waits for until there is a machine
  *   run_end.c      the job's end: what is said, the exit code
  */
@@ -117,6 +118,12 @@ void input_close(struct input *in);
 /* run_results.c */
 int results_check(struct client *k);
 int results_take(struct client *k);
+
+/* run_get.c */
+/* Checks -g, before there is a job. */
+int gets_check(const struct run_client *c);
+/* All of -g, or none unless a rename fails. Of a job that has ended well. */
+int gets_take(struct client *k);
 
 /* run_wait.c */
 /* When tell_waits() is due, at first. */

@@ -105,6 +105,9 @@ enum run_kind {
 	  "-o may replace the results of a run before", CLI_TEXT, NULL) \
 	X(RUN_FORCE, 0, "force", NULL, RUN_FLAG, NULL, \
 	  NULL /* --replace by its old name */, CLI_TEXT, NULL) \
+	X(RUN_GET, 'g', "get", "PATH", RUN_LIST, NULL, \
+	  "the program's file or directory PATH appears at\n" \
+	  "PATH here; repeatable", CLI_FILE, NULL) \
 	X(RUN_KEEP, 0, "keep", NULL, RUN_FLAG, NULL, \
 	  "let the job stay in the mount, and say its path", CLI_TEXT, NULL) \
 	X(RUN_JSON, 0, "json", NULL, RUN_FLAG, NULL, \

@@ -403,6 +403,21 @@ static int put_stdin(struct job_draft *d)
 	return copy_stream(d, &own);
 }
 
+/* A program finds the directory where it is to leave a file of -g. */
+static int make_directory(struct job_draft *d, const char *path)
+{
+	const struct source s = { "-g ", "", DRAFT_FAILED };
+	auto_close int at = -1;
+	char place[BELOW_PATH];
+	const char *dir;
+
+	if (below_path(path, place) < 0)
+		return 0; /* gets_check() */
+	below_split(place, &dir);
+	at = below_make(d->dir, dir);
+	return at < 0 ? not_made(d, &s, path, dir, -at) : 0;
+}
+
 int draft_put_files(struct job_draft *d)
 {
 	const struct source shared = { "-i ", "", DRAFT_FAILED };
@@ -416,6 +431,8 @@ int draft_put_files(struct job_draft *d)
 		r = put_input(d, &shared, c->inputs[i]);
 	for (unsigned i = 0; i < d->input_count && r == 0; i++)
 		r = put_input(d, &own, d->inputs[i]);
+	for (unsigned i = 0; i < c->get_count && r == 0; i++)
+		r = make_directory(d, c->gets[i]);
 	return r ? r : put_stdin(d);
 }
 

@@ -685,7 +685,7 @@ b'some text' b''"
 	local name
 	run "$FSD" run --help
 	assert_success
-	for name in code language input relative output project main timeout memory cpus env \
+	for name in code language input relative output get replace project main timeout memory cpus env \
 		mode session priority retry stdout-limit stderr-limit no-stdin keep json \
 		mount private; do
 		assert_output --partial " --$name"

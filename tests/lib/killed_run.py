@@ -12,7 +12,8 @@ old state.
   replaced  --replace -o results: it has old results. Prints "old", "new" and, where the
             filesystem cannot exchange directories, "away": then the next run must have
             put the old results back
-  got       -g a.out -g sub/b.out -g dir: all are old. Prints the states in this order
+  got       -g a.out -g sub/b.out -g dir: all are old. Prints the states in this order,
+            "new-old-old" for example
 Whatever else is there is printed with its name, but for directories of killed runs. The
 last run must have removed these.
 """
@@ -27,7 +28,7 @@ RENAMES = "rename,renameat,renameat2"
 WHOLE = ["exit_code", "output", "result.json", "stderr", "stdout"]
 FILES = ["a.out", "sub/b.out", "dir"]
 MARKS = {"fresh": ["results"], "replaced": ["results"],
-         "got": ["a.out", "b.out", "dir"]}[HOW]
+         "got": ["a.out", "b.out", "/dir"]}[HOW]
 
 
 def read(path):
@@ -143,9 +144,9 @@ def main():
                      *((RENAMES, n + 1) for n in range(renames + 1))]:
         state = run("-e", "inject=%s:signal=KILL:when=%d" % (calls, n))
         seen.add(state)
-        if HOW == "replaced" and state == "none":
+        if HOW != "fresh" and ("none" in state or "away" in state):
             seen.remove(state)
-            seen.add("away, then " + put_back())
+            seen.add(state.replace("none", "away") + ", then " + put_back())
     seen.add(run(may_fail=False))
     print(*sorted({*seen, *others()}), sep="\n")
 

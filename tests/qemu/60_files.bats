@@ -217,3 +217,27 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); c = socket.create_con
 PY
 	ok "$(printf '%s\n' "['lo']" 101 'no name' True 'lo works')"
 }
+
+@test "-g takes files of every name out, and finds its directories in the job" {
+	mkdir -p "$BATS_TEST_TMPDIR/work/sub/dir"
+	cd "$BATS_TEST_TMPDIR/work" || return
+	local long name names
+	long=$(printf '%0250dü' 0)
+	names=($'new\nline \t' $'\xff' -n ' ' '$x' '*' ... 'a"b' "$long" sub/dir/x sub/y)
+	cat >prog.py <<-'PY'
+		import os, sys
+		print(os.path.isdir("sub/dir"), len(os.listdir("sub")))
+		for path in sys.argv[1:]:
+		    with open(os.fsencode(path), "wb") as f:
+		        f.write(os.fsencode(path))
+	PY
+	local options=()
+	for name in "${names[@]}"; do options+=(-g "$name"); done
+	run --separate-stderr bounded 120 "$FSD" run -M "$MNT" -t 60 "${options[@]}" prog.py "${names[@]}" </dev/null
+	# shellcheck disable=SC2154
+	assert_equal "$output|$stderr" 'True 1|'
+	for name in "${names[@]}"; do
+		printf %s "$name" | cmp - "./$name"
+	done
+	assert_equal "$(find . -type f | wc -l)" $((${#names[@]} + 2)) # a newline is in one
+}

@@ -392,6 +392,32 @@ static void test_time(void)
 	is_str(room, "2554-07-21T23:34:33.709Z", "the last one");
 }
 
+static void test_leaves_out(void)
+{
+	static const char some[] = "{\"output_dropped\": 3, \"output_left_out\": ["
+		"{\"path\": \"d/x\", \"bytes\": 0}, {\"path\": \"a%41\"}, "
+		"{\"path\": \"b%FF%25/y\", \"path_encoding\": \"percent\"}]}";
+	static const char more[] = "{\"output_dropped\": 2, \"output_left_out\": ["
+		"{\"path\": \"d/x\"}]}";
+	static const char none[] = "{\"output_dropped\": 0, \"output_left_out\": []}";
+	static const struct {
+		const char *path;
+		bool left;
+	} rows[] = {
+		{ "d", true }, { "d/x", true }, { "d/x/deep", true }, { "d/xy", false },
+		{ "d/y", false }, { "e", false }, { "a%41", true }, { "aA", false },
+		{ "b\xff%", true }, { "b\xff%/y", true }, { "b%FF%25", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		ok(result_leaves_out(some, strlen(some), rows[i].path) == rows[i].left,
+		   "%s was%s left out", rows[i].path, rows[i].left ? "" : " not");
+	ok(result_leaves_out(more, strlen(more), "e"),
+	   "what is not in the list may be left out if the list is not whole");
+	ok(!result_leaves_out(none, strlen(none), "d"), "nothing was left out");
+	ok(result_leaves_out("{", 1, "d"), "of a broken result nothing is known");
+}
+
 static void test_brief(void)
 {
 	static const char some_left[] =
@@ -450,6 +476,7 @@ static void test_brief(void)
 int main(void)
 {
 	test_brief();
+	test_leaves_out();
 	test_whole();
 	test_absent();
 	test_guest();
