@@ -325,6 +325,31 @@ refused_names() {
 	no_jobs
 }
 
+@test "fsd mcp reads no more messages than it answers, and ends by SIGTERM while they come" {
+	local line pid feeder from
+	mkfifo "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out"
+	"$FSD" mcp --mount "$MNT" <"$BATS_TEST_TMPDIR/in" >"$BATS_TEST_TMPDIR/out" 3>&- 4>&- &
+	pid=$!
+	# a message has 10 KB, and all of them together have 300 MB
+	/usr/bin/python3 -c 'import sys
+message = b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\", \"params\": {\"x\": \"%s\"}}\n" % (b"x" * 10000)
+for i in range(300):
+    sys.stdout.buffer.write(message * 100)' >"$BATS_TEST_TMPDIR/in" 2>/dev/null 3>&- 4>&- &
+	feeder=$!
+	exec {from}<"$BATS_TEST_TMPDIR/out"
+	IFS= read -r -t $((20 * SLOW)) line <&"$from"
+	# its answers are not taken now
+	run timeout 3 tail --pid="$feeder" -f /dev/null
+	assert_equal "$status" 124
+	assert_equal "$(awk '$1 == "VmHWM:" { print $2 < 100000 }' "/proc/$pid/status")" 1
+	kill -TERM "$pid"
+	bounded 20 cat <&"$from" >/dev/null
+	wait "$pid"
+	wait "$feeder" || true
+	exec {from}<&-
+	no_jobs
+}
+
 @test "fsd mcp without a mount makes a private one, and leaves nothing of it" {
 	local line tmp=$BATS_TEST_TMPDIR/tmp
 	mkdir "$tmp"

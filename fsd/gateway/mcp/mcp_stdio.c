@@ -2,15 +2,21 @@
 /*
  * `fsd mcp`: the same messages, one a line, on standard input and output. Nothing else
  * is written to standard output. A thread reads the lines, since a regular file has no
- * poll; the loop has all else. Behind the end of input each message that was read is
- * still answered. When standard output has no reader any more, all runs end.
+ * epoll; the loop has all else. Behind the end of input each message that was read is
+ * still answered. When standard output has no reader any more, all runs end. The thread
+ * uses struct stdio, so mcp_stdio() ends it before it returns.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "layout/base/cleanup.h"
@@ -18,6 +24,7 @@
 #include "mcp.h"
 
 #define END_MS 6000u /* so long runs may take to end, behind its reader's */
+#define MESSAGES_MAX 256u /* under way; the thread reads no further one */
 
 struct stdio {
 	struct gateway *gateway;
@@ -29,6 +36,10 @@ struct stdio {
 	bool unread; /* standard output has no reader any more */
 	bool over;
 	pthread_t reader;
+	struct mcp_lines lines; /* the reader's */
+	sem_t places;           /* for messages */
+	atomic_bool stops;      /* the reader is to end; */
+	int stop;               /* owned: eventfd, then readable; or -1 */
 };
 
 /* One message. */
@@ -56,6 +67,7 @@ static void free_line(struct line *l)
 	mcp_done(&l->mcp);
 	buf_done(&l->text);
 	look_over(l->io);
+	sem_post(&l->io->places);
 	free(l);
 }
 
@@ -211,10 +223,16 @@ static void on_unread(struct reactor_source *source, uint32_t events)
 static void send_line(void *arg, struct buf *text)
 {
 	struct stdio *io = arg;
-	struct line *l = calloc(1, sizeof(*l));
+	struct line *l = NULL;
 
+	while (sem_wait(&io->places) < 0)
+		;
+	if (!io->stops)
+		l = calloc(1, sizeof(*l));
 	if (!l) {
-		log_error("no memory for a message");
+		if (!io->stops)
+			log_error("no memory for a message");
+		sem_post(&io->places);
 		if (text)
 			buf_clear(text);
 		return;
@@ -231,34 +249,63 @@ static void send_line(void *arg, struct buf *text)
 	reactor_post(&io->gateway->reactor, &l->post);
 }
 
+/* As read(2); 0 as well when the reader is to end. */
+static ssize_t read_some(const struct stdio *io, char *room, size_t size)
+{
+	struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+			       { .fd = io->stop, .events = POLLIN } };
+
+	if (poll(p, 2, -1) < 0)
+		return -1;
+	return io->stops ? 0 : read(STDIN_FILENO, room, size);
+}
+
 static void *read_lines(void *arg)
 {
 	struct stdio *io = arg;
-	struct mcp_lines lines = { .text = { .cap = MCP_LINE_MAX },
-				   .fn = send_line, .arg = io };
 	char room[65536];
 	ssize_t n;
 
-	while ((n = read(STDIN_FILENO, room, sizeof(room))) != 0) {
+	while ((n = read_some(io, room, sizeof(room))) != 0) {
 		if (n > 0)
-			mcp_lines_add(&lines, room, (size_t)n);
+			mcp_lines_add(&io->lines, room, (size_t)n);
 		else if (errno != EINTR)
 			break;
 	}
-	mcp_lines_end(&lines);
+	mcp_lines_end(&io->lines);
 	io->ended.fn = on_end;
 	reactor_post(&io->gateway->reactor, &io->ended);
 	return NULL;
 }
 
+/* Another process may have read what poll() saw. Then the reader waits in read() without
+ * a bound, and this process ends at once, with it. */
+static void end_reader(struct stdio *io)
+{
+	struct timespec until;
+
+	io->stops = true;
+	eventfd_write(io->stop, 1);
+	sem_post(&io->places);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_timedjoin_np(io->reader, NULL, &until))
+		_exit(0);
+}
+
 int mcp_stdio(struct gateway *g)
 {
-	struct stdio io = { .gateway = g };
-	int r;
+	struct stdio io = { .gateway = g, .stop = eventfd(0, EFD_CLOEXEC) };
+	int r = io.stop < 0 ? errno : 0;
 
 	list_init(&io.messages);
-	r = pthread_create(&io.reader, NULL, read_lines, &io);
+	sem_init(&io.places, 0, MESSAGES_MAX);
+	io.lines = (struct mcp_lines){ .text = { .cap = MCP_LINE_MAX },
+				       .fn = send_line, .arg = &io };
+	if (!r)
+		r = pthread_create(&io.reader, NULL, read_lines, &io);
 	if (r) {
+		fd_close(&io.stop);
 		log_error("no thread: %s", strerror(r));
 		return 1;
 	}
@@ -267,7 +314,8 @@ int mcp_stdio(struct gateway *g)
 	reactor_add(&g->reactor, STDOUT_FILENO, 0, &io.output);
 	while (!io.over && !g->stopping)
 		reactor_turn(&g->reactor, -1);
-	if (io.over && io.end)
-		pthread_join(io.reader, NULL);
+	end_reader(&io);
+	sem_destroy(&io.places);
+	fd_close(&io.stop);
 	return 0;
 }
