@@ -377,6 +377,20 @@ int out_file_end(struct out *o, int fd, const char *name, const char *as)
 	return r < 0 ? r : sync_dir(o);
 }
 
+/* Without links: the name must be new. A network filesystem may have neither links nor
+ * such renames; two hosts that begin one OUT there at a time may both think that theirs
+ * was first, and the next start compares. */
+static int rename_new(const struct out *o, const char *name, const char *as)
+{
+	if (renameat2(o->results, name, o->dir, as, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -errno;
+	if (faccessat(o->dir, as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	return renameat(o->results, name, o->dir, as) < 0 ? -errno : 0;
+}
+
 int out_file_link(struct out *o, int fd, const char *name, const char *as)
 {
 	int r = end_file(o, fd);
@@ -384,8 +398,7 @@ int out_file_link(struct out *o, int fd, const char *name, const char *as)
 	if (r == 0 && linkat(o->results, name, o->dir, as, 0) < 0)
 		r = -errno;
 	if (r == -EPERM || r == -EOPNOTSUPP || r == -ENOSYS) /* it has no links */
-		r = renameat2(o->results, name, o->dir, as, RENAME_NOREPLACE) < 0 ?
-			    -errno : 0;
+		r = rename_new(o, name, as);
 	unlinkat(o->results, name, 0);
 	return r < 0 ? r : sync_dir(o);
 }
