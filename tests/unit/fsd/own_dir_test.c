@@ -33,7 +33,7 @@ static int make(char name[20])
 	char made[NAME_MAX + 1] = "";
 	int fd = own_dir_make(at, "p-", made);
 
-	snprintf(name, 20, "%s", made);
+	snprintf(name, 20, "%.19s", made); /* "p-" and six random characters */
 	return fd;
 }
 
