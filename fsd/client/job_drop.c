@@ -36,6 +36,7 @@ int job_dropped(int root, const char *name, int dir)
 	auto_close int state = openat(dir, "state", O_RDONLY | O_CLOEXEC);
 	/* It reports the end of the job, and that it has gone. */
 	struct pollfd p = { .fd = state, .events = POLLPRI };
+	unsigned tries = 5;
 	char word[16];
 	int r;
 
@@ -44,6 +45,9 @@ int job_dropped(int root, const char *name, int dir)
 		poll(&p, 1, (int)((until - now_ns()) / NS_PER_MS) + 1);
 	if (!is_there(root, name, dir))
 		return 0;
-	r = tree_remove(root, name);
+	/* A job that is being killed may get another file meanwhile. */
+	do
+		r = tree_remove(root, name);
+	while (r == -ENOTEMPTY && tries--);
 	return r == -ENOENT ? 0 : r;
 }

@@ -24,6 +24,9 @@ import sys
 
 HOW, FSD, *ARGUMENTS = sys.argv[1:]
 CALLS = "file,write,fchmod"
+# Who is traced cannot look for leaks.
+TRACED = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") +
+              ":detect_leaks=0")
 RENAMES = "rename,renameat,renameat2"
 WHOLE = ["exit_code", "output", "result.json", "stderr", "stdout"]
 FILES = ["a.out", "sub/b.out", "dir"]
@@ -107,7 +110,8 @@ def run(*options, may_fail=True):
     subprocess.run(["strace", "-y", "-o", "/dev/fd/9", "-e", "trace=" + CALLS, *options,
                     FSD, "run", *ARGUMENTS],
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, check=not may_fail, pass_fds=[9])
+                   stderr=subprocess.DEVNULL, check=not may_fail, pass_fds=[9],
+                   env=TRACED)
     return got() if HOW == "got" else results()
 
 
