@@ -36,7 +36,6 @@ int job_dropped(int root, const char *name, int dir)
 	auto_close int state = openat(dir, "state", O_RDONLY | O_CLOEXEC);
 	/* It reports the end of the job, and that it has gone. */
 	struct pollfd p = { .fd = state, .events = POLLPRI };
-	unsigned tries = 5;
 	char word[16];
 	int r;
 
@@ -45,9 +44,7 @@ int job_dropped(int root, const char *name, int dir)
 		poll(&p, 1, (int)((until - now_ns()) / NS_PER_MS) + 1);
 	if (!is_there(root, name, dir))
 		return 0;
-	/* A job that is being killed may get another file meanwhile. */
-	do
-		r = tree_remove(root, name);
-	while (r == -ENOTEMPTY && tries--);
+	tree_remove_all(dir, NULL);
+	r = unlinkat(root, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 	return r == -ENOENT ? 0 : r;
 }
