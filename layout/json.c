@@ -339,6 +339,20 @@ int json_compact(struct buf *out, const char *text, size_t len)
 	return buf_add(out, text + from, len - from);
 }
 
+void json_copy_text(const json_t *from, const char *name, char *ret, size_t size)
+{
+	const char *text = json_string_value(json_object_get(from, name));
+
+	snprintf(ret, size, "%s", text ? text : "");
+}
+
+int64_t json_number(const json_t *from, const char *name, int64_t absent)
+{
+	const json_t *n = json_object_get(from, name);
+
+	return json_is_integer(n) ? json_integer_value(n) : absent;
+}
+
 int json_quote(struct buf *out, const char *text, size_t len)
 {
 	buf_str(out, "\"");

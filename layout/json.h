@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "layout/base/buf.h"
 #include "layout/base/err.h"
@@ -42,6 +43,10 @@ int json_read(const char *data, size_t len, unsigned max_depth,
 
 /* Appends valid JSON text without the blanks between its tokens. */
 int json_compact(struct buf *out, const char *text, size_t len);
+
+/* A member of an object: a text, cut to size and "" if it is none; an integer, or absent. */
+void json_copy_text(const json_t *from, const char *name, char *ret, size_t size);
+int64_t json_number(const json_t *from, const char *name, int64_t absent);
 
 /* Appends a JSON string; bytes that are no UTF-8 become U+FFFD. */
 int json_quote(struct buf *out, const char *text, size_t len);

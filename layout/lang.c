@@ -132,6 +132,21 @@ const struct lang *lang_by_any_case(const char *file)
 	return lang_by_file(small);
 }
 
+bool code_name(const char *file, char ret[CODE_NAME])
+{
+	const char *dot = strrchr(file, '.');
+	size_t len = dot && !strchr(dot, '/') ? strlen(dot) : 0;
+
+	memcpy(ret, "code", 5);
+	if (!len || len > CODE_NAME - 5)
+		return false;
+	memcpy(ret + 4, dot, len + 1);
+	if (code_kind(ret) == CODE_KNOWN)
+		return true;
+	ret[4] = '\0';
+	return false;
+}
+
 enum code_kind code_kind(const char *file)
 {
 	if (!strcmp(file, "code"))

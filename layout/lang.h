@@ -55,6 +55,10 @@ enum code_kind {
 	CODE_UNKNOWN, /* code.EXT with an ending that no language has */
 };
 enum code_kind code_kind(const char *file);
+#define CODE_NAME 16
+/* The name of a program's file in a job, by its own name or path: "code.EXT" if a language
+ * has its ending, else "code". Return: has one? */
+bool code_name(const char *file, char ret[CODE_NAME]);
 
 /* ".py, .js, .mjs, ..." for messages. */
 const char *lang_extensions_text(void);

@@ -26,23 +26,12 @@
 #include "work.h"
 
 #define PAUSE_MOST_S 30u
-#define PATIENCE_S 60u
 #define HEALTH_NS (10 * NS_PER_S)
 #define LOSSES_FREE 2u       /* without a pause */
 #define SIGNALS UINT32_MAX   /* what epoll says of their descriptor */
 #define RETAIN_S "86400"     /* a job that no start takes over goes after a day */
 
 /* --- pauses ------------------------------------------------------------------------------ */
-
-static uint64_t patience_ns(void)
-{
-	const char *text = getenv("FSD_PATIENCE");
-	uint64_t s = PATIENCE_S;
-
-	if (!text || parse_u64(text, 0, 86400, &s) < 0)
-		s = PATIENCE_S;
-	return s * NS_PER_S;
-}
 
 void batch_pause(struct batch *b, const char *why)
 {
@@ -93,19 +82,15 @@ static void set_run(struct batch *b)
 
 static void set_jobs(struct batch *b)
 {
-	struct figures figures;
+	unsigned machines;
 	char root[64];
-	double machines;
 
-	snprintf(root, sizeof(root), "/proc/self/fd/%d", b->mount.root);
 	if (b->set.jobs)
 		return;
-	b->set.jobs = 2 * (unsigned)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
-	if (figures_read(root, &figures) < 0)
-		return;
-	if (figures_get(&figures, "fsd_machines_max", &machines) && machines >= 1)
-		b->set.jobs = MIN(2 * (unsigned)machines, JOBS_MOST);
-	figures_done(&figures);
+	snprintf(root, sizeof(root), "/proc/self/fd/%d", b->mount.root);
+	machines = figures_machines(root);
+	b->set.jobs = machines ? MIN(2 * machines, (unsigned)JOBS_MOST) :
+				 2 * (unsigned)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
 }
 
 /* A job has two or three descriptors. */
@@ -205,7 +190,7 @@ static void open_jobs(struct batch *b)
 /* The mount has gone: waits until it is there again, and learns what it has. */
 static void find_mount(struct batch *b)
 {
-	uint64_t until = now_ns() + patience_ns();
+	uint64_t until = now_ns() + client_patience_ns();
 	struct pollfd p = { .fd = b->signals.fd, .events = POLLIN };
 	bool there;
 
@@ -240,7 +225,7 @@ static void check_health(struct batch *b)
 	text[strcspn(text, "\n")] = '\0';
 	report_say(b, 0, "%s", text);
 	b->sick_ns = !strstr(text, " (since 20") ? 0 : b->sick_ns ? b->sick_ns : now;
-	if (b->sick_ns && now - b->sick_ns >= patience_ns()) {
+	if (b->sick_ns && now - b->sick_ns >= client_patience_ns()) {
 		batch_stop(b, report_say(b, 125, "for %llu s the mount could have no "
 					 "machine; `fsd doctor` tells what is missing",
 					 (unsigned long long)((now - b->sick_ns) / NS_PER_S)));

@@ -17,6 +17,7 @@
 
 #include "fsd/client/job_view.h"
 #include "fsd/client/run_say.h"
+#include "fsd/local/tree_copy.h"
 #include "layout/json.h"
 #include "paths.h"
 
@@ -213,21 +214,14 @@ void identity_set_mount(struct identity *m, const struct batch_options *o, int r
 
 /* --- batch.json ------------------------------------------------------------------------- */
 
-static void take_text(const json_t *root, const char *name, char *ret, size_t size)
-{
-	const char *text = json_string_value(json_object_get(root, name));
-
-	snprintf(ret, size, "%s", text ? text : "");
-}
-
 static int take_all(struct identity *m, const json_t *root)
 {
 	char *options = json_dumps(json_object_get(root, "options"), JSON_COMPACT);
 
-	take_text(root, "id", m->id, sizeof(m->id));
-	take_text(root, "program", m->program, sizeof(m->program));
-	take_text(root, "environment", m->environment, sizeof(m->environment));
-	take_text(root, "image", m->image, sizeof(m->image));
+	json_copy_text(root, "id", m->id, sizeof(m->id));
+	json_copy_text(root, "program", m->program, sizeof(m->program));
+	json_copy_text(root, "environment", m->environment, sizeof(m->environment));
+	json_copy_text(root, "image", m->image, sizeof(m->image));
 	buf_str(&m->options, options ? options : "");
 	free(options);
 	return strlen(m->id) == IDENTITY_ID - 1 && m->options.len ? 0 : -EINVAL;

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/local/tree_copy.h"
+
 #include "paths.h"
 
 /* --- writing ------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fsd/client/run_say.h"
+#include "fsd/local/tree_copy.h"
 #include "paths.h"
 #include "vm/os/sha.h"
 

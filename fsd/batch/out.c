@@ -8,9 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,6 +16,7 @@
 
 #include "fsd/client/run_say.h"
 #include "fsd/local/below.h"
+#include "fsd/local/beside.h"
 #include "fsd/local/remote.h"
 #include "fsd/local/tree_copy.h"
 #include "paths.h"
@@ -25,38 +24,6 @@
 #define FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 /* --- opening -------------------------------------------------------------------------- */
-
-static void read_word(const char *path, char *ret, size_t size)
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
-
-	ret[MAX(n, 0)] = '\0';
-	ret[strcspn(ret, "\n")] = '\0';
-}
-
-/* Appends to the beginning of temporary names. Return: its length. */
-static size_t add_own(struct out *o, size_t at, const char *word)
-{
-	return at + (size_t)snprintf(o->own + at, sizeof(o->own) - at, "%s-", word);
-}
-
-/* A number of a process means something in its namespace only. */
-static void set_own(struct out *o)
-{
-	char word[65] = "";
-	struct stat st;
-
-	gethostname(word, sizeof(word) - 1);
-	o->host = add_own(o, add_own(o, 0, RESULT_TEMPORARY) - 1, word);
-	read_word("/proc/sys/kernel/random/boot_id", word, 9);
-	o->boot = add_own(o, o->host, word);
-	snprintf(word, sizeof(word), "%llx", stat("/proc/self/ns/pid", &st) == 0 ?
-		 (unsigned long long)st.st_ino : 0);
-	o->pids = add_own(o, o->boot, word);
-	snprintf(word, sizeof(word), "%d", (int)getpid());
-	add_own(o, o->pids, word);
-}
 
 /* Has the directory anything but what a batch that was just begun has? */
 static bool is_foreign(int dir)
@@ -84,7 +51,9 @@ static int failed(const struct out *o)
 int out_open(struct out *o, const char *path, bool make)
 {
 	o->path = path;
-	set_own(o);
+	if (maker_text(o->maker) < 0)
+		return client_complain(2, "%s: /proc does not tell what this process is",
+				       path);
 	if (make && mkdir(path, 0777) < 0 && errno != EEXIST)
 		return failed(o);
 	o->dir = open(path, FLAGS);
@@ -189,7 +158,8 @@ int out_result(const struct out *o, const char *path)
 
 static void next_name(struct out *o, char name[OUT_TEMPORARY])
 {
-	snprintf(name, OUT_TEMPORARY, "%s%u", o->own, o->made++);
+	snprintf(name, OUT_TEMPORARY, "%.*s%s.%u", (int)strlen(RESULT_TEMPORARY) - 1,
+		 RESULT_TEMPORARY, o->maker, o->made++);
 }
 
 int out_new(struct out *o, char name[OUT_TEMPORARY])
@@ -294,37 +264,22 @@ int out_remove(struct out *o, const char *path)
 }
 
 /* Takes a number and what stands behind it. Return: the rest, or NULL. */
-static const char *skip_number(const char *text, const char *digits, char end, long *ret)
+/* Is it the name of a process of this host that has ended? */
+static bool is_left(const char *name)
 {
-	size_t len = text ? strspn(text, digits) : 0;
+	const size_t mark = strlen(RESULT_TEMPORARY) - 1; /* the maker begins with "-" */
+	const char *dot = strrchr(name, '.');
+	char maker[MAKER_TEXT];
+	size_t len;
 
-	if (!len || text[len] != end)
-		return NULL;
-	*ret = strtol(text, NULL, 10);
-	return text + len + (end != '\0');
-}
-
-/* Is it the name of a process of this host that has ended? A host's name may be the beginning
- * of another one's, so the whole name is read. */
-static bool is_left(const struct out *o, const char *name)
-{
-	static const char hex[] = "0123456789abcdef", digits[] = "0123456789";
-	const char *boot = name + o->host, *rest;
-	long number, pid = 0;
-
-	if (strncmp(name, o->own, o->host) != 0)
+	if (strncmp(name, RESULT_TEMPORARY, mark + 1) != 0 || dot <= name + mark)
 		return false;
-	rest = skip_number(boot, hex, '-', &number);
-	if (!rest || rest - boot != (ptrdiff_t)(o->boot - o->host))
+	len = (size_t)(dot - name) - mark;
+	if (len >= sizeof(maker))
 		return false;
-	rest = skip_number(skip_number(rest, hex, '-', &number), digits, '-', &pid);
-	if (!skip_number(rest, digits, '\0', &number))
-		return false;
-	/* of an earlier boot none is alive; of another namespace it is not known */
-	if (strncmp(name, o->own, o->boot) != 0)
-		return true;
-	return !strncmp(name, o->own, o->pids) && kill((pid_t)pid, 0) < 0 &&
-	       errno == ESRCH;
+	memcpy(maker, name + mark, len);
+	maker[len] = '\0';
+	return maker_has_ended(maker);
 }
 
 void out_clean(struct out *o)
@@ -334,7 +289,7 @@ void out_clean(struct out *o)
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (is_left(o, e->d_name))
+		if (is_left(e->d_name))
 			out_drop(o, e->d_name);
 	if (d)
 		closedir(d);
@@ -377,20 +332,6 @@ int out_file_end(struct out *o, int fd, const char *name, const char *as)
 	return r < 0 ? r : sync_dir(o);
 }
 
-/* Without links: the name must be new. A network filesystem may have neither links nor
- * such renames; two hosts that begin one OUT there at a time may both think that theirs
- * was first, and the next start compares. */
-static int rename_new(const struct out *o, const char *name, const char *as)
-{
-	if (renameat2(o->results, name, o->dir, as, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL)
-		return -errno;
-	if (faccessat(o->dir, as, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	return renameat(o->results, name, o->dir, as) < 0 ? -errno : 0;
-}
-
 int out_file_link(struct out *o, int fd, const char *name, const char *as)
 {
 	int r = end_file(o, fd);
@@ -398,7 +339,7 @@ int out_file_link(struct out *o, int fd, const char *name, const char *as)
 	if (r == 0 && linkat(o->results, name, o->dir, as, 0) < 0)
 		r = -errno;
 	if (r == -EPERM || r == -EOPNOTSUPP || r == -ENOSYS) /* it has no links */
-		r = rename_new(o, name, as);
+		r = rename_fresh(o->results, name, o->dir, as);
 	unlinkat(o->results, name, 0);
 	return r < 0 ? r : sync_dir(o);
 }

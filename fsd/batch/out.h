@@ -4,8 +4,8 @@
  *
  *   OUT/batch.json  journal  inputs  results.tsv  failed.txt  lock
  *   OUT/r/in/a/     result.json exit_code stdout stderr output/
- *   OUT/r/.new-HOST-BOOT-NS-PID-N    what is being written: a later batch of this host
- *                                    removes it when its process is dead
+ *   OUT/r/.newMAKER.N  what is being written: a later batch of this host removes it when
+ *                   its process is dead (local/maker.h)
  *
  * Each result appears by one rename, and each file by one, too.
  */
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fsd/local/maker.h"
 #include "layout/layout.h"
 
 #define OUT_TEMPORARY 160 /* bytes of such a name */
@@ -29,10 +30,7 @@ struct out {
 	bool remote;        /* on a network filesystem */
 	bool syncs;
 	unsigned made;      /* temporary names */
-	char own[OUT_TEMPORARY - 16]; /* beginning of those of this process, */
-	size_t host;        /* and how much of it is the host's, */
-	size_t boot;        /* this boot's, */
-	size_t pids;        /* and the namespace's of its processes */
+	char maker[MAKER_TEXT]; /* this process, in these names */
 };
 #define OUT_NONE { .dir = -1, .results = -1, .lock = -1, .part_lock = -1 }
 

@@ -14,21 +14,6 @@
 #include "fsd/client/job_draft.h"
 #include "fsd/client/run_say.h"
 
-int write_all(int fd, const void *data, size_t len)
-{
-	const char *at = data;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		at += MAX(n, 0);
-		len -= (size_t)MAX(n, 0);
-	}
-	return 0;
-}
-
 /* Appends one name of a path. Return: its length, or -ENAMETOOLONG. */
 static int add_part(char *to, size_t room, const char *part, size_t len, bool first)
 {

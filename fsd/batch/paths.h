@@ -18,7 +18,4 @@ int result_path(const char *name, size_t len, char ret[PATH_MAX]);
  * it. Return: 0, or the exit code, and standard error has the sentence. */
 int batch_list_check(const struct batch_list *l, const struct run_client *c, bool as_stdin);
 
-/* write(2) of all. Return: 0 or negative errno. */
-int write_all(int fd, const void *data, size_t len);
-
 #endif

@@ -34,20 +34,6 @@ static int read_file(int dir, const char *name, struct buf *ret)
 	return n < 0 ? -errno : ret->failed;
 }
 
-static void take_text(const json_t *from, const char *name, char *ret, size_t size)
-{
-	const char *text = json_string_value(json_object_get(from, name));
-
-	snprintf(ret, size, "%s", text ? text : "");
-}
-
-static int64_t number_of(const json_t *from, const char *name)
-{
-	const json_t *n = json_object_get(from, name);
-
-	return json_is_integer(n) ? json_integer_value(n) : -1;
-}
-
 static int64_t sum_of(int64_t a, int64_t b)
 {
 	return a < 0 || b < 0 ? -1 : a + b;
@@ -58,17 +44,17 @@ static void take_all(const json_t *root, const struct json_raw *value, struct fa
 	const json_t *usage = json_object_get(root, "usage");
 	const json_t *timing = json_object_get(root, "timing");
 
-	take_text(root, "job", f->job, sizeof(f->job));
-	take_text(root, "id", f->id, sizeof(f->id));
-	take_text(root, "status", f->status, sizeof(f->status));
-	take_text(root, "started", f->started, sizeof(f->started));
-	take_text(root, "ended", f->ended, sizeof(f->ended));
-	f->exit_code = (int)number_of(root, "exit_code");
-	f->attempts = number_of(root, "attempt");
-	f->wall_ms = number_of(usage, "wall_ms");
-	f->cpu_ms = sum_of(number_of(usage, "user_ms"), number_of(usage, "system_ms"));
-	f->peak_bytes = number_of(usage, "peak_memory_bytes");
-	f->queued_ms = number_of(timing, "queued_ms");
+	json_copy_text(root, "job", f->job, sizeof(f->job));
+	json_copy_text(root, "id", f->id, sizeof(f->id));
+	json_copy_text(root, "status", f->status, sizeof(f->status));
+	json_copy_text(root, "started", f->started, sizeof(f->started));
+	json_copy_text(root, "ended", f->ended, sizeof(f->ended));
+	f->exit_code = (int)json_number(root, "exit_code", -1);
+	f->attempts = json_number(root, "attempt", -1);
+	f->wall_ms = json_number(usage, "wall_ms", -1);
+	f->cpu_ms = sum_of(json_number(usage, "user_ms", -1), json_number(usage, "system_ms", -1));
+	f->peak_bytes = json_number(usage, "peak_memory_bytes", -1);
+	f->queued_ms = json_number(timing, "queued_ms", -1);
 	if (value->text && value->len <= RECORD_VALUE_MOST &&
 	    !json_is_null(json_object_get(root, "value")))
 		json_compact(&f->value, value->text, value->len);

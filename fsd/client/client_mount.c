@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -123,4 +124,16 @@ void client_mount_close(struct client_mount *m)
 {
 	fd_close(&m->root);
 	private_stop(&m->own);
+}
+
+#define PATIENCE_S 60
+
+uint64_t client_patience_ns(void)
+{
+	const char *text = getenv("FSD_PATIENCE");
+	uint64_t s = PATIENCE_S;
+
+	if (!text || parse_u64(text, 0, 86400, &s) < 0)
+		s = PATIENCE_S;
+	return s * NS_PER_S;
 }

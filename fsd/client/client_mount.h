@@ -43,5 +43,8 @@ int client_mount_open(struct client_mount *m, const struct run_client *c,
  * sentence. */
 int client_mount_at(struct client_mount *m, const char *mnt);
 void client_mount_close(struct client_mount *m); /* no-op on none */
+/* How long a command waits for a mount that serves nothing: FSD_PATIENCE in seconds, or a
+ * minute. */
+uint64_t client_patience_ns(void);
 
 #endif

@@ -51,6 +51,17 @@ bool figures_get(const struct figures *f, const char *name, double *ret)
 	return false;
 }
 
+unsigned figures_machines(const char *mnt)
+{
+	struct figures f;
+	double most = 0;
+
+	if (figures_read(mnt, &f) == 0)
+		figures_get(&f, "fsd_machines_max", &most);
+	figures_done(&f);
+	return most >= 1 ? (unsigned)MIN(most, 1e6) : 0;
+}
+
 void figures_each(const struct figures *f, const char *name,
 		  void (*fn)(void *arg, const char *label, double value),
 		  void *arg)

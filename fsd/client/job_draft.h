@@ -82,7 +82,7 @@ struct job_draft {
 	bool stdin_open;  /* ret: config.json says that standard input is streamed */
 	bool copies_job;  /* the project is a job itself */
 
-	/* Of the last failure. */
+	/* The last failure: its kind, errno and sentence. */
 	enum draft_fault fault; /* 0: none */
 	int error;        /* errno of the call that failed, or 0 */
 	char said[1200];  /* one sentence without its end */

@@ -44,6 +44,8 @@ int job_dropped(int root, const char *name, int dir)
 		poll(&p, 1, (int)((until - now_ns()) / NS_PER_MS) + 1);
 	if (!is_there(root, name, dir))
 		return 0;
+	/* The mount may be another filesystem than the current directory, which tree_remove()
+	 * would not leave. */
 	tree_remove_all(dir, NULL);
 	r = unlinkat(root, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 	return r == -ENOENT ? 0 : r;

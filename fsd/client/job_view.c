@@ -72,13 +72,6 @@ static void take_string(const json_t *from, const char *key, char *ret,
 	take_line(ret, size, text ? text : "");
 }
 
-static int64_t number_of(const json_t *from, const char *key, int64_t absent)
-{
-	const json_t *n = json_object_get(from, key);
-
-	return json_is_integer(n) ? json_integer_value(n) : absent;
-}
-
 static void read_result(int dir, struct job_view *v)
 {
 	auto_json json_t *result = NULL;
@@ -91,11 +84,11 @@ static void read_result(int dir, struct job_view *v)
 	take_string(result, "message", v->message, sizeof(v->message));
 	take_string(result, "language", v->language, sizeof(v->language));
 	usage = json_object_get(result, "usage");
-	v->wall_ms = number_of(usage, "wall_ms", -1);
-	v->peak_bytes = number_of(usage, "peak_memory_bytes", -1);
-	user = number_of(usage, "user_ms", -1);
+	v->wall_ms = json_number(usage, "wall_ms", -1);
+	v->peak_bytes = json_number(usage, "peak_memory_bytes", -1);
+	user = json_number(usage, "user_ms", -1);
 	if (user >= 0)
-		v->cpu_ms = user + number_of(usage, "system_ms", 0);
+		v->cpu_ms = user + json_number(usage, "system_ms", 0);
 }
 
 static void read_config(int dir, struct job_view *v)
@@ -104,8 +97,8 @@ static void read_config(int dir, struct job_view *v)
 
 	if (read_json(dir, "config.json", &config) < 0)
 		return;
-	v->memory_mb = number_of(config, "memory_mb", v->memory_mb);
-	v->priority = number_of(config, "priority", v->priority);
+	v->memory_mb = json_number(config, "memory_mb", v->memory_mb);
+	v->priority = json_number(config, "priority", v->priority);
 	if (!v->language[0])
 		take_string(config, "language", v->language,
 			    sizeof(v->language));

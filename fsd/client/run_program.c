@@ -54,7 +54,6 @@ static bool may_be_named(const struct run_client *c)
 static void set_name(const struct run_client *c, struct program *p,
 		     const char *path)
 {
-	const char *dot = strrchr(last_name(path), '.');
 	const struct lang *lang = language_of(c, path);
 
 	/* A warm bash knows no other name, and one that is not warm is slower. Types are
@@ -70,11 +69,10 @@ static void set_name(const struct run_client *c, struct program *p,
 		snprintf(p->name, sizeof(p->name), "%s", last_name(path));
 		return;
 	}
-	if (!dot || is_set(c, RUN_LANGUAGE))
-		dot = "";
-	snprintf(p->name, sizeof(p->name), "code%s", dot);
-	if (code_kind(p->name) != CODE_KNOWN)
+	if (is_set(c, RUN_LANGUAGE))
 		snprintf(p->name, sizeof(p->name), "code");
+	else
+		code_name(path, p->name);
 }
 
 bool program_check(const struct run_client *c, const struct program *p,

@@ -3,7 +3,6 @@
  * changed. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,18 +12,6 @@
 #define HEALTH_FIRST_NS NS_PER_S
 #define WAITS_FIRST_NS (2 * NS_PER_S)
 #define HEALTH_NEXT_NS (10 * NS_PER_S)
-#define PATIENCE_S 60 /* with a mount that cannot have machines */
-
-/* FSD_PATIENCE, where that is seconds. */
-static uint64_t patience_ns(void)
-{
-	const char *text = getenv("FSD_PATIENCE");
-	uint64_t s = PATIENCE_S;
-
-	if (!text || parse_u64(text, 0, 86400, &s) < 0)
-		s = PATIENCE_S;
-	return s * NS_PER_S;
-}
 
 /* When no machine can be had, health ends in "(since TIME)". Between two tries it
  * says something else for a while, which does not count as better. Return: it has
@@ -37,7 +24,7 @@ static bool is_hopeless(struct client *k, const char *health)
 		return false;
 	if (!k->failing_ns)
 		k->failing_ns = now;
-	end = k->failing_ns + patience_ns();
+	end = k->failing_ns + client_patience_ns();
 	k->health_ns = MIN(k->health_ns, end);
 	return now >= end;
 }

@@ -174,22 +174,12 @@ static int make_draft(struct submitting *s)
 					    strerror(errno)) : 0;
 }
 
-/* "code.py" of "dir/main.py"; "code" if no language has its ending. */
-static void code_name(const char *file, char ret[32])
-{
-	const char *dot = strrchr(file, '.');
-
-	snprintf(ret, 32, "code%.20s", dot && !strchr(dot, '/') ? dot : "");
-	if (code_kind(ret) != CODE_KNOWN)
-		snprintf(ret, 32, "code");
-}
-
 /* --main was named, so a link is followed. */
 static int put_main(struct submitting *s)
 {
 	const char *file = s->c->value[RUN_MAIN];
 	struct tree_copy t = { 0 };
-	char name[32];
+	char name[CODE_NAME];
 
 	if (!file)
 		return 0;

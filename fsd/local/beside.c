@@ -81,19 +81,24 @@ static mode_t old_kind(const struct beside *b)
 		       0 : st.st_mode & S_IFMT;
 }
 
-static int put_fresh(const struct beside *b)
+static bool is_there(int at, const char *name)
+{
+	return faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int rename_fresh(int from, const char *name, int to, const char *as)
 {
 	int r;
 
-	if (renameat2(b->own, BESIDE_NEW, b->parent, b->name, RENAME_NOREPLACE) == 0)
+	if (renameat2(from, name, to, as, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (!is_unknown(errno))
 		return -errno;
-	/* An empty directory is all that the rename would replace. */
-	if (old_kind(b))
+	/* A file or an empty directory is all that the rename would replace. */
+	if (is_there(to, as))
 		return -EEXIST;
-	r = renameat(b->own, BESIDE_NEW, b->parent, b->name) < 0 ? -errno : 0;
-	return r < 0 && old_kind(b) ? -EEXIST : r;
+	r = renameat(from, name, to, as) < 0 ? -errno : 0;
+	return r < 0 && is_there(to, as) ? -EEXIST : r;
 }
 
 static int put_by_two(const struct beside *b)
@@ -126,7 +131,9 @@ static int put_over(const struct beside *b)
 
 int beside_put(struct beside *b, enum beside_how how)
 {
-	return how == BESIDE_FRESH ? put_fresh(b) : put_over(b);
+	return how == BESIDE_FRESH ?
+		       rename_fresh(b->own, BESIDE_NEW, b->parent, b->name) :
+		       put_over(b);
 }
 
 void beside_end(struct beside *b)

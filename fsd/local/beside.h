@@ -43,4 +43,9 @@ int beside_make(struct beside *b);
 int beside_put(struct beside *b, enum beside_how how);
 void beside_end(struct beside *b); /* no-op on none */
 
+/* Renames a file or a directory to a name that must be new. Where the filesystem cannot do
+ * both in one step the name is looked up first; a directory that is not empty is replaced
+ * in no case. Return: 0, -EEXIST, or another negative errno. */
+int rename_fresh(int from, const char *name, int to, const char *as);
+
 #endif

@@ -47,14 +47,16 @@ static int refuse(struct tree_copy *t, const char *why)
 	return failed(t, false, why);
 }
 
-static int write_all(struct tree_copy *t, int to, const char *data, size_t len)
+int write_all(int fd, const void *data, size_t len)
 {
+	const char *at = data;
+
 	while (len) {
-		ssize_t n = write(to, data, len);
+		ssize_t n = write(fd, at, len);
 
 		if (n < 0 && errno != EINTR)
-			return failed(t, true, NULL);
-		data += MAX(n, 0);
+			return -errno;
+		at += MAX(n, 0);
 		len -= (size_t)MAX(n, 0);
 	}
 	return 0;
@@ -74,9 +76,8 @@ int tree_copy_stream(struct tree_copy *t, int from, int to)
 			continue; /* a process that shares it made it so */
 		if (n < 0)
 			return failed(t, false, NULL);
-		r = write_all(t, to, room, (size_t)n);
-		if (r)
-			return r;
+		if (write_all(to, room, (size_t)n) < 0)
+			return failed(t, true, NULL);
 	}
 	return r;
 }
@@ -279,7 +280,8 @@ void tree_remove_all(int dir, const char *but)
 	closedir(d);
 }
 
-/* Of a directory on the filesystem of the one that it is in. Its owner may empty it. */
+/* A removal enters a directory only on the filesystem of its parent. The owner may write to
+ * it behind this. Return: may it be emptied? */
 static bool may_empty(int at, int dir)
 {
 	struct stat in, st;

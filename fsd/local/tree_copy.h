@@ -5,6 +5,7 @@
 #define FSD_TREE_COPY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct tree_copy {
 	/* Called before each block is copied, and before each file. Return: 0, or
@@ -29,6 +30,8 @@ int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
 	      int to, const char *as);
 /* All that is in the directory `from`, into `to`. */
 int tree_copy_all(struct tree_copy *t, int from, int to);
+/* write(2) of all. Return: 0 or negative errno. */
+int write_all(int fd, const void *data, size_t len);
 /* Until the end of a descriptor. */
 int tree_copy_stream(struct tree_copy *t, int from, int to);
 /* Removes as much as goes, but not what is mounted there. Return: 0 or negative errno of

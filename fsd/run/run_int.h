@@ -19,8 +19,8 @@
 
 #include "vm/channel/tape.h"
 
-/* What a start says of a run that is on record as running, and a server whose disk is
- * read-only of one that ended meanwhile: nobody is told of two ends. */
+/* A start says this of a run that is on record as running, and a server with a read-only
+ * disk of one that has ended since: a job gets one end only. */
 #define RUN_NO_END "fsd or its host ended while the program ran, or the disk " \
 		   "did not take its end"
 

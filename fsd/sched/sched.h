@@ -101,7 +101,7 @@ struct sched_slot_ops {
 	void (*tell)(struct sched_slot *slot, const char *sentence);
 };
 
-/* Of a run or of a sandbox; embedded, zeroed, what is above the line filled in. */
+/* A run or a sandbox embeds one, zeroed, and fills in what stands above the line. */
 struct sched_slot {
 	const struct sched_slot_ops *ops;
 	uid_t uid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is promised to machines, of runs and of what outlives them, and who is charged. */
+/* Promises machines memory and processors, and charges their users. A machine belongs to one
+ * run or outlives its runs. */
 #include "sched_int.h"
 
 uint64_t sched_need(uint64_t memory)

@@ -83,7 +83,7 @@ static struct sched_level *level_of(struct sched_user *u, int priority)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* Of one level; a was accepted by a daemon before this one. */
+/* Does a stand before b in one level? An earlier daemon has accepted a. */
 static bool is_before(const struct sched_slot *a, const struct sched_slot *b)
 {
 	return !b->old || a->old < b->old;

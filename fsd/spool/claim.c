@@ -3,7 +3,7 @@
  * Claims entries, and keeps what is known of them in their directories. Each change is one
  * call that a crash cannot split: mkdir, rename, open(O_CREAT), an appended line.
  *
- * Of several spools that rename one entry, one succeeds. A server of NFS may do a rename and
+ * If several spools rename one entry, one rename succeeds. A server of NFS may do a rename and
  * lose its answer; the client then gets ENOENT for its second request, so the target is
  * looked at.
  */
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fsd/local/beside.h"
 #include "fsd/local/tree_copy.h"
 
 #define TRIES "tries"
@@ -379,13 +380,7 @@ static int rename_to(const struct place *p, const struct claim *c, int to,
 	char name[NAME_MAX + 1];
 
 	number_name(base, number, name);
-	if (renameat2(p->mine, c->id, to, name, RENAME_NOREPLACE) == 0)
-		return 0;
-	/* A network filesystem has no such flag. A directory that is not empty is not
-	 * replaced without it either, and a result is never empty. */
-	if (errno == EINVAL && renameat(p->mine, c->id, to, name) == 0)
-		return 0;
-	return errno == ENOTEMPTY ? -EEXIST : -errno;
+	return rename_fresh(p->mine, c->id, to, name);
 }
 
 static bool is_taken(int dir, const char *base, unsigned number)

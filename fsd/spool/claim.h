@@ -9,7 +9,7 @@
  *   stdout stderr output result.json log error   results
  *   exit_code   the last of them
  *
- * What a start does with it follows from the names that are there: see claim_find().
+ * claim_find() reads from the names that are there which step a start does next.
  */
 #ifndef FSD_SPOOL_CLAIM_H
 #define FSD_SPOOL_CLAIM_H

@@ -332,21 +332,15 @@ static bool begins_with_interpreter(const struct claim *c)
 }
 
 /* "code.py" of "main.py", "code" of what begins with #!. Return: false: it is no program. */
-static bool find_code_name(const struct claim *c, char ret[32])
+static bool find_code_name(const struct claim *c, char ret[CODE_NAME])
 {
-	const char *dot = strrchr(c->name, '.');
-
-	snprintf(ret, 32, "code%.20s", dot ? dot : "");
-	if (code_kind(ret) == CODE_KNOWN)
-		return true;
-	snprintf(ret, 32, "code");
-	return begins_with_interpreter(c);
+	return code_name(c->name, ret) || begins_with_interpreter(c);
 }
 
 static int put_file(struct spool *s, struct claim *c, struct trouble *t)
 {
 	auto_close int draft = -1;
-	char name[32];
+	char name[CODE_NAME];
 	int r;
 
 	if (!find_code_name(c, name))

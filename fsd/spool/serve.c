@@ -204,17 +204,12 @@ static int loop(struct spool *s)
 
 static unsigned find_window(const struct spool *s)
 {
-	struct figures f;
-	double machines = 0;
+	unsigned machines;
 
 	if (s->o->window)
 		return s->o->window;
-	if (figures_read(s->mnt, &f) == 0)
-		figures_get(&f, "fsd_machines_max", &machines);
-	figures_done(&f);
-	if (machines < 1)
-		return WINDOW_DEFAULT;
-	return (unsigned)MIN(machines * 2, (double)SPOOL_WINDOW_MOST);
+	machines = figures_machines(s->mnt);
+	return machines ? MIN(machines * 2, (unsigned)SPOOL_WINDOW_MOST) : WINDOW_DEFAULT;
 }
 
 static void raise_files(unsigned window)
