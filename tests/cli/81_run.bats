@@ -3,20 +3,13 @@
 # fsd run: what goes in, what comes out, what is said.
 
 load ../lib/common
+load ../lib/run
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	mount_start
 }
 teardown() { mount_done; }
-
-program() {
-	printf '%s\n' "$1" >code.sh
-}
-
-fsd_run() {
-	bounded 30 "$FSD" run --mount "$MNT" "$@" </dev/null
-}
 
 # said CODE TEXT COMMAND... — it ends with that code and says exactly this.
 said() {

@@ -3,6 +3,7 @@
 # fsd run: how files of a program come to the user's directory, whole or not at all.
 
 load ../lib/common
+load ../lib/run
 
 setup() {
 	mkdir "$BATS_TEST_TMPDIR/work"
@@ -10,14 +11,6 @@ setup() {
 	mount_start
 }
 teardown() { mount_done; }
-
-program() {
-	printf '%s\n' "$1" >code.sh
-}
-
-fsd_run() {
-	bounded 30 "$FSD" run --mount "$MNT" "$@" </dev/null
-}
 
 # killed HOW ARGUMENT... — as lib/killed_run.py says.
 killed() {

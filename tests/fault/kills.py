@@ -16,7 +16,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 
 import check
 import jobs
@@ -478,22 +477,9 @@ def test(args):
     for name in args.parts or PARTS:
         sentence, share, fn = PARTS[name]
         record = Record()
-
-        def run():
-            svc = service.Service(args.program, args.top + "/" + name,
-                                  args.option)
-            try:
-                svc.start()
-                fn(svc, args, max(1, round(args.kills * share)), record)
-                record.findings += svc.stop() + svc.log_findings()
-            except Exception:
-                record.findings += traceback.format_exc().splitlines()
-                record.findings.append("the log: " + svc.log_tail(5))
-            finally:
-                svc.remove()
-            return record.findings
-        args.tap.run(sentence, run)
-        args.tap.say(record.text())
+        svc = service.Service(args.program, args.top + "/" + name, args.option)
+        kills = max(1, round(args.kills * share))
+        program.serve(args, sentence, svc, lambda: fn(svc, args, kills, record), record)
         total.kills += record.kills
         total.by_itself += record.by_itself
         total.ms += record.ms

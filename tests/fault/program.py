@@ -6,6 +6,7 @@ import random
 import shutil
 import tempfile
 import time
+import traceback
 
 import service
 import tap
@@ -35,3 +36,22 @@ def run(p, fn):
     finally:
         shutil.rmtree(args.top)
     return args.tap.end()
+
+
+def serve(args, sentence, svc, fn, record, clean=lambda: None):
+    """A test: fn runs with the service, and what it finds is in record.findings. clean
+    is called behind it, whatever has happened."""
+    def test():
+        try:
+            svc.start()
+            fn()
+            record.findings += svc.stop() + svc.log_findings()
+        except Exception:
+            record.findings += traceback.format_exc().splitlines()
+            record.findings.append("the log: " + svc.log_tail(5))
+        finally:
+            clean()
+            svc.remove()
+        return record.findings
+    args.tap.run(sentence, test)
+    args.tap.say(record.text())

@@ -640,22 +640,10 @@ def test(args):
     for name in args.parts or PARTS:
         sentence, share, fn = PARTS[name]
         record = Record()
-
-        def run():
-            svc = service.Service(args.program, args.top + "/" + name)
-            try:
-                svc.start()
-                fn(svc, args, max(1, round(args.kills * share)), record)
-                record.findings += svc.stop() + svc.log_findings()
-            except Exception:
-                record.findings += traceback.format_exc().splitlines()
-                record.findings.append("the log: " + svc.log_tail(5))
-            finally:
-                end_all(svc.base + "/spool-program")
-                svc.remove()
-            return record.findings
-        args.tap.run(sentence, run)
-        args.tap.say(record.text())
+        svc = service.Service(args.program, args.top + "/" + name)
+        kills = max(1, round(args.kills * share))
+        program.serve(args, sentence, svc, lambda: fn(svc, args, kills, record), record,
+                      lambda: end_all(svc.base + "/spool-program"))
         total.kills += record.kills
         total.results += record.results
         total.often += record.often

@@ -353,6 +353,21 @@ accepted() {
 	stdout_is b a
 }
 
+@test "an idle session counts by itself, and a job has its quota beside it" {
+	mount_stop
+	mount_start --max-machines 4 --pool 1 --quota-running 1
+	step a 'remember a'
+	job_wait a
+	job_run b 'out b'
+	stdout_is b b
+	job_start x $'out up\nsleep 600000'
+	job_follow x up
+	step c recall
+	job_wait c
+	stdout_is c a
+	result_is c .session_state kept
+}
+
 @test "another language under the same name is refused with a sentence" {
 	step a 'remember a'
 	job_wait a

@@ -681,7 +681,7 @@ sending() {
 	head -c 4000000 /dev/zero >"$MNT/$1/data"
 	job_put "$1" code.sh $'witness w\nargs\nsleep 300\nout late'
 	job_put "$1" config.json '{"args": ["given"]}'
-	state_is "$1" running
+	await becomes 20 grep -qx running "$MNT/$1/state"
 	await becomes 20 sh -c 'cat "$0"/jobs/*/r1/order | grep -q .' "$STATE"
 }
 
