@@ -21,11 +21,11 @@
 #include "fsd/submit/drain.h"
 #include "fsd/users/last_error.h"
 #include "fsd/users/people.h"
-#include "fsd/run/homes.h"
+#include "fsd/living/homes.h"
 #include "fsd/run/room.h"
 #include "fsd/sched/sched.h"
 #include "security.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "stats.h"
 #include "fsd/jobs/lifecycle.h"
 

@@ -11,7 +11,7 @@
 
 #include "control.h"
 #include "control_place.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 
 static const struct {
 	const char *name;

@@ -16,7 +16,7 @@
 #include "fsd/jobs/leftover.h"
 #include "fsd/mount/notify.h"
 #include "fsd/users/people.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/store/depot.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"

@@ -12,7 +12,7 @@
 #include "fsd/mount/notify.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"
 #include "ops_sandbox.h"

@@ -5,7 +5,7 @@
 #include "fsd/jobs/events.h"
 #include "fsd/control/control_sandbox.h"
 #include "fsd/jobs/held.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/users/people.h"
 #include "open_files.h"
 #include "ops_refusal.h"

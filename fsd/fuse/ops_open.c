@@ -21,7 +21,7 @@
 #include "ops_refusal.h"
 #include "ops_remote.h"
 #include "ops_sandbox.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/jobs/unstored.h"
 
 static bool wants_write(const struct fuse_file_info *fi)

@@ -11,8 +11,8 @@
 #include "fsd/control/control.h"
 #include "fsd/files/node.h"
 #include "fsd/files/remote.h"
-#include "fsd/run/homes.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/homes.h"
+#include "fsd/living/sandboxes.h"
 
 /* One that takes many answers ends so long after its beginning, and the machine
  * has its wait for the last of them. */

@@ -2,8 +2,8 @@
 /* Open files and listings in a session's machine. */
 #include "open_files.h"
 #include "fsd/mount/requests.h"
-#include "fsd/run/homes.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/homes.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/users/people.h"
 #include "ops_refusal.h"
 #include "ops_remote.h"

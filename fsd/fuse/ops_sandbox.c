@@ -17,7 +17,7 @@
 #include "fsd/control/control_place.h"
 #include "fsd/control/control_sandbox.h"
 #include "fsd/mount/requests.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/users/last_error.h"
 #include "ops_refusal.h"
 #include "fsd/jobs/lifecycle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wait of a run, from run_ask() until it has a machine. queue.c alone writes struct
- * run_queue. All calls: on the loop or in a fiber; none waits.
+ * The wait of a run, from run_ask() until it has a machine. queue.c and own_machine.c
+ * alone write struct run_queue. All calls: on the loop or in a fiber; none waits.
  */
 #ifndef FSD_RUN_QUEUE_H
 #define FSD_RUN_QUEUE_H
@@ -23,6 +23,12 @@ void run_queue(struct run *run);
 /* The same for a run that is not accepted. Return: 0, also if it waits; 1:
  * run_collect_later() is to follow; negative errno with a sentence. */
 int run_ask(struct run *run, struct err *err);
+/* The same after the first wait of its host: it is prepared, and its inputs are listed
+ * for a moment. */
+int run_get_ready(struct run *run, struct err *err);
+/* Its place among the runs that a server before this one had queued; 0: it is none of
+ * them. */
+uint64_t run_queued_before(const struct run *run);
 /* It has its place, and its inputs are listed, now or later. */
 void run_make_ready(struct run *run);
 /* Lists more inputs now, whether it may have its machine or not. */

@@ -10,6 +10,7 @@
 #include "fsd/jobs/lifecycle.h"
 #include "fsd/jobs/parsed.h"
 #include "run_int.h"
+#include "runs_int.h"
 
 void run_spec_done(struct run_spec *spec)
 {
@@ -19,10 +20,7 @@ void run_spec_done(struct run_spec *spec)
 
 void run_leave(struct run *run)
 {
-	if (run->seat)
-		sandbox_leave(run);
-	else if (run->lease)
-		vm_end(take_ptr(run->lease));
+	run->host->leave(run);
 	sched_release(&run->slot.hold);
 }
 
@@ -51,6 +49,11 @@ void run_free(struct run *run)
 	free(run);
 }
 
+const struct run_host *run_host_of(const struct fsd *d, const struct job_config *c)
+{
+	return c && (c->sandbox || c->session) ? d->runs->living : d->runs->own;
+}
+
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 {
 	struct run *run = calloc(1, sizeof(*run));
@@ -61,6 +64,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	}
 	run->job = job;
 	run->d = job->d;
+	run->host = run_host_of(job->d, spec->config);
 	run->number = number;
 	run->why = RUN_NOT_FAILED;
 	run->spec = *spec;

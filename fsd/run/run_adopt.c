@@ -18,7 +18,6 @@
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
 #include "run_int.h"
-#include "sandbox_adopt.h"
 
 /* Nobody has more; sums of them stay far from their end. */
 #define MEMORY_MAX (1ull << 46)
@@ -27,15 +26,6 @@
 #define TRIES_MAX 3u
 
 /* --- for the next server ---------------------------------------------------- */
-
-/* A session with a machine of its own is in memory only, and ends with its server; but
- * what a sandbox has is on record. */
-static bool may_outlive(const struct run *run)
-{
-	return sandbox_outlives(run) ||
-	       (!run_is_guest(run) && !wire_mode_is_step(run->vm_job.wire.mode) &&
-		!run->vm_job.stdin_open); /* its input is in this process */
-}
 
 #define CONFIG_MEMORY 5
 
@@ -57,7 +47,7 @@ void run_tape_begin(struct run *run)
 	uint32_t place;
 	struct vm_tape *t = NULL;
 
-	if (may_outlive(run) && !run->vm_job.tape)
+	if (!run->vm_job.tape && run->host->outlives(run))
 		t = inherit_add(run->d->inherit, INHERIT_TAPES, &place);
 	if (!t)
 		return;
@@ -65,11 +55,9 @@ void run_tape_begin(struct run *run)
 	t->run = run->number;
 	t->queued_ns = run->times.queued_ns;
 	t->granted_ns = run->times.granted_ns;
-	t->memory = run->slot.memory;
-	t->places = run->slot.cpus;
 	t->stdin_size = run->vm_job.stdin_size;
 	t->unbegun = run->job->leftover.tries + 1;
-	sandbox_sign(run, t);
+	run->host->sign(run, t);
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
 		 run->spec.lang ? run->spec.lang->name : "");
@@ -163,55 +151,6 @@ struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys)
 	};
 }
 
-/* Finds an adopted run's standard input. Return: 0, or negative errno: it is not
- * there. */
-static int take_input(struct run *run, const struct vm_tape *t)
-{
-	const struct job_config *c = run->spec.config;
-
-	run->vm_job.stdin_open = c->stdin_open;
-	run->vm_job.stdin_size = t->stdin_size;
-	if (c->stdin_open)
-		feed_take(run, t);
-	return run_take_inputs(run, t->stdin_size > t->feed.put);
-}
-
-static int take_lane(struct run *run, struct vm_tape *t)
-{
-	static const struct vm_sockets gone = { -1, -1, -1 };
-	int r = take_input(run, t);
-
-	run->vm_job.tape = t;
-	run->slot.granted = true; /* the sandbox's is what counts */
-	run_fill_limits(run);
-	if (r == 0)
-		r = sandbox_take(run, t);
-	if (r < 0) /* its lane is closed, and it may have said all before */
-		run->lease = vm_adopt(run->d->vm, &gone, &run->vm_job,
-				      &run_events, run);
-	return run->lease ? 0 : r;
-}
-
-/* Return: 0 or negative errno. */
-static int take_machine(struct run *run, struct vm_tape *t)
-{
-	struct fsd *d = run->d;
-	struct vm_sockets sockets = { -1, -1, -1 };
-
-	run_fill_limits(run);
-	run_take_inputs(run, false);
-	run->vm_job.stdin_size = t->stdin_size;
-	run->vm_job.tape = t;
-	run->slot = (struct sched_slot){
-		.uid = run->job->meta.uid, .memory = t->memory,
-		.cpus = t->places,
-	};
-	if (t->sent)
-		sockets = run_fetch_sockets(d, &t->reach.keys);
-	run->lease = vm_adopt(d->vm, &sockets, &run->vm_job, &run_events, run);
-	return run->lease ? sched_adopt(d->sched, &run->slot) : -ESRCH;
-}
-
 /* All of run_start() to run_go(), at once. */
 static void go_on(struct run *run, const struct vm_tape *t)
 {
@@ -227,8 +166,8 @@ static void go_on(struct run *run, const struct vm_tape *t)
 	run->cancelled = t->cancelled;
 	job->run = run;
 	run_drop_output(job);
-	events_go_on(job, t->sandbox);
-	if (t->sandbox && t->started_ns)
+	events_go_on(job, run->host->stays);
+	if (run->host->stays && t->started_ns)
 		events_started(job, t->pid);
 	for (int s = 0; s < VM_STREAM_MAX; s++)
 		events_reach(job, (enum vm_stream)s, run->stream[s].size);
@@ -252,7 +191,7 @@ static const char *try_adopt(struct job *job, struct vm_tape *t)
 		return "its config is another one, or there is no memory";
 	if (!run_streams_take(run, t) || !run_flow_take(run))
 		why = "the store has less of its output than it should";
-	else if ((t->sandbox ? take_lane(run, t) : take_machine(run, t)) < 0)
+	else if (run->host->adopt(run, t) < 0)
 		why = "its machine is gone, or had not begun it";
 	if (!why) {
 		go_on(run, t);
@@ -321,7 +260,6 @@ void run_adopted(struct fsd *d)
 {
 	struct inherit *in = d->inherit;
 
-	sandboxes_adopted(d);
 	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
 		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
 		struct job *job = t ? job_by_no(d, t->job) : NULL;

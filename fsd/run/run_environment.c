@@ -49,12 +49,7 @@ int run_find_environment(struct run *run, struct err *err)
 	struct environment *e;
 	int r;
 
-	if (run->seat) {
-		run_has_environment(run, sandbox_environment_of(run));
-		return 0;
-	}
-	r = environments_open(run->d, run->job->meta.uid, run->spec.config, &e, err);
-
+	r = run->host->environment(run, &e, err);
 	run->final = r == -EINVAL;
 	if (r < 0)
 		return r;
@@ -97,7 +92,7 @@ static int look_at_env(struct run *run, const struct config_strings *env)
 /* Why a warm interpreter would be seen to be one; NULL: it would not. */
 int run_find_why(struct run *run)
 {
-	const struct job_config *m = sandbox_machine_of(run);
+	const struct job_config *m = run->host->shared(run);
 	int r = 0;
 
 	free(take_ptr(run->environment.fresh_why));

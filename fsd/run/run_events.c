@@ -60,7 +60,7 @@ static void log_start(const struct run *run)
 void run_go(struct run *run)
 {
 	run_enter(run, RUN_RUNNING);
-	if (run->seat)
+	if (run->host->stays)
 		events_await_pid(run->job);
 	vm_run(run->lease, &run->vm_job);
 	log_start(run);
@@ -93,7 +93,7 @@ static bool wait_again(struct run *run, int r)
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
 	depot_note(run->d->depot, r);
-	if (!full || run_is_guest(run) || run->cancelled ||
+	if (!full || run->host->stays || run->cancelled ||
 	    run->why != RUN_NOT_FAILED)
 		return false;
 	if (!run_is_granted(run))
@@ -345,9 +345,11 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
-	if (why == VM_FAILED_LOST && sandbox_put_off(arg, sentence))
+	struct run *run = arg;
+
+	if (why == VM_FAILED_LOST && run->host->put_off(run, sentence))
 		return;
-	run_fail(arg, why, sentence);
+	run_fail(run, why, sentence);
 }
 
 static void on_waits(void *arg, const char *sentence)
@@ -376,7 +378,7 @@ static bool is_lost(const struct run *run)
 	bool recorded = t || run->record.writes ||
 			run->job->meta.state == JOB_RUNNING;
 
-	return run_is_guest(run) ||
+	return run->host->stays ||
 	       (recorded && (!t || lifecycle_is_stopping(run->d->lifecycle)));
 }
 
@@ -432,7 +434,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 			 sentence);
 		return;
 	}
-	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST && sandbox_retry(run))
+	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST && run->host->retry(run))
 		return;
 	if (run_has_exit(run)) { /* its outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),

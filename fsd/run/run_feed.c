@@ -49,7 +49,7 @@ static int make_pair(struct run *run, int pair[2])
 {
 	const int half = FEED_BYTES / 2; /* the kernel doubles it */
 
-	if (!run->seat || !run->vm_job.tape || !run->job)
+	if (!run->vm_job.tape || !run->job)
 		return pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		       pair) < 0)

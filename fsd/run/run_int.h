@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by run*.c only. */
+/* Shared by this room and fsd/living, which is the host of some runs. */
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
@@ -10,12 +10,12 @@
 #include "runs.h"
 #include "inputs.h"
 #include "queue.h"
+#include "run_host.h"
 #include "run_environment.h"
 #include "run_feed.h"
 #include "run_flow.h"
 #include "run_output.h"
 #include "fsd/sched/sched.h"
-#include "sandboxes.h"
 
 #include "vm/channel/tape.h"
 
@@ -70,16 +70,21 @@ struct run_ending {
 	bool said;              /* the log says how it ended */
 };
 
+/* Its place in a machine that outlives it. fsd/living alone writes it. */
+struct run_living {
+	struct seat *seat; /* borrowed: where it waits or is, or NULL */
+	struct list in_session, in_sandbox;
+	uint64_t step;     /* of the session, from 1; 0: not begun */
+};
+
 struct run {
 	struct job *job;    /* owns us; NULL: it was removed while we were busy */
 	struct fsd *d;
 	unsigned number;
 	struct run_spec spec;
-	struct vm_lease *lease; /* owned, vm_end(); or the seat's */
-	uint64_t step;           /* of the session, from 1; 0: not begun */
-	struct seat *seat;       /* borrowed: where it waits or is in a session or a
-				  * sandbox, or NULL */
-	struct list in_session, in_sandbox;
+	struct vm_lease *lease; /* owned, vm_end(); or the host's */
+	const struct run_host *host; /* borrowed */
+	struct run_living living;
 	struct run_queue queue;
 	struct vm_job vm_job;
 	struct run_inputs inputs;
@@ -149,12 +154,6 @@ static inline bool run_is_ending(const struct run *run)
 	return run->ending.step != RUN_END_OPEN;
 }
 
-/* Does it run in a session or a sandbox, which outlives it? */
-static inline bool run_is_guest(const struct run *run)
-{
-	return run->seat;
-}
-
 /*
  * run_prepare.c: fills vm_job from the spec and the job's files, but for the
  * inputs, which are run_collect()'s. Return: 0 or negative errno with a sentence.
@@ -190,6 +189,8 @@ bool run_may_again(const struct run *run, enum job_status status);
  * nobody's any more. */
 bool run_again(struct run *run, enum job_status status, const char *message);
 
+/* run.c: the host of a run with that config; NULL: of one that has none. */
+const struct run_host *run_host_of(const struct fsd *d, const struct job_config *c);
 /* run.c: number: of the run. Takes spec. NULL without memory. */
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 

@@ -140,10 +140,15 @@ void run_end_enter(struct run *run, enum run_end_step step)
 
 /* --- all runs ---------------------------------------------------------------- */
 
-int runs_new(struct runs **ret)
+int runs_new(const struct run_host *own, const struct run_host *living,
+	     struct runs **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->own = own;
+	(*ret)->living = living;
+	return 0;
 }
 
 void runs_free(struct runs *runs)

@@ -68,7 +68,7 @@ static bool has_name(const char *const *list, size_t count, const char *item)
 static int fill_sandbox_env(struct run *run)
 {
 	const struct config_strings *own = &run->spec.config->env;
-	const struct job_config *m = sandbox_machine_of(run);
+	const struct job_config *m = run->host->shared(run);
 	const struct config_strings *all = m ? &m->env : NULL;
 	int r = 0;
 
@@ -81,7 +81,7 @@ static int fill_sandbox_env(struct run *run)
 
 static bool is_in_sandbox(const struct run *run, const char *item)
 {
-	const struct job_config *m = sandbox_machine_of(run);
+	const struct job_config *m = run->host->shared(run);
 
 	return m && has_name((const char *const *)m->env.item, m->env.count, item);
 }
@@ -242,7 +242,7 @@ static int fill_argv(struct run *run)
 void run_fill_limits(struct run *run)
 {
 	const struct job_config *c = run->spec.config;
-	const struct job_config *shared = sandbox_machine_of(run);
+	const struct job_config *shared = run->host->shared(run);
 	const struct job_config *m = shared ? shared : c;
 	struct wire_job *w = &run->vm_job.wire;
 

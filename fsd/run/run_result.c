@@ -81,7 +81,7 @@ static void fill_rest(struct run *run, struct job_result *res)
 		bool lives = run->phase == RUN_COMPLETE && run->exit.lives;
 
 		res->session_state = lives ? "kept" : "lost";
-		res->step = run->step;
+		res->step = run->living.step;
 	}
 	run_fill_environment(run, res);
 	res->source = run->machine.source;
@@ -517,7 +517,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	/* What may still do something ends now. A machine that has given all
 	 * can wait for its end, and who waits for the job cannot: run_free(). A
 	 * session has its machine back. */
-	if (run->phase != RUN_COMPLETE || run_is_guest(run) || again) {
+	if (run->phase != RUN_COMPLETE || run->host->stays || again) {
 		run_leave(run);
 		sched_leave(&run->slot);
 		run_unprepare(run);

@@ -25,6 +25,7 @@ static struct run *run_found(struct job *job)
 	run_drop_output(job);
 	run->job = job;
 	run->d = job->d;
+	run->host = run_host_of(job->d, NULL);
 	run->number = job->meta.run;
 	run->why = RUN_NOT_FAILED;
 	run_enter(run, RUN_FOUND);

@@ -3,6 +3,7 @@
 #ifndef FSD_RUNS_H
 #define FSD_RUNS_H
 
+struct run_host;
 struct runs;
 
 /* The counts of all runs, and the share of one run in them. */
@@ -13,7 +14,10 @@ struct run_counts {
 	unsigned adopted; /* of these, by a server before this one */
 };
 
-int runs_new(struct runs **ret);    /* Return: 0 or -ENOMEM. */
+/* The hosts (run_host.h) are borrowed; living: of runs in sessions and sandboxes. Return:
+ * 0 or -ENOMEM. */
+int runs_new(const struct run_host *own, const struct run_host *living,
+	     struct runs **ret);
 void runs_free(struct runs *runs);  /* after the last run; NULL is fine */
 /* Borrowed; it follows the runs. */
 const struct run_counts *runs_counts(const struct runs *runs);

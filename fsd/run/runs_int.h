@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by room.c, run_phase.c, run_prepare.c and sched_open.c only. */
+/* Shared by room.c, run.c, run_phase.c, run_prepare.c and sched_open.c only. */
 #ifndef FSD_RUNS_INT_H
 #define FSD_RUNS_INT_H
 
@@ -27,6 +27,7 @@ struct last_environments {
 };
 
 struct runs {
+	const struct run_host *own, *living; /* borrowed, for run_host_of() */
 	struct run_counts counts; /* run_phase.c */
 	struct room room;
 	struct hash last; /* owned: of struct last_environments */

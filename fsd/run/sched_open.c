@@ -11,7 +11,6 @@
 #include <errno.h>
 
 #include "fsd/jobs/job.h"
-#include "homes.h"
 #include "room.h"
 #include "runs_int.h"
 #include "fsd/users/people.h"
@@ -67,7 +66,8 @@ bool sched_on_may_warm(void *arg)
 	return !d->sched || sched_has_spare(d->sched);
 }
 
-int sched_open(struct fsd *d, const struct sched_limits *asked)
+int sched_open(struct fsd *d, const struct sched_limits *asked,
+	       sched_take_back *take_back)
 {
 	const struct sched_host host = {
 		.memory = on_memory,

@@ -8,8 +8,10 @@
 
 struct job;
 
-/* After the machines' room. Return: 0 or -ENOMEM. */
-int sched_open(struct fsd *d, const struct sched_limits *asked);
+/* take_back: see sched.h. After the machines' room. Return: 0 or -ENOMEM. */
+typedef bool sched_take_back(void *arg, uid_t uid, uint64_t idle_ns);
+int sched_open(struct fsd *d, const struct sched_limits *asked,
+	       sched_take_back *take_back);
 /* For vm_watch: a machine is gone; may one be made ahead? */
 void sched_on_freed(void *arg);
 bool sched_on_may_warm(void *arg);

@@ -215,9 +215,7 @@ int run_start(struct job *job, struct run_spec *spec, struct err *err)
 	}
 	if (more)
 		run_collect_later(run);
-	else
-		sched_tell(&run->slot);
-	sandbox_tell(run);
+	run->host->tell(run);
 	go_on(run);
 	run_let_go(run);
 	return 0;

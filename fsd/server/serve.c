@@ -43,12 +43,13 @@
 #include "fsd/store/depot.h"
 #include "fsd/files/remote.h"
 #include "fsd/builds/builds.h"
-#include "fsd/run/homes.h"
+#include "fsd/living/homes.h"
 #include "fsd/run/runs.h"
 #include "fsd/run/run.h"
+#include "fsd/run/run_host.h"
 #include "fsd/run/sched_open.h"
-#include "fsd/run/sandbox_adopt.h"
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandbox_adopt.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job_log.h"
 #include "fsd/jobs/shelf.h"
@@ -218,7 +219,7 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 	if (r < 0)
 		return err_sys(err, r, "the environments");
 	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
-	if (r == 0 && sched_open(d, &o->sched) < 0)
+	if (r == 0 && sched_open(d, &o->sched, take_back) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");
 	return r;
 }
@@ -345,7 +346,7 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)
-		r = runs_new(&d->runs);
+		r = runs_new(&run_own_host, &living_host, &d->runs);
 	if (r == 0)
 		r = sandboxes_new(&d->sandboxes);
 	if (r == 0)

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/run/sandboxes.h"
+#include "fsd/living/sandboxes.h"
 #include "fsd/run/sched_open.h"
-#include "fsd/run/sandboxes.h"
 #include "submit_int.h"
 
 static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };

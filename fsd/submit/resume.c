@@ -15,6 +15,7 @@
 #include "draft.h"
 #include "fsd/jobs/held.h"
 #include "fsd/jobs/leftover.h"
+#include "fsd/living/sandbox_adopt.h"
 #include "fsd/run/run_adopt.h"
 #include "fsd/jobs/shelf.h"
 #include "submit_int.h"
@@ -226,6 +227,7 @@ void resume_jobs(struct fsd *d)
 	shelf_empty(d);
 	recover(d, &f.running);
 	recover_drafts(d, &f.drafts);
+	sandboxes_adopted(d);
 	run_adopted(d);
 	retain_begin(d);
 	leftover_begin(d, now_ns() + FIRST_NS);

@@ -34,7 +34,7 @@ JOB_OWNERS = {"run": "fsd/run", "gone": "fsd/run", "submit": "fsd/submit",
 # Programs, each with the objects that are linked into it.
 CIRCLES = {
     "fsd": "build/release/fsd/{base,users,handover,store,files,sched,jobs,builds,run,"
-           "submit,mount,fuse,server}",
+           "living,submit,mount,fuse,server}",
     "cli": "build/release/fsd/{cli,client}",
     "gateway": "build/release/fsd/gateway",
     "vm": "build/release/vm",

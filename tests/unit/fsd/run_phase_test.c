@@ -138,7 +138,7 @@ static void try(const enum run_phase *way, const char *name, uint64_t timeout_ms
 	struct fsd *d = calloc(1, sizeof(*d));
 	struct run *run = calloc(1, sizeof(*run));
 
-	if (d && run && runs_new(&d->runs) == 0) {
+	if (d && run && runs_new(NULL, NULL, &d->runs) == 0) {
 		run->d = d;
 		run->spec.config = &config;
 		run->adopted = way == other_server;
@@ -168,7 +168,7 @@ static void test_config_goes(void)
 	struct fsd *d = calloc(1, sizeof(*d));
 	struct run *run = calloc(1, sizeof(*run));
 
-	if (d && run && runs_new(&d->runs) == 0) {
+	if (d && run && runs_new(NULL, NULL, &d->runs) == 0) {
 		run->d = d;
 		run->spec.config = &config;
 		run_enter(run, RUN_QUEUED);

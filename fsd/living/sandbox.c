@@ -180,7 +180,7 @@ static void each_run(struct sandbox *s,
 		     const char *sentence)
 {
 	list_for_each(pos, tmp, &s->runs)
-		fn(list_entry(pos, struct run, in_sandbox), sentence);
+		fn(list_entry(pos, struct run, living.in_sandbox), sentence);
 }
 
 static void on_waits(void *arg, const char *sentence)
@@ -201,7 +201,7 @@ static void on_stranded(void *arg)
 	list_for_each(pos, tmp, &s->runs)
 		if (s->single)
 			run_events.stranded(list_entry(pos, struct run,
-						       in_sandbox));
+						       living.in_sandbox));
 }
 
 const struct vm_events sandbox_events = {
@@ -243,7 +243,7 @@ static void say_waits(void *arg, const char *sentence)
 {
 	struct run *run = arg;
 
-	job_log(run->job, "%s%s", run->seat->sandbox->single ? "" : "its sandbox ",
+	job_log(run->job, "%s%s", run->living.seat->sandbox->single ? "" : "its sandbox ",
 		sentence);
 }
 
@@ -272,7 +272,7 @@ static const struct sched_slot_ops slot_ops = {
 
 void sandbox_tell(struct run *run)
 {
-	struct sandbox *s = run->seat ? run->seat->sandbox : NULL;
+	struct sandbox *s = run->living.seat ? run->living.seat->sandbox : NULL;
 
 	if (!s || s->stage != STAGE_COMES)
 		return;
@@ -281,11 +281,6 @@ void sandbox_tell(struct run *run)
 	builds_tell(s->d->builds, &s->build);
 	sched_tell(&s->slot);
 	s->asks = NULL;
-}
-
-bool sandbox_is_built(const struct run *run)
-{
-	return run->seat->sandbox->build.build;
 }
 
 void sandbox_fill_slot(struct sandbox *s, uint64_t memory)
@@ -343,7 +338,7 @@ static void on_built(struct build_wait *w, const char *why)
 	}
 	sched_tell(&s->slot);
 	list_for_each(pos, tmp, &s->runs)
-		run_make_ready(list_entry(pos, struct run, in_sandbox));
+		run_make_ready(list_entry(pos, struct run, living.in_sandbox));
 }
 
 static const struct build_wait_ops build_ops = {

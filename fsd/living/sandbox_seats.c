@@ -59,11 +59,11 @@ static void on_granted(void *arg)
 	loop_defer(t->sandbox->d->loop, &t->next);
 }
 
-/* While no run has it. If the machine has died, that is told of as well. */
+/* While no run has it. A machine that has died tells its sandbox as well. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct seat *t = arg;
-	struct run *run = list_first(&t->waiting, struct run, in_session);
+	struct run *run = list_first(&t->waiting, struct run, living.in_session);
 	bool granted = t->granted;
 	char kept[300];
 
@@ -167,7 +167,7 @@ static void begin(struct seat *t, struct run *run)
 	struct sandbox *s = t->sandbox;
 
 	if (t->name)
-		run->step = t->steps + 1;
+		run->living.step = t->steps + 1;
 	if (s->single && s->why[0])
 		job_log(run->job, "session %s: begun anew, for %s", s->name, s->why);
 	if (s->single)
@@ -179,7 +179,7 @@ static void begin(struct seat *t, struct run *run)
 static void on_next(struct loop_call *c)
 {
 	struct seat *t = c->arg;
-	struct run *run = list_first(&t->waiting, struct run, in_session);
+	struct run *run = list_first(&t->waiting, struct run, living.in_session);
 
 	if (t->current)
 		return;
@@ -192,7 +192,7 @@ static void on_next(struct loop_call *c)
 	if (!t->lease) {
 		ask_for_lane(t, run);
 	} else if (t->granted) {
-		list_del(&run->in_session);
+		list_del(&run->living.in_session);
 		t->current = run;
 		begin(t, run);
 	}
@@ -217,8 +217,8 @@ int seat_go_on_with(struct seat *t, unsigned lane, struct run *run)
 	t->granted = true;
 	t->current = run;
 	run->lease = t->lease;
-	run->seat = t;
-	list_add_tail(&t->sandbox->runs, &run->in_sandbox);
+	run->living.seat = t;
+	list_add_tail(&t->sandbox->runs, &run->living.in_sandbox);
 	seat_keep(t);
 	return 0;
 }
@@ -228,11 +228,6 @@ void seats_go(struct sandbox *s)
 	list_for_each(pos, tmp, &s->seats)
 		loop_defer(s->d->loop,
 			   &list_entry(pos, struct seat, node)->next);
-}
-
-void sandbox_go(struct run *run)
-{
-	loop_defer(run->d->loop, &run->seat->next);
 }
 
 /* Its machine lives, and only the lane has gone. */
@@ -351,9 +346,9 @@ int sandbox_enter(struct run *run, struct err *err)
 	if (!t)
 		return err_sys(err, -ENOMEM, "the sandbox");
 	seat_keep_new(t);
-	run->seat = t;
-	list_add_tail(&t->waiting, &run->in_session);
-	list_add_tail(&s->runs, &run->in_sandbox);
+	run->living.seat = t;
+	list_add_tail(&t->waiting, &run->living.in_session);
+	list_add_tail(&s->runs, &run->living.in_sandbox);
 	sandbox_used(s);
 	sandbox_changed(s);
 	return 0;
@@ -361,12 +356,12 @@ int sandbox_enter(struct run *run, struct err *err)
 
 void sandbox_leave(struct run *run)
 {
-	struct seat *t = take_ptr(run->seat);
+	struct seat *t = take_ptr(run->living.seat);
 
 	if (!t)
 		return;
-	list_del(&run->in_session);
-	list_del(&run->in_sandbox);
+	list_del(&run->living.in_session);
+	list_del(&run->living.in_sandbox);
 	if (run->vm_job.tape) /* the next one may have the lane at once */
 		run->vm_job.tape->lane = 0;
 	if (t->current == run) {
@@ -386,10 +381,10 @@ void sandbox_leave(struct run *run)
 	sandbox_changed(t->sandbox);
 }
 
-/* If the machine has died, that is told right behind. */
+/* A machine that has died says so right behind. */
 bool sandbox_put_off(struct run *run, const char *sentence)
 {
-	struct seat *t = run->seat;
+	struct seat *t = run->living.seat;
 
 	if (!t || t->current != run || t->sandbox->stage != STAGE_LIVES ||
 	    t->sandbox->single)
@@ -401,14 +396,14 @@ bool sandbox_put_off(struct run *run, const char *sentence)
 
 bool sandbox_retry(struct run *run)
 {
-	struct seat *t = run->seat;
+	struct seat *t = run->living.seat;
 
 	if (!t || t->current != run || run_has_started(run) || !t->lease_steps)
 		return false;
 	drop_lease(t);
 	run_unsend(run);
 	t->current = NULL;
-	list_add(&t->waiting, &run->in_session);
+	list_add(&t->waiting, &run->living.in_session);
 	job_log(run->job, "session %s: its interpreter had ended; begun anew",
 		t->name);
 	loop_defer(run->d->loop, &t->next);
@@ -436,14 +431,14 @@ void seats_cancel(struct sandbox *s, const char *why)
 {
 	struct run *run;
 
-	while ((run = list_first(&s->runs, struct run, in_sandbox)))
+	while ((run = list_first(&s->runs, struct run, living.in_sandbox)))
 		cancel(run, why);
 }
 
 void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence)
 {
 	list_for_each(pos, tmp, &s->runs) {
-		struct run *run = list_entry(pos, struct run, in_sandbox);
+		struct run *run = list_entry(pos, struct run, living.in_sandbox);
 
 		run_fail(run, run_is_sent(run) || why != VM_FAILED_LOST
 				      ? why : VM_FAILED_START, sentence);
@@ -457,7 +452,7 @@ void seats_fail(struct sandbox *s, enum vm_failure why, const char *sentence)
 void seat_fail_first(struct sandbox *s, enum vm_failure why, const char *sentence)
 {
 	struct seat *t = sandbox_seat(s);
-	struct run *run = t ? list_first(&t->waiting, struct run, in_session) : NULL;
+	struct run *run = t ? list_first(&t->waiting, struct run, living.in_session) : NULL;
 
 	if (!run)
 		return;
@@ -489,7 +484,7 @@ void seat_end(struct seat *t)
 	struct sandbox *s = t->sandbox;
 	struct run *run;
 
-	while ((run = list_first(&t->waiting, struct run, in_session)))
+	while ((run = list_first(&t->waiting, struct run, living.in_session)))
 		cancel(run, why);
 	if (t->current)
 		cancel(t->current, why);

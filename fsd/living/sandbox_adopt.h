@@ -6,15 +6,9 @@
 
 #include "fsd/fsd.h"
 
-struct run;
-struct vm_tape;
-
 /* Before any run is looked for. */
 void sandboxes_adopt(struct fsd *d);
-/* A run of one, which its tape tells of, goes on in its seat. Return: 0, or -ESRCH: it
- * had not begun, or what it was in is not there. */
-int sandbox_take(struct run *run, struct vm_tape *t);
-/* After all runs, and before vm_adopted(): interpreters without a run live on. */
+/* After all runs, and before run_adopted(): interpreters without a run live on. */
 void sandboxes_adopted(struct fsd *d);
 
 #endif

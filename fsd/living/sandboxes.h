@@ -21,7 +21,7 @@
 #include "fsd/users/people.h"
 
 struct fiber;
-struct run;
+struct run_host;
 struct sandbox;
 struct sandboxes;
 struct seat;
@@ -68,7 +68,7 @@ unsigned sandbox_state_no(const struct sandbox *s);
 int sandbox_show_processes(struct sandbox *s, struct buf *out);
 
 /* Takes a config. Return: 0; -EINVAL, -EFBIG, -ENODATA (it ends too early), -EBUSY
- * (the machine has begun) with a sentence, and nothing has changed. */
+ * (the machine has begun) with a sentence, and the config is as before. */
 int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 		      struct err *err);
 /* The same without taking it. */
@@ -139,8 +139,8 @@ struct sandbox_waiter {
 	int result;
 };
 /* Begins it, if it has not, and waits until its machine is there. w is borrowed
- * meanwhile. Return: 0; -ESTALE: it is lost, or has ended; -EIO: no machine is to
- * be had; -EINTR: sandbox_stop_waiting(); another one with a sentence: it cannot
+ * meanwhile. Return: 0; -ESTALE: it is lost, or has ended; -EIO: it gets no
+ * machine; -EINTR: sandbox_stop_waiting(); another one with a sentence: it cannot
  * begin. */
 int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err);
 void sandbox_stop_waiting(struct sandbox_waiter *w);
@@ -159,35 +159,7 @@ void sandbox_watch(struct sandbox *s, struct list *node,
  * environment, or there are too many sessions, which an accepted run waits out. */
 int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *config,
 		    const struct lang *lang, bool accepted, struct err *err);
-/* Takes a seat for the run: run->seat. Its machine begins. Return: as above. */
-int sandbox_enter(struct run *run, struct err *err);
-/* Is the environment of its session or sandbox being built? Then run_make_ready() follows, or its
- * end. */
-bool sandbox_is_built(const struct run *run);
-/* To the run's log: why its sandbox waits, if it does. */
-void sandbox_tell(struct run *run);
-/* It has all that it needs: run_begin() or run_events.failed() comes later. */
-void sandbox_go(struct run *run);
-/* No-op without a seat. run->seat and run->lease are NULL afterwards. */
-void sandbox_leave(struct run *run);
-/* The machine has failed, or only what belongs to the run: true if it will be known
- * soon, and then the run fails. */
-bool sandbox_put_off(struct run *run, const char *sentence);
-/* The machine has refused the run before anything of it ran, because it had lost its
- * interpreter: true if the run will begin again in another one. */
-bool sandbox_retry(struct run *run);
-/* Can another server go on with the run, by the record of its sandbox? */
-bool sandbox_outlives(const struct run *run);
-/* Where it is, for that server. */
-struct vm_tape;
-void sandbox_sign(const struct run *run, struct vm_tape *t);
-/* The config of the sandbox that the run is in; NULL: it is in none, or has its machine
- * alone. */
-const struct job_config *sandbox_machine_of(const struct run *run);
-/* run: it has a seat. */
-struct environment *sandbox_environment_of(const struct run *run);
-
-/* A number that no sandbox, session or seat has, nor had. */
-uint64_t sandboxes_next_no(struct fsd *d);
+/* Gives runs a place in a session or a sandbox. */
+extern const struct run_host living_host;
 
 #endif

@@ -240,17 +240,3 @@ bool home_is_for(const struct home *h, uid_t uid)
 {
 	return h->uid == uid || uid == 0;
 }
-
-/* --- of a run ---------------------------------------------------------------- */
-
-const struct job_config *sandbox_machine_of(const struct run *run)
-{
-	const struct sandbox *s = run->seat ? run->seat->sandbox : NULL;
-
-	return s && !s->single ? &s->config.machine : NULL;
-}
-
-struct environment *sandbox_environment_of(const struct run *run)
-{
-	return run->seat->sandbox->environment;
-}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by sandbox*.c only. */
+/* Shared by this room only. */
 #ifndef FSD_SANDBOX_INT_H
 #define FSD_SANDBOX_INT_H
 
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/parsed.h"
-#include "run_int.h"
+#include "fsd/run/run_int.h"
 #include "sandboxes.h"
 
 enum stage {
@@ -46,9 +46,9 @@ struct sandbox {
 	struct sched_slot slot;
 	struct sched_hold hold;
 	struct vm_lease *lease; /* owned: the machine's */
-	struct run *asks;      /* borrowed: who is told why it waits; NULL: all */
+	struct run *asks;      /* borrowed: the run that hears why it waits; NULL: all */
 	struct list seats;
-	struct list runs;      /* of struct run, in_sandbox */
+	struct list runs;      /* of struct run, living.in_sandbox */
 	struct list waiters;   /* of struct sandbox_waiter */
 	struct list watchers;
 	void (*told)(struct list *node); /* of the watchers */
@@ -78,7 +78,7 @@ struct seat {
 	bool granted;
 	bool told;             /* the log of its first run says why it waits */
 	uint64_t steps, lease_steps;
-	struct list waiting;   /* of struct run, in_session */
+	struct list waiting;   /* of struct run, living.in_session */
 	struct run *current;   /* borrowed: it has the lease */
 	struct loop_call next;
 	struct loop_call late; /* its run has lost its lane, because of */
@@ -86,6 +86,8 @@ struct seat {
 	struct inherit_seat *kept; /* a session's, in fsd->inherit; or NULL */
 };
 
+/* A number that no sandbox, session or seat has, nor had. */
+uint64_t sandboxes_next_no(struct fsd *d);
 /* sandbox.c: one without a config, in sandboxes->all. NULL without memory. */
 struct sandbox *sandbox_new(struct fsd *d, uint64_t no, const char *name,
 			    uid_t uid, gid_t gid, bool single);
@@ -103,6 +105,8 @@ void sandbox_restart(struct sandbox *s);
  * room for the inputs of its first step. Return: 0 or negative errno with a sentence. */
 int sandbox_queue(struct sandbox *s, uint64_t memory, struct err *err);
 
+/* sandbox.c: as run_host's tell(). */
+void sandbox_tell(struct run *run);
 /* sandbox_single.c: as sandboxes_check(), of a session without a sandbox. */
 int single_check(struct fsd *d, uid_t uid, const struct job_config *c,
 		 const struct lang *lang, bool accepted, struct err *err);
@@ -175,6 +179,17 @@ void seat_go_on(struct seat *t, unsigned lane, bool aborts);
 /* The same with a run that is under way. Return: 0 or -ESRCH. */
 int seat_go_on_with(struct seat *t, unsigned lane, struct run *run);
 
+/* sandbox_seats.c: takes a seat for the run: run->living.seat. Its machine begins.
+ * Return: as sandboxes_check(). */
+int sandbox_enter(struct run *run, struct err *err);
+/* As run_host's leave(), put_off() and retry(). The first: no-op without a seat. */
+void sandbox_leave(struct run *run);
+bool sandbox_put_off(struct run *run, const char *sentence);
+bool sandbox_retry(struct run *run);
+/* sandbox_kept.c: as run_host's. */
+bool sandbox_outlives(const struct run *run);
+void sandbox_sign(const struct run *run, struct vm_tape *t);
+int sandbox_take_run(struct run *run, struct vm_tape *t);
 /* sandbox_seats.c: its machine is there. */
 void seats_go(struct sandbox *s);
 /* Runs that have no machine any more fail. */

@@ -140,17 +140,15 @@ void seat_keep_new(struct seat *t)
 
 bool sandbox_outlives(const struct run *run)
 {
-	const struct seat *t = run->seat;
+	const struct seat *t = run->living.seat;
 
 	return t && t->sandbox->mux && (!t->name || t->kept);
 }
 
 void sandbox_sign(const struct run *run, struct vm_tape *tape)
 {
-	if (!run->seat)
-		return;
-	tape->sandbox = run->seat->sandbox->no;
-	tape->seat = run->seat->no;
+	tape->sandbox = run->living.seat->sandbox->no;
+	tape->seat = run->living.seat->no;
 	tape->lane = vm_lane(run->lease);
 }
 
@@ -261,7 +259,7 @@ static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 		return;
 	}
 	s->mux = m;
-	if (!m->shared) { /* nothing has been there */
+	if (!m->shared) { /* no run has been there */
 		sandbox_forget_mux(s);
 		return;
 	}
@@ -359,7 +357,9 @@ void sandboxes_adopt(struct fsd *d)
 
 /* --- its runs ---------------------------------------------------------------------------- */
 
-int sandbox_take(struct run *run, struct vm_tape *t)
+/* A run whose tape was recovered continues in its seat. Return: 0, or -ESRCH: it had not
+ * begun, or what it was in is not there. */
+static int take_seat(struct run *run, struct vm_tape *t)
 {
 	struct sandbox *s = sandboxes_by_no(run->d, t->sandbox);
 	const char *name = run->spec.config->session;
@@ -375,13 +375,42 @@ int sandbox_take(struct run *run, struct vm_tape *t)
 		    : seat_new(s, t->seat, NULL, run->spec.lang);
 	if (!seat || seat->current || seat->lease)
 		return -ESRCH;
-	run->seat = seat; /* its limits are the sandbox's */
+	run->living.seat = seat; /* its limits are the sandbox's */
 	run_fill_limits(run);
-	run->seat = NULL;
+	run->living.seat = NULL;
 	r = seat_go_on_with(seat, t->lane, run);
 	if (r < 0 && !name)
 		seat_free(seat);
 	return r;
+}
+
+/* Finds an adopted run's standard input. Return: 0, or negative errno: it is not
+ * there. */
+static int take_input(struct run *run, const struct vm_tape *t)
+{
+	const struct job_config *c = run->spec.config;
+
+	run->vm_job.stdin_open = c->stdin_open;
+	run->vm_job.stdin_size = t->stdin_size;
+	if (c->stdin_open)
+		feed_take(run, t);
+	return run_take_inputs(run, t->stdin_size > t->feed.put);
+}
+
+int sandbox_take_run(struct run *run, struct vm_tape *t)
+{
+	static const struct vm_sockets gone = { -1, -1, -1 };
+	int r = take_input(run, t);
+
+	run->vm_job.tape = t;
+	run->slot.granted = true; /* the sandbox's is what counts */
+	run_fill_limits(run);
+	if (r == 0)
+		r = take_seat(run, t);
+	if (r < 0) /* its lane is closed, and it may have said all before */
+		run->lease = vm_adopt(run->d->vm, &gone, &run->vm_job,
+				      &run_events, run);
+	return run->lease ? 0 : r;
 }
 
 /* Was its JOB sent, and RUN was not? */
