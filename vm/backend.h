@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes machines: QEMU, or a script in tests. The room above (pool,
- * machine, channel) is the same for both. Everything happens on the loop's
- * thread, and no event is delivered from inside a method.
+ * The table of functions that make machines: implemented by qemu/, and by fake/
+ * for tests. vm/pool, the machine and the channel are the same for both. Every
+ * method and event runs on the loop's thread. No event is called from inside a
+ * method.
  *
  *   open -> template_get -> template_done -> start -> up -> pause/resume*
  *        -> kill (or its own death) -> gone
@@ -21,74 +22,81 @@
 
 struct vm_reach; /* channel/tape.h */
 
-/* A template that is ready to be restored from. */
+/* A template from which machines can be restored. */
 struct backend_template {
-	uint32_t runners; /* mask of 1 << enum wire_runner that are warm */
-	uint32_t walls;   /* in the guest; bits of 1 << enum wire_wall */
+	/* interpreters that wait warm in it; bits 1 << enum wire_runner */
+	uint32_t runners;
+	uint32_t walls; /* walls inside the guest; bits 1 << enum wire_wall */
 	enum vm_accel accel;
-	bool kvm_fails;   /* there is one, which was tried and does not work */
-	unsigned scale;   /* how much slower than KVM waits are to be: 1, 10 */
+	/* this host has KVM, but a machine with KVM failed to run */
+	bool kvm_fails;
+	unsigned scale; /* factor for every wait, against KVM: 1, 10 */
 	char id[17];      /* first 16 hex digits of its key */
-	bool made;        /* just now, not found */
-	/* Modules that are not kept warm: lines "MODULE: WHY". */
+	bool made; /* made just now, not found on the disk */
+	/* Modules that are not kept warm; a line "MODULE: WHY" each. */
 	char cold[WIRE_COLD_MAX + 1];
 };
 
-/* The zygote of a class: what its machines are made from, beside the template.
- */
+/* The zygote of a class: a process that new machines are forked off. See
+ * zygotes.h of qemu/. */
 struct backend_prepared {
-	bool possible; /* it can have one */
+	bool possible; /* this class can have a zygote */
 	bool ready, thorough;
-	bool making;    /* one, or its successor */
-	uint64_t bytes; /* of memory that one takes; 0: not known yet */
+	bool making; /* a zygote or its successor is being made */
+	uint64_t bytes; /* memory that a zygote takes; 0: not known yet */
 };
 
-/* What the room gives a backend; borrowed until close. */
+/* What vm/pool gives a backend at open(); borrowed until close(). */
 struct backend_host {
 	struct loop *loop;
 	const struct vm_options *options;
-	/* code 0: t is set. Else err says why there is no template. */
+	/* The end of template_get(). err->code 0: t is set. Else err says why
+	 * there is no template. */
 	void (*template_done)(void *arg, const struct vm_class *cls,
 			      const struct backend_template *t,
 			      const struct err *err);
-	/* One step of a template. accel: of the boot that goes on; AUTO: none,
-	 * it is looked for. */
+	/* One step in making a template. accel: of the boot under way; AUTO: no
+	 * boot, the template is still searched for. */
 	void (*progress)(void *arg, const struct vm_class *cls,
 			 const char *sentence, enum vm_accel accel);
-	void (*boot_failed)(void *arg); /* for the statistics */
-	void (*broken)(void *arg); /* no machine can be started any more */
-	void (*prepared)(void *arg); /* what prepare() has begun is ready */
-	void (*freed)(void *arg);  /* what unprepare() gave back is free */
-	void (*renewed)(void *arg); /* a template has been replaced by a younger */
+	void (*boot_failed)(void *arg); /* a boot failed; for the statistics */
+	/* this process cannot start machines any more */
+	void (*broken)(void *arg);
+	/* the zygote that prepare() began is ready */
+	void (*prepared)(void *arg);
+	void (*freed)(void *arg); /* the memory of an unprepare() is free */
+	void (*renewed)(void *arg); /* a newer template has replaced one */
 	void *arg;
 };
 
 struct backend {
 	const struct vm_backend *ops;
 	const struct backend_host *host; /* borrowed */
-	/* Walls that a guest lacked, which was refused for it. */
+	/* Required walls that a guest lacked; it was refused therefore. Bits 1
+	 * << enum wire_wall. */
 	uint32_t guest_lacks;
 };
 
 struct backend_machine {
 	struct backend *backend;
-	uint32_t hot; /* runners that need no heat; set by start(), */
-	bool forked;  /* as is this: it shares its memory with a zygote */
+	uint32_t hot; /* runners that are warm at once; set by start() */
+	/* forked off a zygote and shares its memory; set by start() */
+	bool forked;
 };
 
 struct backend_machine_events {
-	/* The guest runs and hears its wire. At most once. */
+	/* The guest runs and reads its wire. At most once. */
 	void (*up)(void *arg);
-	/* After probe: it has answered. */
+	/* The guest has answered a probe(). */
 	void (*alive)(void *arg);
-	/* After cost: the bytes of memory that it shares with no other process.
-	 * 0: this host does not tell. */
+	/* The answer to cost(): bytes of memory that this machine shares with
+	 * no other process. 0: the host does not report it. */
 	void (*cost)(void *arg, uint64_t bytes);
 	/*
-	 * The machine does not exist any more: its process is reaped. Exactly
-	 * once, after kill or by itself. The backend frees it afterwards.
-	 * taken: somebody outside has killed it, or the host had no memory for
-	 * it: neither it nor its template is to blame.
+	 * The machine has ended and its process is reaped. Exactly once, after
+	 * kill() or after its own death; the backend frees the machine
+	 * afterwards. taken: a process outside killed it, or the host ran out
+	 * of memory. Then neither the machine nor its template is at fault.
 	 */
 	void (*gone)(void *arg, const char *why, bool taken);
 };
@@ -97,98 +105,108 @@ struct vm_backend {
 	const char *name;
 
 	/*
-	 * Checks what can be checked at once (a program, files), starts
-	 * nothing slow. Return: 0, or a negative errno with a remedy in *err.
+	 * Checks what can be checked at once (the program, files); starts no
+	 * slow work.
+	 * Return: 0, or a negative errno with a remedy in *err.
 	 */
 	int (*open)(const struct backend_host *host, struct backend **ret,
 		    struct err *err);
 
-	/*
-	 * Kills and reaps every machine and helper that is left, without
-	 * further events; returns within a bounded time.
-	 */
+	/* Kills and reaps every machine and helper process. Calls no event.
+	 * Returns within a bounded time. */
 	void (*close)(struct backend *b);
 
-	/*
-	 * Makes or verifies the template of a class; template_done follows
-	 * exactly once. Not called again for the class before that.
-	 */
+	/* Makes or verifies the template of a class; template_done() follows
+	 * exactly once. Do not call it again for the class before that. */
 	void (*template_get)(struct backend *b, const struct vm_class *cls);
 
-	/* The template does not answer: the next template_get makes it anew. */
+	/* Marks a template as broken: the next template_get() makes it anew.
+	 * why: for the log. */
 	void (*template_drop)(struct backend *b, const struct vm_class *cls,
 			      const char *why);
 
 	/*
-	 * Whatever makes further machines of the class cheaper is made now, if
-	 * it is not there: for these runners (1 << enum wire_runner) at least;
-	 * thorough: there is time. Return: when it is to be asked again
-	 * (now_ns()), 0: as it comes. NULL: nothing does.
+	 * Makes a zygote for the class if it has none, with at least these
+	 * runners warm (bits 1 << enum wire_runner). thorough: no job waits, so
+	 * it may take longer.
+	 * Return: when to call it again (now_ns()), 0: when the pool runs next
+	 * anyhow.
+	 * NULL: the backend has no zygotes.
 	 */
 	uint64_t (*prepare)(struct backend *b, const struct vm_class *cls,
 			    uint32_t runners, bool thorough);
-	/* What is being made so, which takes a processor, and what is there.
-	 * Classes with the same template have it together. NULL: never
-	 * anything. */
+	/* Describes the class's zygote. Classes with the same template share
+	 * one. NULL: the backend has no zygotes. */
 	struct backend_prepared (*prepared)(struct backend *b,
 					    const struct vm_class *cls);
-	/* Was it made from what has been replaced by now, so that it shares its
-	 * memory with nobody any more? NULL: never. */
+	/* Returns whether the machine was forked off a zygote that was replaced
+	 * since. It then shares memory with no other machine. NULL: never. */
 	bool (*is_dated)(struct backend_machine *m);
-	/* Its memory is needed: gives back what prepare has made for the class.
-	 * Return: will `freed` follow? NULL: never. */
+	/* Ends the class's zygote because memory is needed. Return: whether
+	 * freed() will follow. NULL: never. */
 	bool (*unprepare)(struct backend *b, const struct vm_class *cls);
 
 	/*
-	 * Starts a machine from the class's template. *ret_wire is the host's
-	 * end of its wire, nonblocking, owned by the caller; bytes written
-	 * before `up` wait there. The time to `up` is bounded by the backend.
-	 * hot: there is time to have it hot at once, if it can be; else a job
-	 * waits, and takes what it needs as it goes.
+	 * Starts a machine from the class's template. *ret_wire: the host's end
+	 * of its wire, nonblocking, owned by the caller; bytes written before
+	 * up() wait there. The backend bounds the time to up(). hot: no job
+	 * waits, so all memory may be copied ahead; else the guest copies each
+	 * page as it needs it.
 	 */
 	int (*start)(struct backend *b, const struct vm_class *cls, bool hot,
 		     const struct backend_machine_events *ev, void *arg,
 		     struct backend_machine **ret, int *ret_wire,
 		     struct err *err);
 
-	/* Says how another process reaches it. NULL: no machine outlives this
-	 * one. */
+	/* Fills in how the next server reaches the machine. NULL: machines end
+	 * with this process. */
 	void (*sign)(struct backend_machine *m, struct vm_reach *ret);
-	/* What the jailer of a process that is dead is reached by; sock is
-	 * consumed. */
+	/* Connects to the jailer of a dead server by its socket. jail: the key
+	 * of that socket. Consumes sock. */
 	void (*left)(struct backend *b, uint64_t jail, int sock);
-	/* One that was signed so by that process, or is about to be woken by it; its
-	 * jailer is known. scale: of its waits. monitor is consumed. Return: 0 or
-	 * negative errno. */
+	/*
+	 * Adopts a machine of a dead server that sign() described; call left()
+	 * for its jailer before. The dead server may have been about to wake
+	 * it. scale: factor of its waits. Consumes monitor. Return: 0 or
+	 * negative errno.
+	 */
 	int (*adopt)(struct backend *b, const struct vm_reach *reach,
 		     unsigned scale, int monitor,
 		     const struct backend_machine_events *ev, void *arg,
 		     struct backend_machine **ret);
-	/* All have been: those that were not are to die. */
+	/* Call it after the last adopt(): kills the machines that were not
+	 * adopted. */
 	void (*adopted)(struct backend *b);
 
-	/* Stops the guest's processors: no CPU is used until resume, which does
-	 * nothing to one that runs. Both only after up; neither waits; failure
-	 * shows as gone, and so does a resume that is not answered in time
-	 * (limit_ns 0: the backend's own). */
+	/*
+	 * pause() stops the guest's processors, so the machine uses no CPU
+	 * until resume(). resume() of a running machine does nothing. Call both
+	 * only after up(). Neither waits; a failure shows as gone(), and so
+	 * does a resume() that is not answered within limit_ns (0: the
+	 * backend's own limit).
+	 */
 	void (*pause)(struct backend_machine *m);
 	void (*resume)(struct backend_machine *m, uint64_t limit_ns);
-	/* After up: does it still answer? alive follows, or gone. */
+	/* Asks a machine that is up whether it still answers: alive() follows,
+	 * or gone(). */
 	void (*probe)(struct backend_machine *m, uint64_t limit_ns);
 
-	/* Of one that is paused: `cost` follows, unless it ends before. NULL:
-	 * the backend cannot tell. */
+	/*
+	 * Measures a paused machine: the event cost() follows, unless it ends
+	 * before.
+	 * NULL: the backend cannot measure.
+	 */
 	void (*cost)(struct backend_machine *m);
 
-	/* Kills it without ceremony; gone follows soon. Idempotent. */
+	/* Kills the machine at once; gone() follows soon. Idempotent. */
 	void (*kill)(struct backend_machine *m);
 
-	/* Tests: another host's memory than this one's. NULL: there is none. */
+	/* Replaces the figures of the host's memory, in tests. NULL: does not. */
 	void (*memory)(struct backend *b, struct vm_memory *memory);
 
-	/* How the walls around each machine stand; NULL: there are none. */
+	/* Returns the walls around each machine. NULL: machines have none. */
 	const struct walls *(*walls)(struct backend *b);
-	/* Names the QEMU that runs the machines; NULL: there is none. */
+	/* Returns the QEMU that runs the machines. NULL: they have none. */
 	const struct vm_qemu *(*qemu)(struct backend *b);
 };
 

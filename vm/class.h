@@ -15,26 +15,26 @@
 
 /* One kind of machine. */
 struct vm_class {
-	uint32_t memory_mib; /* that the host lets its guest take */
+	uint32_t memory_mib; /* MiB; the host's limit for the guest's memory */
 	uint32_t cpus;
-	/* Whoever keeps a class has a reference of its own. NULL: base. */
+	/* Refcounted: each copy of a class owns a reference. NULL: the base. */
 	struct environment *environment;
 };
 
 /*
- * The guest's RAM. All classes up to VM_RAM_MIB have this much, and so one template:
- * a job that needs more memory than most waits for no other boot. What a guest does
- * not touch costs nothing but its kernel's table of pages, 16 bytes a KiB, of which
- * a machine touches little, too; the host's control group is what bounds it. Other
- * ways to give a guest more memory do not exist here: a microvm has neither slots
- * for it nor virtio-mem.
+ * MiB of RAM that a guest boots with, even if its class may use less. So all
+ * classes up to VM_RAM_MIB share one template, and a job that needs much memory
+ * does not wait for another boot. Untouched RAM costs only the kernel's page
+ * table, 16 bytes a KiB, and a machine touches little of that. The host's
+ * control group enforces memory_mib. A guest cannot get more memory later: a
+ * microvm has no memory slots and no virtio-mem.
  */
-#define VM_RAM_MIB 4480u /* memory_mb of 4096, and what the guest itself has */
+#define VM_RAM_MIB 4480u /* memory_mb of 4096, plus the guest's own need */
 static inline uint32_t vm_class_ram(const struct vm_class *cls)
 {
 	return cls->memory_mib > VM_RAM_MIB ? cls->memory_mib : VM_RAM_MIB;
 }
-/* A copy with a reference of its own. */
+/* Returns a copy that owns a reference to the environment. */
 static inline struct vm_class vm_class_ref(const struct vm_class *cls)
 {
 	struct vm_class copy = *cls;
@@ -47,7 +47,7 @@ static inline bool vm_environment_same(const struct environment *a,
 {
 	return a == b || (a && b && !strcmp(a->id, b->id));
 }
-/* Have machines of both the same template? */
+/* Returns whether machines of both classes use the same template. */
 static inline bool vm_class_shares(const struct vm_class *a,
 				   const struct vm_class *b)
 {
@@ -55,15 +55,15 @@ static inline bool vm_class_shares(const struct vm_class *a,
 	       vm_environment_same(a->environment, b->environment);
 }
 
-/* Are both the same class? */
+/* Returns whether both are the same class. */
 static inline bool vm_class_is(const struct vm_class *a,
 			       const struct vm_class *b)
 {
 	return a->memory_mib == b->memory_mib && vm_class_shares(a, b);
 }
 
-/* How much longer than the base's its guest may take to begin: it imports what
- * the environment has, in a time that follows what that takes of memory. */
+/* Returns by how much to multiply the boot's timeouts. A guest imports its
+ * environment's packages at boot; that takes longer the more heap they need. */
 static inline unsigned vm_class_patience(const struct vm_class *cls)
 {
 	uint64_t heap = cls->environment ? cls->environment->heap : 0;

@@ -22,105 +22,122 @@ struct vm_tape_flow; /* channel/tape.h */
 
 enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 
-extern const char *const vm_source_names[VM_SOURCE_MAX]; /* "warm" ... */
+/* By enum vm_source: "warm" ... */
+extern const char *const vm_source_names[VM_SOURCE_MAX];
 
-/* What a job needs of a machine. */
+/* What a job needs of its machine. */
 struct vm_need {
-	uint32_t runner;      /* enum wire_runner: which path should be hot */
+	/* enum wire_runner; the pool chooses a machine that has it warm */
+	uint32_t runner;
 	uint64_t memory_bytes; /* the program's memory and its files together */
 	unsigned cpus;        /* >= 1 */
-	/* What its machine has besides the image; NULL: nothing. Borrowed. */
+	/* Environment that the machine has; NULL: the base. Borrowed during the
+	 * call. */
 	struct environment *environment;
 };
 
 /*
- * Asks for a machine. Those that the same kind of machine can serve are granted
- * in the order of the asking. *events is borrowed, and arg, until vm_end().
- * NULL only without memory.
+ * Asks for a machine. Leases of the same class are granted in the order of
+ * these calls. *events and arg are borrowed until vm_end(). Return: NULL
+ * without memory.
  */
 struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg);
-/* Does it wait for the first machine of its template, which is looked for or made?
- * Then *ret_mib and *ret_cpus are what its machines have at most for a program. */
+/*
+ * Returns whether the lease waits for the first machine of its template, while
+ * that is searched for or made. Then *ret_mib and *ret_cpus are the most that a
+ * program can get on such a machine.
+ */
 bool vm_lease_is_first(const struct vm_lease *lease, uint32_t *ret_mib,
 		       uint32_t *ret_cpus);
-/* How far its template is that is being made, and how long that takes. */
+/* Describes how far the making of the lease's template is, and how long that
+ * takes. */
 void vm_making(const struct vm_lease *lease, char *ret, size_t size);
-/* After granted. *job and what it points at are borrowed until vm_end(). */
+/* Call it after granted(). *job and all it points at are borrowed until
+ * vm_end(). */
 void vm_run(struct vm_lease *lease, const struct vm_job *job);
 
-/* What all that a shared machine runs may use together. */
+/* Limits for all programs of a shared machine together. */
 struct vm_share {
 	uint64_t memory_bytes;
 	uint32_t processes, cpus;
-	/* Borrowed until vm_end(): what is on its way lies there, so that another
-	 * process can go on with the machine. NULL: none can. */
+	/*
+	 * Buffers of the machine's wire, so that the next server can adopt the
+	 * machine. Borrowed until vm_end(). NULL: the machine cannot be
+	 * adopted.
+	 */
 	struct vm_mux *mux;
 };
 /*
- * After granted, instead of vm_run(), once: the machine serves several jobs at
- * once from now on, each by a lease that vm_join() gives. This lease has its
- * files, and hears only of its death: failed. vm_end() of it ends the machine;
- * leases that are joined still fail.
+ * Turns the machine of a granted lease into a shared one; call it instead of
+ * vm_run(), once. Jobs then run at the same time, each by a lease of its own
+ * from vm_join(). This lease serves the files and gets only one event,
+ * failed(), when the machine dies. vm_end() of it ends the machine, and all
+ * leases on its lanes fail.
  */
 void vm_share(struct vm_lease *lease, const struct vm_share *share);
-/* Of a shared machine: it stops and takes no time of a processor, or goes on. What is
- * said to it meanwhile waits. */
+/* Stops or continues the processors of a shared machine. What is sent to it
+ * while it is stopped waits. */
 void vm_pause(struct vm_lease *machine, bool pause);
 /*
- * A lease on a lane of a shared machine. granted follows; then all that is said
- * of a lease holds, but for the machine's life: vm_run() may follow a step whose
- * interpreter lives, vm_fs() asks the machine, and vm_end() ends the lane alone.
- * It kills what still runs of it; what a program left that has ended lives on.
- * If the machine dies it fails. Return: NULL, and
- * *ret_error is -ENOMEM, -EMFILE (WIRE_LANE_MAX are open) or -ESTALE: the
- * machine is not shared, or has died.
+ * Opens a lane of a shared machine and returns its lease; granted() follows.
+ * The lease then works as any other, with three differences. vm_run() may
+ * follow a step whose interpreter lives. vm_fs() reads the whole machine's
+ * files. vm_end() ends only the lane: it kills the lane's running program, but
+ * not the processes that an ended program left. If the machine dies the lease
+ * fails. Return: NULL, and *ret_error is -ENOMEM, -EMFILE (WIRE_LANE_MAX lanes
+ * are open) or -ESTALE (the machine is not shared, or has died).
  */
 struct vm_lease *vm_join(struct vm_lease *machine,
 			 const struct vm_events *events, void *arg,
 			 int *ret_error);
-/* The number of its lane, as WIRE_FS_PROCESSES tells it; 0: it has none now. */
+/* Returns the number of the lease's lane, as WIRE_FS_PROCESSES reports it; 0:
+ * none now. */
 unsigned vm_lane(const struct vm_lease *lease);
-/* From now on ev hears of the lease, not who asked for it. */
+/* Replaces the lease's events and their arg. */
 void vm_hear(struct vm_lease *lease, const struct vm_events *events, void *arg);
-/* After vm_run(). Signal 9 to WIRE_KILL_ALL ends the job (exited follows). */
+/* Sends a signal; call it after vm_run(). Signal 9 to WIRE_KILL_ALL ends the
+ * job, and exited() follows. */
 void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
 /*
- * Asks for a file of a session's machine, from vm_run() of its first step on,
- * whether a step runs or none; or of a shared one, from vm_share() on. *fs is copied; its id is chosen here. Return: 0,
- * then done comes exactly once; -ESTALE: there is no such machine; -EBUSY: too
- * much was asked for already; -ENOMEM.
+ * Asks for a file of a machine. For a session's: from the vm_run() of its first
+ * step on, also between steps. For a shared machine's: from vm_share() on. *fs
+ * is copied, and vm sets its id. Return: 0, and done() comes exactly once;
+ * -ESTALE: the machine has no such service or is gone; -EBUSY: too many
+ * requests are waiting; -ENOMEM.
  *
- * r is 0 with what the operation gives (wire_fs.h, checked, but what it says
- * is the guest's), an errno of the guest, or -EIO: the machine has ended. Only
- * then done may come from inside vm_end() and vm_free(). It may ask again, but
- * not end the lease.
+ * done() gets r: 0 with the operation's answer (wire_fs.h; its form is checked,
+ * its content is the guest's), an errno of the guest, or -EIO if the machine
+ * has ended. Only then may done() be called from inside vm_end() and vm_free().
+ * It may call vm_fs(), but not vm_end().
  */
 int vm_fs(struct vm_lease *lease, const struct wire_fs *fs, vm_fs_done *done,
 	  void *arg);
 /*
- * A point on the job's tape: all that was delivered before is stored when
- * vm_settle() says so, of the last vm_mark(). There is none where the tape must
- * be heard whole: from the first RESULT on, and from the program's end on.
+ * Sets a checkpoint in the job's replay buffer: vm_mark() notes it, and
+ * vm_settle() makes the last one noted valid, once all that was delivered
+ * before it is stored. No checkpoint is possible from the first RESULT on, nor
+ * after the program's end: there the next server needs the whole buffer.
  */
 void vm_mark(struct vm_lease *lease, const struct vm_tape_flow *flow);
 void vm_settle(struct vm_lease *lease);
 /*
- * Goes on with the job of a process that is dead, where its tape's last point
- * is; the tape was recovered. sockets are those of its keys, and are consumed.
- * job needs no input, and of its wire only mode and limits; it has the tape.
- * Events follow as after vm_run(). Return: NULL if it cannot be: without memory,
- * or the machine is gone and has not said all.
- * vm_adopted() when there are no more: what was not adopted dies.
+ * Adopts a job of a dead server, from the last checkpoint of its replay buffer
+ * on. Recover that buffer before. sockets: the machine's stored descriptors;
+ * consumed. Of *job only the replay buffer, and of its wire part mode and
+ * limits, are used; it needs no inputs. Events follow as after vm_run().
+ * Return: NULL without memory, or if the machine is gone and had not sent
+ * everything. Call vm_adopted() after the last one: machines that were not
+ * adopted are killed.
  */
 struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg);
 void vm_adopted(struct vm *vm);
 /*
- * The same of a shared machine; its mux was recovered. environment: as it was leased
- * with. Return: a lease as after vm_share(), or NULL: the machine is gone, or no
- * memory.
+ * Adopts a shared machine, as vm_adopt() does a job. mux: recovered before.
+ * environment: that of the lease. Return: a lease as after vm_share(), or NULL:
+ * the machine is gone, or there is no memory.
  */
 struct vm_lease *vm_adopt_shared(struct vm *vm,
 				 const struct vm_sockets *sockets,
@@ -128,20 +145,22 @@ struct vm_lease *vm_adopt_shared(struct vm *vm,
 				 struct environment *environment, bool paused,
 				 const struct vm_events *events, void *arg);
 /*
- * A lane of it, before vm_adopted(). With a job it goes on with that, whose RUN was
- * sent and whose tape was recovered; events follow as after vm_run(). Without one
- * vm_run() may follow: an interpreter lives there, and no job runs. aborts: it may
- * have been given one that has not begun. Return: NULL: it is not so, or no memory.
- * What nobody has asked for until vm_adopted() is killed.
+ * Adopts one lane of an adopted shared machine; call it before vm_adopted(),
+ * which kills the lanes that were not adopted. With a job: continues that job,
+ * whose RUN was sent and whose replay buffer was recovered; events follow as
+ * after vm_run(). Without one: vm_run() may follow, as the lane's interpreter
+ * waits for a job. aborts: the dead server may have sent a JOB without RUN
+ * there; it is aborted. Return: NULL if the lane is in another state, or
+ * without memory.
  */
 struct vm_lease *vm_rejoin(struct vm_lease *machine, unsigned lane,
 			   const struct vm_job *job, bool aborts,
 			   const struct vm_events *events, void *arg);
-/* Stops (true) or resumes reading what the guest sends: back-pressure. */
+/* Stops (true) or continues reading from the machine, for backpressure. */
 void vm_hold(struct vm_lease *lease, bool hold);
 void vm_end(struct vm_lease *lease);
 
-/* How this lease was served; valid from granted on. */
+/* How this lease was served; valid after granted(). */
 struct vm_lease_info {
 	enum vm_source source;
 	enum vm_accel accel;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machines' door: lease a machine, run one job in it, give it up. The room
- * behind it knows machines and frames; it knows nothing of FUSE, job files or
- * JSON. Single-threaded: every call and every event happens on the loop's
- * thread, and no event is delivered from inside a call of this header.
+ * The machines' door: leases a machine, runs jobs in it, ends it. vm/ knows
+ * machines and frames, but no FUSE, no job files and no JSON. Every call and
+ * every event happens on the loop's thread. No event is called from inside a
+ * call of this header.
  *
  *   vm_new -> (template made or verified, pool filled, all in the background)
  *   vm_lease -> granted -> vm_run -> started, output*, exited,
  *               (file, file_data*, file_end)*, finished -> vm_end
  *
- * Instead of any event after vm_lease there may come one `failed`, after which
- * only vm_end() is allowed. vm_end() is allowed at any time, also from inside
- * an event; the machine dies and no further event is delivered. A machine
- * serves one job and is destroyed; but when the job was a session's step and
- * `exited` said that its interpreter lives, vm_run() may be called again. A
- * shared machine (vm_share()) serves many.
+ * `failed` may come in place of any event after vm_lease; after it only
+ * vm_end() is allowed. vm_end() is allowed at any time, also inside an event:
+ * the machine is killed and no further event is called. A machine serves one
+ * job. Two exceptions: vm_run() may be called again after a session's step if
+ * exited() said that its interpreter lives; and a shared machine (vm_share())
+ * serves many.
  */
 #ifndef VM_VM_H
 #define VM_VM_H
@@ -30,114 +30,125 @@
 struct environment; /* environment/environment.h */
 struct vm;
 
-/* What the room tells its owner without being asked. */
+/* Callbacks of the owner of a struct vm. */
 struct vm_watch {
 	/* Health or readiness changed; read them with vm_health(). */
 	void (*changed)(void *arg);
-	/* No machine can be started any more, by this process. */
+	/* This process cannot start any further machine. */
 	void (*broken)(void *arg);
 	/* One step of a template's making, for a person: "booting", ... */
 	void (*progress)(void *arg, const char *sentence);
-	/* A machine is gone, and what it took is free. May be NULL. */
+	/* A machine has ended, and its memory is free. May be NULL. */
 	void (*freed)(void *arg);
-	/* May one be made that nobody waits for? May be NULL. */
+	/* Returns whether the pool may make a machine that no lease waits for.
+	 * May be NULL. */
 	bool (*may_warm)(void *arg);
-	/* The environment that a spec (environment_open()) names, NULL: the one
-	 * of jobs that ask for none. *ret is the caller's. Return: 0, or negative
-	 * errno: it is not there, or does not fit. May be NULL: there are none. */
+	/*
+	 * Opens the environment that a spec (environment_open()) names. spec
+	 * NULL: the environment of jobs that ask for none. The caller owns
+	 * *ret. Return: 0, or a negative errno if it does not exist or does not
+	 * fit. May be NULL: only the base.
+	 */
 	int (*environment)(void *arg, const char *spec,
 			   struct environment **ret);
 	void *arg;
 };
 
 /*
- * Starts the room: checks QEMU and the image now (their absence is an error
- * here, with a remedy), makes or verifies the template in the background.
- * The strings and *options are copied. Return: 0 or negative errno.
+ * Checks QEMU and the image now: if they are missing it fails, with a remedy in
+ * err. Makes or verifies the template in the background. Copies *options and
+ * the strings. Return: 0 or negative errno.
  */
 int vm_new(struct loop *loop, const struct vm_options *options,
 	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err);
-/* Kills every machine and waits until they are gone (bounded). Every lease is
- * to be ended before. NULL is fine. */
+/* Kills every machine and waits, for a bounded time, until all have ended. Call
+ * vm_end() for every lease before. vm may be NULL. */
 void vm_free(struct vm *vm);
 
 /*
- * 0 when jobs can run; -EAGAIN while the template is being made, or they can
- * though all is not well; else a negative errno. *ret always gets one sentence, "ok" when 0.
+ * Return: 0 when jobs can run. -EAGAIN while the template is made, or when jobs
+ * run but something is wrong. Else a negative errno. *ret always gets one
+ * sentence; "ok" for 0.
  */
 int vm_health(const struct vm *vm, struct err *ret);
 
-/* The host's memory now. */
+/* Reads the host's memory. */
 void vm_memory(struct vm *vm, struct vm_memory *ret);
 /*
- * Measured (PSS, QEMU 7.2 under TCG): a machine comes to what its program may
- * take and some 70 to 100 MiB: QEMU, translated code, the guest's kernel and
- * runners. An idle one has those alone. One of an environment has its heap
- * besides.
+ * Bytes that a machine takes beside what its program may use. Measured (PSS,
+ * QEMU 7.2 under TCG): 70 to 100 MiB for QEMU, translated code, the guest's
+ * kernel and its runners. An idle machine takes just that, and its
+ * environment's heap if it has one.
  */
 #define VM_MACHINE_BYTES (128ull << 20)
-/* Ends an idle machine, for its memory. False if there is none; else freed
- * follows. */
+/* Ends an idle machine to free its memory. Return: false if there is none; else
+ * freed() follows. */
 bool vm_give_way(struct vm *vm);
 
-/* The template cannot be had; it is tried again, whether anybody waits or not. */
+/* Returns whether making the base's template failed last. It is tried again,
+ * also when no lease waits. */
 bool vm_has_no_template(const struct vm *vm);
-/* That, or machines have failed to start and none has served since. */
+/* Returns vm_has_no_template(), or whether machines failed to start and none
+ * has served a job since. */
 bool vm_is_failing(const struct vm *vm);
 
-/* How far the template of an environment's machines is; NULL: of base. */
+/* State of an environment's template; environment NULL: the base's. */
 enum vm_made { VM_MADE_NOT, VM_MADE_MAKING, VM_MADE_READY, VM_MADE_FAILED };
-/* ret: why it FAILED, or NULL. */
+/* ret gets the reason of VM_MADE_FAILED; may be NULL. */
 enum vm_made vm_template_state(const struct vm *vm,
 			       const struct environment *e, struct err *ret);
-/* Modules that its template does not keep warm: lines "MODULE: WHY"; "": none that
- * is known. Borrowed until the loop runs. */
+/* Returns the modules that the template does not keep warm, a line "MODULE:
+ * WHY" each; "": none known. Borrowed until control returns to the loop. */
 const char *vm_template_cold(const struct vm *vm, const struct environment *e);
-/* Has it made although nobody waits for it. On the loop, once it runs. Return: 0
- * or -ENOMEM; vm_template_state() tells what becomes of it. */
+/* Makes the environment's template though no lease waits for it, once the loop
+ * runs. See vm_template_state() for the outcome. Return: 0 or -ENOMEM. */
 int vm_make_template(struct vm *vm, struct environment *e);
 
 /*
- * A lease for the runner (enum wire_runner) may come within a second: somebody
- * writes a program. One warm machine is woken, and stopped again if none does.
- * environment_id: of that which is likely, or "base"; "": what jobs have that
- * ask for none.
+ * Announces that a lease for the runner (enum wire_runner) may come within a
+ * second, because a user is writing a program. Wakes one warm machine; it is
+ * stopped again if no lease comes. environment_id: the id of the likely one;
+ * "base"; or "" for the environment of jobs that ask for none.
  */
 void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id);
 
 struct vm_stats {
-	unsigned warm, starting, leased; /* machines now */
-	unsigned zygotes;                /* that machines are forked off, */
-	unsigned zygotes_wanted;         /* to be made when there is time */
-	unsigned lukewarm;               /* warm ones that want more heat */
-	uint64_t idle_bytes; /* that idle machines and zygotes take, */
-	uint64_t idle_limit; /* and that they may take */
+	unsigned warm, starting, leased; /* machines now, by state */
+	unsigned zygotes; /* zygotes now */
+	unsigned zygotes_wanted; /* zygotes still to make, when no job waits */
+	unsigned lukewarm; /* warm machines that need more heat */
+	uint64_t idle_bytes; /* taken by idle machines and zygotes */
+	uint64_t idle_limit; /* most that idle_bytes may be */
 	unsigned waiting;    /* leases not granted yet */
 	uint64_t machines_made, machines_failed, jobs_warm, jobs_restored,
 		jobs_booted, templates_made, boots_failed;
 	enum vm_accel accel; /* VM_ACCEL_AUTO while undecided */
 };
 void vm_stats(struct vm *vm, struct vm_stats *ret);
-/* One class of machines, as the pool sees it. */
+/* The pool's figures of one class. */
 struct vm_class_stats {
 	char environment[84];    /* "base", NAME, or NAME@ID if two have NAME */
 	uint32_t memory_mib, cpus;
-	unsigned idle, wanted;  /* machines that are idle; that should be */
-	uint64_t machine_bytes; /* that an idle one takes, as far as is known */
-	bool zygote;            /* there is one; of classes that share it one
-				   tells */
+	/* machines that are idle; that the plan wants idle */
+	unsigned idle, wanted;
+	/* bytes of an idle machine, as measured or estimated */
+	uint64_t machine_bytes;
+	/* It has a zygote. If classes share it, only one of them says so. */
+	bool zygote;
 };
 void vm_each_class(struct vm *vm,
 		   void (*each)(void *arg, const struct vm_class_stats *s),
 		   void *arg);
-/* The walls around each machine as they were found; NULL: there are none
- * (machines of tests). Borrowed. */
+/* Returns the walls around each machine, as found at start. NULL: machines have
+ * none (in tests). Borrowed. */
 const struct walls *vm_walls(const struct vm *vm);
-/* The QEMU of the machines; NULL: they have none (machines of tests). Borrowed. */
+/* Returns the QEMU of the machines. NULL: they have none (in tests). Borrowed. */
 const struct vm_qemu *vm_qemu(const struct vm *vm);
-/* Those inside the guest, as it saw them when its template was made: *ret are
- * the bits (1 << enum wire_wall) that stand in machines of every class. Return:
- * false while there was no machine to look at, and then *ret has all. */
+/*
+ * Reads the walls inside the guest, as the guests saw them when their templates
+ * were made: bits 1 << enum wire_wall that stand in machines of every class.
+ * Return: false while no template was made; then *ret has all bits.
+ */
 bool vm_guest_walls(const struct vm *vm, uint32_t *ret);
 
 #endif

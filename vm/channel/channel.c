@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket: bytes in until a frame is whole, bytes out while there is room. At
- * most one frame is buffered on the way in, and what one round puts on the way
- * out, so a machine's memory here is bounded whatever the guest or the job does.
+ * Moves bytes between a machine's socket and its channel: reads until a frame
+ * is whole, writes while the socket takes bytes. At most one frame is buffered
+ * on the way in, and about OUT_CAP on the way out, so a channel's memory is
+ * bounded whatever the guest or the job does.
+ *
+ * In order: the end, reading, writing, the replay buffer, the owner's calls.
+ * Owns `in` and `out`. All functions run on the loop, in turns of at most
+ * TURN_NS.
  */
 #include "channel_int.h"
 
@@ -13,9 +18,10 @@
 
 #include "layout/base/cleanup.h"
 
-#define OUT_CAP (2u << 20) /* a JOB, and the round that it is sent in */
+#define OUT_CAP (2u << 20) /* holds a JOB and the frames put in one round */
 #define OUT_ENOUGH (128u << 10)
-#define READ_ROUNDS 16     /* reads of one turn: others want theirs */
+/* reads in one turn, so that other channels get theirs */
+#define READ_ROUNDS 16
 
 void channel_leave(struct channel *ch)
 {
@@ -67,7 +73,8 @@ static enum vm_failure why_now(const struct channel *ch)
 
 void channel_break(struct channel *ch, const char *fmt, ...)
 {
-	char text[64 + WIRE_SAID_MAX]; /* the guest's words are not cut in a character */
+	/* long enough to keep the guest's UTF-8 sentence whole */
+	char text[64 + WIRE_SAID_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -78,17 +85,18 @@ void channel_break(struct channel *ch, const char *fmt, ...)
 
 /* --- bytes in ---------------------------------------------------------- */
 
-/* A guest that sends much, or small things that cost much, has this long at
- * a time; then it is the others' turn. */
+/* Time of one turn of a channel. A guest that sends much, or small frames that
+ * cost much, then waits for the other channels. */
 #define TURN_NS (2 * NS_PER_MS)
 
-/* A frame was dealt with, which took the host so long: its disk may be slow. */
+/* Notes progress after a frame. took_ns: the host's own time for it, because
+ * the host's disk may be slow. */
 static void progress(struct channel *ch, const struct wire_header *h,
 		     uint64_t took_ns)
 {
 	size_t bytes = WIRE_HEADER_SIZE + h->length;
 
-	/* To answer about files is no progress of the job. */
+	/* An answer about files does not show that the job makes progress. */
 	if (!h->length || h->type == WIRE_FS_REPLY || ch->phase == PHASE_DONE)
 		return;
 	if (h->type == WIRE_FILE)
@@ -105,8 +113,8 @@ void channel_hear(struct channel *ch)
 		ch->ev->heard(ch->arg);
 }
 
-/* Delivers every whole frame that is buffered, unless the owner holds or the
- * turn is over. */
+/* Delivers every whole frame that is buffered, until the owner holds or `until`
+ * is past. */
 static void parse(struct channel *ch, uint64_t until)
 {
 	size_t at = 0;
@@ -152,7 +160,7 @@ static void on_eof(struct channel *ch)
 				 "the machine closed its wire");
 }
 
-/* From now on nobody could go on with it. */
+/* Drops the replay buffer: no other process can continue the job. */
 static void give_tape_up(struct channel *ch)
 {
 	struct vm_tape *t = take_ptr(ch->tape);
@@ -164,14 +172,16 @@ static void give_tape_up(struct channel *ch)
 	ch->marked = ch->full = false;
 }
 
-/* Without a socket nothing but a wake tells that there is more. */
+/* Returns whether another read may bring bytes. Without a socket no epoll event
+ * reports them. */
 static bool may_have_more(const struct channel *ch)
 {
 	return ch->phase != PHASE_DONE && !ch->hold &&
 	       (ch->far || channel_is_on_tape(ch));
 }
 
-/* Frames behind EXIT are in memory only. */
+/* Frames after EXIT are kept in memory only, so no checkpoint may come behind
+ * it. */
 static bool may_mark(const struct channel *ch)
 {
 	return ch->tape && !ch->parsing && ch->phase == PHASE_RUNNING;
@@ -182,15 +192,16 @@ bool channel_make_room(struct channel *ch, size_t needed, bool last)
 	ch->full = !last && may_mark(ch) && ch->job_ev->behind &&
 		   ch->job_ev->behind(ch->job_arg);
 	if (ch->phase == PHASE_DONE)
-		return false; /* ended from inside it */
+		return false; /* the owner has ended it in behind() */
 	if (tape_left(ch->tape) >= needed)
-		ch->full = false; /* it has settled */
+		/* the owner has called vm_settle() in behind() */
+		ch->full = false;
 	else if (!ch->full)
 		give_tape_up(ch);
 	return !ch->full;
 }
 
-/* Return: bytes of the wire, as recv(2), or a negative errno. */
+/* Reads bytes of the wire. Return: as recv(2), or a negative errno. */
 static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 {
 	ssize_t n;
@@ -208,7 +219,7 @@ static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 	return n < 0 ? -errno : n;
 }
 
-/* A turn may be over before all that was read is dealt with. */
+/* A turn may end before all frames that were read are handled. */
 static bool has_frame(const struct channel *ch)
 {
 	struct wire_header h;
@@ -218,8 +229,11 @@ static bool has_frame(const struct channel *ch)
 		ch->in_len >= WIRE_HEADER_SIZE + h.length);
 }
 
-/* One read and what comes of it. Return: false when there is no more now, or
- * what is there must be parsed first: the wire's end is behind it. */
+/*
+ * Reads once and handles what has come. Return: false if there is no more now,
+ * or if the frames read before must be handled first: the end of the wire comes
+ * after them.
+ */
 static bool read_some(struct channel *ch, uint64_t until)
 {
 	ssize_t n;
@@ -245,7 +259,8 @@ void channel_drain(struct channel *ch)
 {
 	ch->busy++;
 	do {
-		ch->hold = false; /* the little that a socket holds */
+		/* ignore it: only what the socket's buffer holds can follow */
+		ch->hold = false;
 		parse(ch, UINT64_MAX);
 	} while (ch->phase != PHASE_DONE &&
 		 (has_frame(ch) || read_some(ch, UINT64_MAX)));
@@ -259,7 +274,7 @@ static void interest(struct channel *ch)
 	uint32_t events = 0;
 
 	if (ch->far)
-		return; /* it is woken */
+		return; /* channel_wake() starts its reads */
 	if (!ch->hold && !ch->full)
 		events |= EPOLLIN;
 	if (ch->out.len > ch->out_at)
@@ -267,7 +282,7 @@ static void interest(struct channel *ch)
 	loop_fd_mod(&ch->sock, events);
 }
 
-/* Return: as send(2). */
+/* Sends from `out`. Return: as send(2). */
 static ssize_t send_out(struct channel *ch)
 {
 	struct vm_tape *t = ch->run_at ? ch->tape : NULL;
@@ -277,11 +292,12 @@ static ssize_t send_out(struct channel *ch)
 	if (ch->far)
 		return channel_put_far(ch);
 	if (t)
-		tape_order(t); /* before anybody can be killed for it */
+		/* before send(): a kill may come right after it */
+		tape_order(t);
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
 		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (t && n < (ssize_t)ch->run_at)
-		t->unbegun = unbegun; /* not a byte of RUN has gone */
+		t->unbegun = unbegun; /* no byte of RUN was sent */
 	if (n > 0)
 		ch->run_at -= MIN(ch->run_at, (size_t)n);
 	return n;
@@ -295,7 +311,8 @@ static bool write_some(struct channel *ch)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n < 0) {
-		/* The peer is gone: its last words, if any, are read first. */
+		/* The peer has gone. Read its last frames, if any, before
+		 * reporting that. */
 		buf_clear(&ch->out);
 		ch->out_at = 0;
 		channel_send_end(ch);
@@ -309,7 +326,7 @@ static bool write_some(struct channel *ch)
 		    ch->step == SEND_NOTHING)
 			ch->tape->sent = 1;
 	}
-	/* A peer that takes bytes is alive, but not one that is to die. */
+	/* A peer that takes bytes makes progress, unless it was killed. */
 	if (!ch->killed)
 		channel_progress(ch, channel_worth(ch, (size_t)n));
 	return true;
@@ -321,13 +338,14 @@ static void pump(struct channel *ch)
 	unsigned rounds = READ_ROUNDS;
 
 	while (ch->phase != PHASE_DONE) {
-		/* a job that is not wanted any more ends before it is sent */
+		/* also when cancelled: channel_fill() then ends the job at once */
 		if (ch->out.len - ch->out_at < OUT_ENOUGH || ch->cancelled)
 			channel_fill(ch, until);
 		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||
 		    !write_some(ch))
 			break;
-		/* Thousands of little files, or a peer as fast as this. */
+		/* Bounds a turn with thousands of small files, or with a peer
+		 * that reads as fast as this writes. */
 		if (!--rounds || now_ns() >= until) {
 			channel_wake(ch);
 			break;
@@ -376,13 +394,15 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		channel_watch(ch);
 		interest(ch);
 	}
-	/* HUP is told again and again; with hold on, stop listening to it. */
+	/* epoll reports HUP again and again: stop listening until reading is
+	 * allowed. */
 	if ((ch->hold || ch->full) && (events & EPOLLHUP))
 		loop_fd_del(&ch->sock);
 	channel_leave(ch);
 }
 
-/* Reads the rest of a dead process's tape, and frames that come without a socket. */
+/* Reads the rest of a dead process's replay buffer, or a lane's frames, which
+ * come without a socket. */
 static void replay(struct channel *ch, uint64_t until)
 {
 	bool more = true;
@@ -415,7 +435,7 @@ void channel_wake(struct channel *ch)
 		loop_defer(ch->loop, &ch->wake);
 }
 
-/* --- the tape ------------------------------------------------------------ */
+/* --- the replay buffer -------------------------------------------------- */
 
 void channel_mark(struct channel *ch, const struct vm_tape_flow *flow)
 {
@@ -448,7 +468,8 @@ void channel_settle(struct channel *ch)
 	ch->marked = false;
 	if (!ch->full || ch->phase == PHASE_DONE)
 		return;
-	/* With a point or without: who reads it finds out what to do. */
+	/* Read on even if the owner set no checkpoint: channel_make_room()
+	 * checks again. */
 	ch->full = false;
 	channel_watch_anew(ch);
 	channel_listen(ch);
@@ -537,13 +558,15 @@ void channel_take_up(struct channel *ch, const struct vm_job *job,
 	ch->job_arg = arg;
 	ch->job_put = ch->heard = true;
 	ch->heats = p->heats;
-	/* Bounded, not believed: what is left is what each lacks of its limit. */
+	/* These come from shared memory: bound them, so that each limit still
+	 * holds. */
 	ch->stdin_acked = p->stdin_acked;
 	for (unsigned i = 0; i < VM_STREAM_MAX; i++)
 		ch->got[i] = MIN(p->got[i], channel_limit(ch, i));
 	ch->tape = job->tape;
 	ch->tape_at = p->at;
-	if (p->phase != PHASE_RUNNING) { /* a tape's beginning; RUN was sent */
+	/* the buffer's first checkpoint, and RUN was sent */
+	if (p->phase != PHASE_RUNNING) {
 		ch->phase = PHASE_STARTING;
 		channel_wait(ch, "starting the program", WAIT_JOB_S);
 	}

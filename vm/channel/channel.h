@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's end of one machine's wire: frames in and out of a nonblocking
- * socket, the order of a machine's life, the waits and the limits. Whatever
- * the guest says is untrusted: a frame that is not legal in the present phase
- * ends the machine by one `broken`, after which the channel is silent.
+ * The host's end of one machine's wire: reads and writes frames on a
+ * nonblocking socket, follows the phases of a machine's life, and enforces
+ * timeouts and limits. The guest is untrusted: a frame that is not legal in the
+ * present phase ends the channel with one `broken` event, after which it calls
+ * no more events. All calls are made on the loop.
  */
 #ifndef VM_CHANNEL_H
 #define VM_CHANNEL_H
@@ -16,37 +17,40 @@ struct channel;
 struct vm_tape_flow; /* tape.h */
 
 enum channel_phase {
-	PHASE_BOOT,       /* nothing heard yet; HELLO comes first */
-	PHASE_HELLO,      /* init runs; READY comes next */
+	PHASE_BOOT, /* no frame has come; HELLO must be first */
+	PHASE_HELLO, /* init runs; READY must be next */
 	PHASE_IDLE,       /* HEAT or JOB may be sent */
 	PHASE_SENDING,    /* JOB was sent, RUN was not */
-	PHASE_STARTING,   /* RUN was sent; STARTED comes next */
+	PHASE_STARTING, /* RUN was sent; STARTED must be next */
 	PHASE_RUNNING,    /* the program runs */
 	PHASE_COLLECTING, /* EXIT came; the output tree is on its way */
 	PHASE_DONE,       /* nothing more is read or sent */
 	PHASE_MAX
 };
 
-/* For the owner. A handler may call channel_free(). */
+/* For the owner of the channel. A handler may call channel_free(). */
 struct channel_events {
 	void (*hello)(void *arg, const char *kernel, const char *image);
-	/* cold: see READY in wire.h; "" when all of the environment is warm. */
+	/* cold: see READY in wire.h; "" if all of the environment is warm. */
 	void (*ready)(void *arg, uint32_t runners, uint32_t walls,
 		      const char *cold);
 	void (*heated)(void *arg, uint32_t runners);
-	/* Something came of the first job; before it is dealt with. */
+	/* The first frame about the job has come and is handled next. */
 	void (*heard)(void *arg);
 	void (*finished)(void *arg); /* after the job's own `finished` */
-	/* Before the job's own `finished`: its interpreter takes another. */
+	/* Called before the job's own `finished` if its interpreter can run
+	 * another job. */
 	void (*lives)(void *arg);
-	/* eof: the peer closed the wire; its process may know more. */
+	/* eof: the peer closed the wire, so its process may have reported a
+	 * reason. */
 	void (*broken)(void *arg, enum vm_failure why, const char *sentence,
 		       bool eof);
 };
 
 /*
- * phase is PHASE_BOOT for a guest that boots, PHASE_IDLE for a restored one.
- * scale multiplies every wait. Consumes fd also when it fails.
+ * Makes a channel on fd, which it owns, also on failure. phase: PHASE_BOOT for
+ * a guest that boots, PHASE_IDLE for a restored one. scale multiplies every
+ * timeout.
  */
 int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 		unsigned scale, const struct channel_events *ev, void *arg,
@@ -54,17 +58,23 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 void channel_free(struct channel *ch);
 
 enum channel_phase channel_phase(const struct channel *ch);
-/* Sends OWN: once, to a clone, before its first HEAT or its job. Return: 0 or
- * -EIO, the host has no random bytes; then nothing may run there. */
+/*
+ * Sends OWN: once, to a restored or forked guest, before its first HEAT or job.
+ * Return: 0, or -EIO if the host has no random bytes; then run nothing in that
+ * guest.
+ */
 int channel_own(struct channel *ch);
-/* Sends one HEAT; `heated` follows, or `broken` when it takes too long. */
+/* Sends one HEAT. Later `heated` is called, or `broken` after a timeout. */
 void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
-/* Sends the job, its inputs, RUN, its standard input; ev gets what follows,
- * but for `granted` and `failed`, which are the owner's. Phase IDLE only. */
+/* Sends the job, its inputs, RUN and its standard input. ev gets what follows,
+ * except `granted` and `failed`, which the caller calls. PHASE_IDLE only. */
 void channel_job(struct channel *ch, const struct vm_job *job,
 		 const struct vm_events *ev, void *arg);
-/* Goes on with one that was sent all by a process that is dead, from the last
- * point of job->tape on. As channel_new() and channel_job(). */
+/*
+ * Continues a job that a dead process had sent completely, from the last
+ * checkpoint of job->tape on. Arguments: as for channel_new() and
+ * channel_job().
+ */
 int channel_adopt(struct loop *loop, int fd, unsigned scale,
 		  const struct channel_events *ev, void *arg,
 		  const struct vm_job *job, const struct vm_events *job_ev,
@@ -78,30 +88,42 @@ int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 void channel_kill(struct channel *ch, enum wire_kill_scope scope,
 		  unsigned sig);
 void channel_hold(struct channel *ch, bool hold);
-/* Instead of a socket: where a lane's frames go to and come from. All are called from
- * inside the channel's own calls, and may call none of them. */
+/* A transport that a lane's channel uses instead of a socket. The channel calls
+ * these functions inside its own calls, so they must not call the channel. */
 struct channel_far {
-	/* Takes the first of whole frames. *ret_at, if not NULL, is to be where the
-	 * mux's `out` is behind it, before it counts. Return: its bytes, or -EAGAIN:
-	 * channel_pump() follows. */
+	/*
+	 * Takes the first frame of data, which holds whole frames. If ret_at is
+	 * not NULL, *ret_at gets the position of the end of that frame in the
+	 * mux's `out`, and is stored before the frame counts. Return: the
+	 * frame's bytes, or -EAGAIN: channel_pump() will follow.
+	 */
 	ssize_t (*put)(void *arg, const uint8_t *data, uint64_t *ret_at);
-	/* Gives what came and was not fed. Return: bytes, or -EAGAIN. */
+	/* Copies bytes that have come for the channel. Return: bytes, or
+	 * -EAGAIN. */
 	ssize_t (*take)(void *arg, uint8_t *data, size_t size);
-	void (*took)(void *arg); /* There is room again, perhaps. */
-	void (*idle)(void *arg); /* Its job has ended, and another one may come. */
+	/* The channel has consumed bytes, so there may be space again. */
+	void (*took)(void *arg);
+	/* The channel's job has ended, and another one may come. */
+	void (*idle)(void *arg);
 };
 
-/* Of a shared machine, which was stopped: its clock goes forward to the host's. */
+/* Sets the clock of a shared machine, which was stopped, to the host's. */
 void channel_tell_time(struct channel *ch);
-/* Puts SHARE and gives its socket up; its files may be asked for from then on. Bytes
- * that were read and not dealt with are appended to in, bytes not sent to out. Return:
- * the socket, which the caller owns, or negative errno. Phase IDLE only. */
+/*
+ * Sends SHARE and hands over the socket; from then on this channel only serves
+ * requests for files. Appends bytes that were read and not handled to in, and
+ * bytes that were not sent to out. Return: the socket, which the caller then
+ * owns, or negative errno. PHASE_IDLE only.
+ */
 int channel_share(struct channel *ch, const struct wire_share *share,
 		  const struct channel_far *far, void *arg, struct buf *in,
 		  struct buf *out);
-/* A channel without a socket. The first is for a lane: its agent in the guest may end by
- * itself. The second is for lane 0 of a machine that is shared already. epoch: a number
- * under which no process has asked for its files yet. */
+/*
+ * Make a channel without a socket. channel_new_lane(): for a lane; its agent in
+ * the guest may end on its own. channel_new_zero(): for lane 0 of a machine
+ * that is already shared. epoch: a number that no process has used yet to ask
+ * that machine for files.
+ */
 int channel_new_lane(struct loop *loop, unsigned scale,
 		     const struct channel_events *ev, void *arg,
 		     const struct channel_far *far, void *far_arg,
@@ -110,25 +132,29 @@ int channel_new_zero(struct loop *loop, unsigned scale, uint32_t epoch,
 		     const struct channel_events *ev, void *arg,
 		     const struct channel_far *far, void *far_arg,
 		     struct channel **ret);
-/* A lane's goes on with a job whose RUN was put by a process that is dead, from the
- * last point of job->tape on. Phase IDLE only. */
+/* As channel_adopt(), for the channel of a lane. PHASE_IDLE only. */
 void channel_go_on(struct channel *ch, const struct vm_job *job,
 		   const struct vm_events *ev, void *arg);
-/* A lane's frame, if its job has a tape. last: it need not be for another process.
- * Return: 1: it is on the tape; 0: it has none; -EAGAIN: it is full, and took()
- * follows. */
+/*
+ * Adds a frame to the replay buffer of the lane's job. last: add it even if no
+ * room is left for another process to continue. Return: 1: added; 0: the job
+ * has no replay buffer; -EAGAIN: the buffer is full, and took() will follow.
+ */
 int channel_feed(struct channel *ch, const uint8_t *head,
 		 const uint8_t *payload, size_t length, uint64_t at, bool last);
-/* Has the process before put that frame on its tape? */
+/* Returns whether the dead process has already added that frame to the replay
+ * buffer. */
 bool channel_has_fed(const struct channel *ch, uint64_t at);
-/* There is something to take, or room to put: soon, or now. */
+/* Call these when there is something to take, or room to put: channel_wake()
+ * handles it in the loop's next turn, channel_pump() at once. */
 void channel_wake(struct channel *ch);
 void channel_pump(struct channel *ch);
-/* It has waited for less than it should: scale is another one from now on. */
+/* Changes the scale of every timeout, also of the present one. */
 void channel_rescale(struct channel *ch, unsigned scale);
-/* True: the guest cannot be heard for a while, and is not to blame for it. */
+/* stalled: the host does not read from the guest now, so timeouts stop. */
 void channel_stall(struct channel *ch, bool stalled);
-/* Has its program come to its end, of which nothing lives on that takes a job? */
+/* Returns whether the lane's program has ended and left no interpreter for
+ * another job. */
 bool channel_has_ended(const struct channel *ch);
 /* Reads and delivers whatever is still in the socket of a dead machine. */
 void channel_drain(struct channel *ch);

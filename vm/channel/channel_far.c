@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A channel beside others: it gives its machine's socket to the lanes and is lane 0
- * from then on, or it is a lane of a program. Neither has a socket of its own.
+ * A channel without a socket of its own. Either it has given its machine's
+ * socket to lanes and is lane 0, for files, from then on; or it is the channel
+ * of a lane that runs jobs.
+ *
+ * Its frames go through struct channel_far (lanes_move.c). All functions run on
+ * the loop.
  */
 #include "channel_int.h"
 
@@ -43,7 +47,11 @@ int channel_feed(struct channel *ch, const uint8_t *head,
 	return r;
 }
 
-/* A frame that its tape is to know of. Return: where that has a note of it, or NULL. */
+/*
+ * Finds where a replay buffer stores the end of this frame in the mux's `out`.
+ * Return: that place, or NULL if the frame is not RUN or open standard input of
+ * a job with a replay buffer.
+ */
 static uint64_t *note_of(struct channel *ch, const struct wire_header *h)
 {
 	struct vm_tape *t = channel_far_tape(ch);
@@ -56,7 +64,7 @@ static uint64_t *note_of(struct channel *ch, const struct wire_header *h)
 	return &t->feed.at;
 }
 
-/* Return: as send(2), of one frame. */
+/* Puts one frame. Return: as send(2). */
 ssize_t channel_put_far(struct channel *ch)
 {
 	const uint8_t *frame = (const uint8_t *)ch->out.data + ch->out_at;
@@ -65,7 +73,7 @@ ssize_t channel_put_far(struct channel *ch)
 	ssize_t n;
 
 	if (wire_header_get(frame, &h) < 0) {
-		errno = EPROTO; /* it is this host's own */
+		errno = EPROTO; /* this host made the frame, so it is a bug */
 		return -1;
 	}
 	n = ch->far->put(ch->far_arg, frame, note_of(ch, &h));
@@ -83,7 +91,7 @@ ssize_t channel_put_far(struct channel *ch)
 	return n;
 }
 
-/* --- its beginning ------------------------------------------------------------- */
+/* --- making one --------------------------------------------------------- */
 
 static int put_share(struct channel *ch, const struct wire_share *share)
 {
@@ -184,7 +192,7 @@ void channel_go_on(struct channel *ch, const struct vm_job *job,
 						     : SEND_STDIN_END;
 }
 
-/* Its wait begins again, by what holds now. */
+/* Restarts the present waits after a change of their limits. */
 static void wait_anew(struct channel *ch, uint64_t seconds)
 {
 	channel_wait(ch, ch->waiting_for, (unsigned)seconds);

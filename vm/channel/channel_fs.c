@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests for the files of a session's or a shared machine: what waits to be
- * put, what waits for its answer, and the watch over that. The guest answers in
- * order, and what it answers must be what was asked for.
+ * Requests for files of a session's machine or of a shared one: a queue of
+ * requests to put, a queue of those in flight, and the timeout for the answers.
+ * The guest answers in order, and an answer must fit its request.
+ *
+ * Owns fs_waiting and fs_flight of the channel. All functions run on the loop.
  */
 #include "channel_int.h"
 
@@ -10,13 +12,14 @@
 #include <string.h>
 
 
-#define WAITING_MAX 512 /* put or not */
-#define FLIGHT_MAX 16   /* put; what they take in `out` has its room there */
+#define WAITING_MAX 512 /* requests in both queues */
+#define FLIGHT_MAX 16 /* requests in flight; `out` has room for their frames */
 #define FS_WAIT_NS (WAIT_JOB_S * NS_PER_S)
 
 struct asked {
 	struct list node;     /* in fs_waiting, then in fs_flight */
-	struct wire_fs fs;    /* only what wire_fs_reply_check() asks for */
+	/* only the fields that wire_fs_reply_check() reads */
+	struct wire_fs fs;
 	vm_fs_done *done;
 	void *arg;
 	size_t size;
@@ -76,7 +79,8 @@ void channel_fs_silence(struct loop_timer *t)
 	uint64_t lost = loop_lost_ns(ch->loop) - ch->fs_lost_ns;
 
 	ch->fs_lost_ns += lost;
-	if (lost) /* nobody listened in that time */
+	/* this process did not read in that time, so wait as long again */
+	if (lost)
 		loop_timer_set(ch->loop, t, MIN(lost, FS_WAIT_NS * ch->scale));
 	else
 		channel_break(ch, "the machine was silent for %u s while asked "
@@ -87,13 +91,14 @@ bool channel_fs_put(struct channel *ch)
 {
 	struct asked *a = list_first(&ch->fs_waiting, struct asked, node);
 
-	/* The guest knows of the session by its first JOB. */
+	/* Not before the first JOB: only then does the guest know of the
+	 * session. */
 	if (!a || ch->fs_in_flight >= FLIGHT_MAX ||
 	    !(ch->job_put || ch->shared))
 		return false;
 	channel_put(ch, WIRE_FS, 0, a->payload, a->size);
 	if (ch->phase == PHASE_DONE)
-		return false; /* and a is gone */
+		return false; /* the channel broke and freed a */
 	list_del(&a->node);
 	list_add_tail(&ch->fs_flight, &a->node);
 	if (!ch->fs_in_flight++)
@@ -119,7 +124,7 @@ int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length)
 
 	if (wire_fs_reply_get(payload, length, &id, &error, &data, &size) < 0)
 		return -EPROTO;
-	/* A process that is dead had asked. */
+	/* It answers a request of the dead process. */
 	if ((int32_t)((id & ~FS_NUMBER_MAX) - ch->fs_epoch) < 0)
 		return 0;
 	if (!a || id != a->fs.id ||

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by channel.c (socket) and the channel_*.c. */
+/*
+ * The inside of a channel: shared by channel.c (the socket) and the other
+ * channel_*.c. All functions run on the loop.
+ */
 #ifndef VM_CHANNEL_INT_H
 #define VM_CHANNEL_INT_H
 
@@ -10,30 +13,34 @@ _Static_assert(VM_TAPE_STREAMS == VM_STREAM_MAX, "a figure for each");
 
 #define CHANNEL_IN_SIZE (WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX)
 
-/* How long a silent guest is believed in, before the accelerator's factor. */
+/* Seconds that the guest may be silent in each phase; multiplied by `scale`. */
 #define WAIT_HELLO_S 4
-#define WAIT_READY_S 16 /* an environment imports; init itself gives up before */
+/* guests import packages meanwhile; init's own timeout is shorter */
+#define WAIT_READY_S 16
 #define WAIT_HEAT_S 6
 #define WAIT_JOB_S 3
 #define WAIT_KILL_S 2
 #define WAIT_OUTPUT_S 3
-/* And one that does something now and then: so many of these waits in all, and
- * the time that its bytes may take; an entry of the tree is worth some more. */
+/*
+ * The limit for a guest that is not silent but slow: WAIT_WHOLE times the
+ * phase's timeout, plus the time that its bytes may take. An entry of the
+ * output tree counts as WAIT_ENTRY_BYTES.
+ */
 #define WAIT_WHOLE 3
 #define WAIT_BYTES_PER_S (1u << 20)
 #define WAIT_ENTRY_BYTES 4096u
 
-/* The ids of requests for files: a number within an epoch. */
+/* A file request's id is its epoch and a number within that. */
 #define FS_EPOCH_SHIFT 24
 #define FS_NUMBER_MAX ((1u << FS_EPOCH_SHIFT) - 1)
 
 enum send_step {
 	SEND_NOTHING,
 	SEND_JOB,
-	SEND_INPUT,     /* the FILE frame of input `input` is next, or RUN */
-	SEND_DATA,      /* FILE_DATA of the open input */
+	SEND_INPUT, /* next: the FILE frame of input `input`, or RUN */
+	SEND_DATA, /* next: FILE_DATA of the open input */
 	SEND_STDIN,
-	SEND_FEED,      /* standard input as it comes */
+	SEND_FEED, /* open standard input, as bytes come */
 	SEND_STDIN_END,
 };
 
@@ -43,142 +50,165 @@ struct channel {
 	void *arg;
 	struct loop_fd sock;            /* its fd is owned */
 	struct loop_timer deadline;
-	struct loop_call wake;          /* pump, and parse what hold kept */
+	/* calls channel_pump(), and handles frames that hold stopped */
+	struct loop_call wake;
 	enum channel_phase phase;
 	unsigned scale;
 	unsigned busy;                  /* depth of calls that deliver events */
-	bool closed;                    /* freed as soon as busy is 0 */
-	bool hold;                      /* the owner wants no events now */
+	bool closed; /* channel_free() was called; frees when busy is 0 */
+	bool hold; /* channel_hold(): deliver no events now */
 	bool eof;
-	const char *waiting_for;        /* NULL: no deadline */
+	/* for the message at a timeout; NULL: no timeout is set */
+	const char *waiting_for;
 	uint64_t wait_ns;
-	uint64_t wait_end_ns;           /* whatever it does until then */
-	uint64_t lost_ns, fs_lost_ns;   /* loop_lost_ns() that each has */
+	/* last moment of this wait, whatever progress comes */
+	uint64_t wait_end_ns;
+	/* loop_lost_ns() when lost time was last added to each wait */
+	uint64_t lost_ns, fs_lost_ns;
 
-	uint8_t *in;                    /* owned, CHANNEL_IN_SIZE */
+	uint8_t *in; /* owned, CHANNEL_IN_SIZE: a frame that is not complete */
 	size_t in_len;
-	struct buf out;                 /* whole frames, not written yet */
-	size_t out_at;                  /* bytes of out already written */
-	size_t run_at;                  /* where RUN is in what is not, from 1
-					   on; 0: it is not there */
+	struct buf out; /* whole frames to send */
+	size_t out_at; /* bytes of `out` that were sent */
+	/* End of the RUN frame in the unsent part of `out`; 0: no RUN is in it. */
+	size_t run_at;
 
 	const struct vm_job *job;       /* borrowed, NULL before a job */
 	const struct vm_events *job_ev;
 	void *job_arg;
-	unsigned heats;                 /* HEAT frames not answered */
+	unsigned heats; /* HEAT frames that the guest has not answered */
 
 	enum send_step step;
 	unsigned input;
 	int input_fd;                   /* owned */
 	uint64_t input_at;              /* bytes of this input sent */
-	uint64_t stdin_at, stdin_acked; /* bytes of standard input sent, taken */
-	struct loop_fd feed;            /* input_fd, while it has nothing */
-	bool killed;                    /* signal 9 to all was asked for */
-	bool cancelled;                 /* ... before RUN: nothing has run */
-	bool has_signal;                /* a gentler one waits for STARTED */
+	/* bytes of standard input that were sent; that the guest has read */
+	uint64_t stdin_at, stdin_acked;
+	struct loop_fd feed; /* watches input_fd while it has no bytes */
+	bool killed; /* the owner asked for signal 9 to all */
+	bool cancelled; /* killed before RUN was sent, so the program has not */
+	bool has_signal; /* a signal other than 9 waits until STARTED comes */
 	enum wire_kill_scope signal_scope;
 	unsigned signal;
 
 	uint64_t got[VM_STREAM_MAX];    /* bytes received per stream */
-	uint64_t file_left;             /* of the file that is coming */
+	uint64_t file_left; /* bytes of the present output file still to come */
 	uint64_t output_bytes;
-	uint32_t files, left; /* entries sent, told of as left out */
+	/* Entries of the output tree that the guest sent; that it reported as
+	 * left out. */
+	uint32_t files, left;
 	bool in_file, skip_file;
-	bool lives;                     /* EXIT said so */
-	bool ended;                     /* EXIT came and said otherwise */
-	bool shared;                    /* lane 0: it has no job */
-	bool lane;                      /* another one: it may fail at any time */
-	bool stalled;                   /* the guest is not heard */
+	bool lives; /* EXIT said that the interpreter can run another job */
+	bool ended; /* EXIT said that it cannot */
+	bool shared; /* this is lane 0 of a shared machine; it runs no job */
+	/* another lane of it; the guest may send FAILED at any time */
+	bool lane;
+	bool stalled; /* channel_stall() */
 
-	const struct channel_far *far;  /* NULL: it has a socket */
+	const struct channel_far *far; /* NULL: this channel has a socket */
 	void *far_arg;
-	uint32_t fs_epoch;              /* of the ids that it asks with */
-	bool feeding;                   /* a frame of open input is in out */
+	uint32_t fs_epoch; /* epoch of the ids of its file requests */
+	bool feeding; /* `out` holds a frame of open standard input */
 
-	struct vm_tape *tape;           /* borrowed: the job's, or NULL */
-	uint64_t tape_at;               /* of it, what `in` has had */
-	bool parsing;                   /* in_len is not true */
-	bool marked;                    /* its draft is a point */
-	bool full;                      /* it is not read on until vm_settle() */
+	struct vm_tape *tape; /* borrowed: the job's replay buffer, or NULL */
+	/* position in the replay buffer up to which `in` has read */
+	uint64_t tape_at;
+	bool parsing; /* parse() is running, so in_len is not up to date */
+	bool marked; /* channel_mark() has filled the next checkpoint */
+	/* the replay buffer is full; reading stops until vm_settle() */
+	bool full;
 
-	struct list fs_waiting, fs_flight; /* channel_fs.c's, owned */
+	/* requests for files, of channel_fs.c; owned */
+	struct list fs_waiting, fs_flight;
 	unsigned fs_count, fs_in_flight;
-	uint32_t fs_next;               /* the next request's id */
+	uint32_t fs_next; /* id of the next request for a file */
 	struct loop_timer fs_deadline;
-	uint32_t job_mode;              /* of the last job */
-	bool job_put;                   /* a JOB frame is in out, or was */
-	bool heard;                     /* a frame of the job has come */
+	uint32_t job_mode; /* WIRE_JOB mode of the last job */
+	bool job_put; /* a JOB frame was put into `out`, ever */
+	bool heard; /* a frame about the job has come */
 };
 
-/* The tape of a lane's job, also when that is spoiled; NULL: it has none. */
+/* Returns the replay buffer of a lane's job, even if it is spoiled; NULL: it
+ * has none. */
 static inline struct vm_tape *channel_far_tape(const struct channel *ch)
 {
 	return ch->far && ch->job ? ch->job->tape : NULL;
 }
 
-/* Ends the channel with a sentence; why follows from the phase. */
+/* Ends the channel with a sentence. channel_break() derives `why` from the
+ * phase. */
 void channel_break(struct channel *ch, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void channel_break_as(struct channel *ch, enum vm_failure why, bool eof,
 		      const char *sentence);
-/* channel_watch.c. The deadline is set by what holds now; or as of a new wait. */
+/* channel_watch.c. Sets the timer for the present wait; channel_watch_anew()
+ * also restarts that wait. */
 void channel_watch(struct channel *ch);
 void channel_watch_anew(struct channel *ch);
 void channel_silence(struct loop_timer *t);
 uint64_t channel_worth(const struct channel *ch, size_t bytes);
-/* Starts (what set) or ends (NULL) the watch over the guest's silence. */
+/* Starts a wait for the guest (what set), or ends it (NULL). */
 void channel_wait(struct channel *ch, const char *what, unsigned seconds);
-/* The guest did something that may take so long: the watch starts again. */
+/* Restarts the silence timeout because the guest made progress. worth_ns: added
+ * to the whole wait. */
 void channel_progress(struct channel *ch, uint64_t worth_ns);
-/* The guest has sent something. */
+/* Notes that the guest has sent a frame about the job. */
 void channel_hear(struct channel *ch);
-/* One whole frame from the guest. */
+/* Handles one whole frame of the guest. */
 void channel_frame(struct channel *ch, const struct wire_header *h,
 		   const uint8_t *payload);
-/* The most bytes of a stream of its job. */
+/* Returns the most bytes that the job may send of a stream. */
 uint64_t channel_limit(const struct channel *ch, enum vm_stream s);
-/* Puts a frame into out. */
+/* Appends a frame to `out`. */
 void channel_put(struct channel *ch, enum wire_type type, uint8_t arg,
 		 const void *payload, size_t length);
-/* channel_fs.c. A request that waits is put: false if none may be now. */
+/* channel_fs.c. Puts the next waiting request. Return: false if none may be put
+ * now. */
 bool channel_fs_put(struct channel *ch);
-/* FS_REPLY. Return: 0, or -EPROTO: it answers nothing that was asked. */
+/* Handles FS_REPLY. Return: 0, or -EPROTO: it is no answer to a request. */
 int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length);
-/* The wait for an answer starts again: one came, or none could. */
+/* Restarts the timeout for an answer: one has come, or the guest could not send
+ * one. */
 void channel_fs_progress(struct channel *ch);
 void channel_fs_silence(struct loop_timer *t);
-/* No answer will come any more. */
+/* Fails all requests. */
 void channel_fs_end(struct channel *ch);
-/* Puts frames until there is enough to write, or nothing more to say. */
+/* Puts frames until `out` has enough to write, there is nothing to send, or
+ * `until` (now_ns()) is past. */
 void channel_fill(struct channel *ch, uint64_t until);
 void channel_signal(struct channel *ch, enum wire_kill_scope scope,
 		    unsigned sig);
-/* The program has closed its standard input. */
+/* Ends open standard input: the program has closed it. */
 void channel_feed_end(struct channel *ch);
-/* Nothing more is to be sent of the job. */
+/* Stops sending the job. */
 void channel_send_end(struct channel *ch);
-/* channel_far.c. As recv(2) and, of one frame, as send(2). */
+/* channel_far.c. Like recv(2); and like send(2), of one frame. */
 ssize_t channel_take_far(struct channel *ch, uint8_t *data, size_t size);
 ssize_t channel_put_far(struct channel *ch);
-/* channel.c. One that hears nothing yet; it owns fd. NULL without memory. */
+/* channel.c. Makes a channel that is not in the loop yet. It owns fd. NULL
+ * without memory. */
 struct channel *channel_blank(struct loop *loop, int fd,
 			      enum channel_phase phase, unsigned scale,
 			      const struct channel_events *ev, void *arg);
-/* busy is one less: it may be gone behind that. */
+/* Ends a call that delivers events (busy). May free the channel. */
 void channel_leave(struct channel *ch);
-/* The tape has less room than is needed. Return: true: there is some, or there is no
- * tape any more; false: not yet, or the channel has ended. */
+/*
+ * Makes room in the replay buffer. Return: true: there is room, or there is no
+ * replay buffer any more; false: wait for vm_settle(), or the channel has
+ * ended.
+ */
 bool channel_make_room(struct channel *ch, size_t needed, bool last);
-/* Once it is over the tape is its owner's, and perhaps gone. */
+/* Returns whether the replay buffer has bytes that were not read yet. After
+ * PHASE_DONE the buffer is its owner's again and may be gone. */
 static inline bool channel_is_on_tape(const struct channel *ch)
 {
 	return ch->phase != PHASE_DONE && ch->tape &&
 	       ch->tape_at != ch->tape->end;
 }
-/* What every channel that goes on with a job knows. */
+/* Sets the job of an adopted channel (the part that all kinds share). */
 void channel_take_up(struct channel *ch, const struct vm_job *job,
 		     const struct vm_events *ev, void *arg);
-/* It is listened to again. */
+/* Adds the socket to the loop again. */
 void channel_listen(struct channel *ch);
 
 #endif

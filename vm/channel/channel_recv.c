@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the guest says, all of it untrusted: which frame is legal when, how
- * much of it, and to whom it goes. The order is one table; the rest are
- * counters that never pass what the job was promised.
+ * Handles the guest's frames, all of them untrusted: which frame is legal in
+ * which phase, how much of it may come, and which event it causes. One table
+ * says what is legal when; counters enforce what the job may send.
+ *
+ * In order: before a job, the run, the output tree, the table of frames. All
+ * functions run on the loop. An event may end the channel, so each one is
+ * called last or between busy++ and channel_leave().
  */
 #include "channel_int.h"
 
@@ -16,9 +20,11 @@
 
 #define IN(phase) (1u << (phase))
 
-/* The phases in which the guest may send a type. HEATED, EXIT and FS_REPLY
- * have a further condition beside this one, and a lane's FAILED has none. Nor has
- * the FAILED of an init that ends. */
+/*
+ * The phases in which the guest may send each type. is_legal() checks more for
+ * HEATED, EXIT and FS_REPLY. It allows FAILED in every phase from a lane, or
+ * when init ends.
+ */
 static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_HELLO] = IN(PHASE_BOOT),
 	[WIRE_READY] = IN(PHASE_HELLO),
@@ -104,7 +110,8 @@ static void on_heated(struct channel *ch, const struct wire_header *h,
 	}
 	ch->heats--;
 	if (ch->phase != PHASE_IDLE)
-		return; /* the job overtook it; nobody waits any more */
+		/* the job overtook this HEAT, so no caller waits for it */
+		return;
 	if (!ch->heats)
 		channel_wait(ch, NULL, 0);
 	ch->ev->heated(ch->arg, runners);
@@ -140,8 +147,11 @@ static void on_stdin_ack(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "says more than was sent");
 		return;
 	}
-	/* The program has not read the bytes that its close acknowledges. The window
-	 * stays shut by them, which is right: no more is sent to a closed input. */
+	/*
+	 * An acknowledgement that comes with the close of standard input counts
+	 * bytes that the program has not read. Leaving them out keeps the
+	 * window smaller, which is right: no more is sent to a closed input.
+	 */
 	if (!h->arg || !ch->job->stdin_open)
 		ch->stdin_acked += n;
 	if (ch->job->stdin_open && ch->job_ev->input_read)
@@ -181,7 +191,8 @@ static void on_output(struct channel *ch, const struct wire_header *h,
 				 "the output could not be kept on the host");
 }
 
-/* Its owner may free the job and the tape as soon as it hears of the end. */
+/* Drops the references to the job: its owner may free the job and the replay
+ * buffer as soon as it gets the event of the end. */
 static void forget_job(struct channel *ch)
 {
 	ch->tape = NULL;
@@ -189,7 +200,7 @@ static void forget_job(struct channel *ch)
 	ch->job = NULL;
 	if (!ch->far)
 		return;
-	buf_clear(&ch->out); /* whole frames, for a program that has ended */
+	buf_clear(&ch->out); /* whole frames for a program that has ended */
 	ch->out_at = 0;
 	ch->feeding = false;
 }
@@ -232,10 +243,11 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "speaks of an interpreter that lives on");
 		return;
 	}
-	/* Its end may have crossed the signal that was to kill it. */
+	/* EXIT may have been sent before the guest got the signal 9. */
 	e.lives = e.lives && !ch->killed;
 	channel_send_end(ch);
-	e.lives &= !ch->killed; /* it is not used again, so nobody counts on it */
+	/* a machine that was killed is not used again */
+	e.lives &= !ch->killed;
 	ch->lives = e.lives;
 	ch->ended = !e.lives;
 	ch->phase = PHASE_COLLECTING;
@@ -259,7 +271,7 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "is malformed");
 		return;
 	}
-	utf8_make_plain(text); /* for logs and terminals */
+	utf8_make_plain(text); /* safe to print in logs and on terminals */
 	if (h->arg == WIRE_FAILED_INIT && !ch->lane)
 		channel_break(ch, "the guest's init has ended: %s", text);
 	else
@@ -271,7 +283,7 @@ static void on_failed(struct channel *ch, const struct wire_header *h,
 struct entry {
 	uint32_t mode;
 	uint64_t size;
-	char *path, *target; /* owned; target: a link's, else NULL */
+	char *path, *target; /* owned; target is NULL unless it is a link */
 };
 
 static void entry_done(struct entry *e)
@@ -400,7 +412,8 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 {
 	struct wire_cursor c;
 
-	if (h->type != WIRE_HEATED || !ch->heats) /* asked for before the job */
+	/* not the answer to a HEAT that was sent before the job */
+	if (h->type != WIRE_HEATED || !ch->heats)
 		channel_hear(ch);
 	if (!is_legal(ch, h)) {
 		bad(ch, h, "is not allowed now");
@@ -437,7 +450,7 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 	case WIRE_FS_REPLY:
 		return on_fs_reply(ch, h, payload);
 	case WIRE_PONG:
-		return; /* it has heard the time */
+		return; /* it has set its clock */
 	default:
 		return bad(ch, h, "is not the guest's to send");
 	}

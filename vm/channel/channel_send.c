@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the host says: OWN, HEAT, the job and its inputs in order, RUN, standard
- * input within the window, signals between any two frames. Inputs are read in
- * pieces as the socket takes them, so a job of any size costs one piece.
+ * Puts the host's frames: OWN, HEAT, the job and its inputs in order, RUN,
+ * standard input as far as the window allows, and signals between any two
+ * frames. An input is read in pieces when the socket takes them, so the memory
+ * for a job of any size is one piece.
+ *
+ * In order: single frames, the job, the steps of sending, signals. Owns the
+ * open input (input_fd). All functions run on the loop; reading an input may
+ * wait for the disk.
  */
 #include "channel_int.h"
 
@@ -47,7 +52,7 @@ void channel_send_end(struct channel *ch)
 
 /* --- the job ----------------------------------------------------------- */
 
-/* Fills in what only this moment knows and puts the JOB frame. */
+/* Sets the job's start time and puts the JOB frame. */
 static void put_job(struct channel *ch)
 {
 	struct wire_job wire = ch->job->wire;
@@ -78,7 +83,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 {
 	if (ch->phase != PHASE_IDLE)
 		return;
-	/* Of the step before, if there was one. */
+	/* Reset what a session's previous step has left. */
 	ch->input = 0;
 	ch->input_at = ch->stdin_at = ch->stdin_acked = 0;
 	ch->killed = ch->cancelled = ch->has_signal = ch->lives = false;
@@ -88,17 +93,22 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->run_at = 0;
 	ch->files = ch->left = 0;
 	ch->job = job;
-	/* Inside a frame nobody could tell later where the next one begins; and a
-	 * pipe's bytes may be nowhere. */
+	/*
+	 * No replay buffer in two cases. In the middle of a frame, the next
+	 * server could not find where the next frame begins. And bytes read
+	 * from an open standard input may be lost with this process, unless the
+	 * job runs on a lane.
+	 */
 	ch->tape = ch->parsing || (job->stdin_open && !ch->far) ? NULL
 								 : job->tape;
 	ch->feeding = false;
 	if (job->tape)
 		job->tape->spoiled = !ch->tape;
 	if (job->tape && !ch->tape)
-		tape_order(job->tape); /* nobody would do that later */
+		/* no later call would mark that the program may have begun */
+		tape_order(job->tape);
 	if (ch->tape) {
-		/* In the middle of a HEATED, perhaps. */
+		/* `in` may hold the first part of a HEATED. */
 		tape_begin(ch->tape,
 			   &(struct vm_tape_point){ .heats = ch->heats,
 						    .phase = PHASE_SENDING },
@@ -111,10 +121,10 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->phase = PHASE_SENDING;
 	ch->step = SEND_JOB;
 	channel_wait(ch, "taking the job", WAIT_JOB_S);
-	channel_pump(ch); /* what the caller does next can wait */
+	channel_pump(ch); /* send at once; the caller's next work can wait */
 }
 
-/* Opens the input whose turn it is. Return: 0, or < 0 after a break. */
+/* Opens input ch->input. Return: 0, or < 0 after a break. */
 static int open_input(struct channel *ch)
 {
 	int fd;
@@ -171,7 +181,8 @@ static void put_input(struct channel *ch)
 		ch->input++;
 }
 
-/* Reads up to max bytes of the open input. Return: bytes, < 0 after a break. */
+/* Reads up to max bytes of the open input at `at`. Return: bytes, or < 0 after
+ * a break. */
 static ssize_t read_input(struct channel *ch, const char *name, uint64_t at,
 			  uint8_t *data, size_t max)
 {
@@ -224,7 +235,8 @@ static void put_run(struct channel *ch)
 	channel_wait(ch, "starting the program", WAIT_JOB_S);
 }
 
-/* One that goes on with a job hears of what was taken before only as it replays. */
+/* Returns how many bytes the window allows. After an adoption stdin_acked lags:
+ * it grows as the replay buffer is read. */
 static uint64_t stdin_room(const struct channel *ch)
 {
 	uint64_t out = ch->stdin_at - ch->stdin_acked;
@@ -232,7 +244,8 @@ static uint64_t stdin_room(const struct channel *ch)
 	return WIRE_STDIN_WINDOW - MIN(out, WIRE_STDIN_WINDOW);
 }
 
-/* Return: false when the window is closed for now. */
+/* Puts standard input from its file. Return: false when the window is closed
+ * for now. */
 static bool put_stdin(struct channel *ch)
 {
 	uint8_t data[WIRE_STDIN_WINDOW];
@@ -280,8 +293,11 @@ void channel_feed_end(struct channel *ch)
 	channel_wake(ch);
 }
 
-/* Of a lane's job with a tape its bytes are there until they are in a frame. Return: as
- * read(2), and the bytes are at *ret. */
+/*
+ * Reads open standard input. If a lane's job has a replay buffer, the bytes
+ * stay there until a frame holds them. Return: as read(2), and *ret points at
+ * the bytes.
+ */
 static ssize_t read_feed(struct channel *ch, uint8_t *data, size_t room,
 			 const uint8_t **ret)
 {
@@ -296,7 +312,7 @@ static ssize_t read_feed(struct channel *ch, uint8_t *data, size_t room,
 	return n < 0 ? -1 : n;
 }
 
-/* As put_stdin(), of a socket: as much as there is now. */
+/* As put_stdin(), from a pipe or socket: puts what is there now. */
 static bool put_feed(struct channel *ch)
 {
 	uint8_t data[WIRE_STDIN_WINDOW];
@@ -305,7 +321,8 @@ static bool put_feed(struct channel *ch)
 	uint64_t room;
 	ssize_t n;
 
-	/* Before RUN is on its way the job may have to be begun anew. */
+	/* Wait until RUN is put: before it another server may have to start the
+	 * job anew. */
 	if (ch->feed.loop || ch->feeding || (t && !t->run_at))
 		return false;
 	if (ch->input_fd < 0 && open_input(ch) < 0) {
@@ -395,7 +412,7 @@ void channel_kill(struct channel *ch, enum wire_kill_scope scope, unsigned sig)
 	bool final = sig == 9 && scope == WIRE_KILL_ALL;
 
 	if (ch->phase == PHASE_SENDING && final) {
-		/* Nothing runs yet and nothing will: on_wake says so. */
+		/* The program has not started; on_wake() reports the end. */
 		ch->cancelled = true;
 		channel_wake(ch);
 	} else if (ch->phase == PHASE_RUNNING ||
@@ -408,7 +425,8 @@ void channel_kill(struct channel *ch, enum wire_kill_scope scope, unsigned sig)
 	}
 }
 
-/* A job that was killed before RUN: it ended, and no figure is known. */
+/* Reports the end of a job that was killed before RUN: signal 9, and no
+ * figures. */
 static void end_cancelled(struct channel *ch)
 {
 	const struct vm_events *ev = ch->job_ev;

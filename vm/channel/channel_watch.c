@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch over the guest's silence: how long each wait may last, and what makes
- * it longer.
+ * Timeouts for a silent guest: how long each wait may last, and what extends
+ * it.
+ *
+ * A wait has two ends: the deadline, which every sign of progress restarts, and
+ * wait_end_ns, which progress extends by what it was worth. All functions run
+ * on the loop.
  */
 #include "channel_int.h"
 
-/* Time in which nobody listened is none of the wait. Return: how much. */
+/* Extends the waits by the time in which the loop did not run (loop_lost_ns()):
+ * no process read from the guest then. Return: that time in ns. */
 static uint64_t forgive(struct channel *ch)
 {
 	uint64_t lost = loop_lost_ns(ch->loop), more = lost - ch->lost_ns;
@@ -47,7 +52,7 @@ void channel_watch(struct channel *ch)
 
 void channel_watch_anew(struct channel *ch)
 {
-	forgive(ch); /* what was before */
+	forgive(ch); /* drop time that was lost before this wait */
 	ch->wait_end_ns = now_ns() + WAIT_WHOLE * ch->wait_ns;
 	channel_watch(ch);
 }
@@ -66,13 +71,16 @@ uint64_t channel_worth(const struct channel *ch, size_t bytes)
 
 void channel_progress(struct channel *ch, uint64_t worth_ns)
 {
-	/* A program that is to die is owed nothing. */
+	/* A killed program's frames do not extend its wait. */
 	if (!ch->killed || ch->phase == PHASE_COLLECTING)
 		ch->wait_end_ns += worth_ns;
 	if (ch->waiting_for)
 		channel_watch(ch);
-	/* The guest answers beside all its other work, but not while it collects the
-	 * output: then each frame of that restarts this watch too. */
+	/*
+	 * The guest answers requests for files beside all its other work, but
+	 * not while it collects the output. So each frame of the output
+	 * restarts their timeout too.
+	 */
 	if (ch->phase == PHASE_COLLECTING)
 		channel_fs_progress(ch);
 }

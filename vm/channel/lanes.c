@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shared machine's lanes: their numbers, their opening and their end. A
- * number is open from lanes_open() on. After lane_close() it is the guest's,
- * whose frames are dropped, until CLOSED comes. The machine breaks if that
- * never comes, or if the guest speaks on a number that is not open.
+ * A shared machine's lanes: their numbers, opening and closing. A number is
+ * open from lanes_open() on. After lane_close() frames from the guest on it are
+ * dropped until CLOSED comes. The machine's wire breaks if CLOSED does not come
+ * in time, or if the guest sends a frame with a number that is not open.
+ *
+ * Owns struct lanes and its table of lanes. All functions run on the loop.
  */
 #include "lanes_int.h"
 
@@ -16,9 +18,10 @@
 
 #define LANE_OUT_CAP (1u << 20)
 #define WAIT_CLOSED_S 5
-#define WAIT_MORE 4 /* so many lanes have each wait once more */
+/* each wait gets longer by one `scale` for this many lanes */
+#define WAIT_MORE 4
 
-/* --- life and death -------------------------------------------------------- */
+/* --- fields and faults -------------------------------------------------- */
 
 void lane_free(struct lane *l)
 {
@@ -79,7 +82,8 @@ static void arm_closing(struct lanes *ls, uint64_t after_ns)
 	loop_timer_set(ls->loop, &ls->closing, after_ns);
 }
 
-/* The first that is late breaks the machine; else it looks again at the next. */
+/* Breaks the wire if a lane's CLOSED is late; else sets the timer for the next
+ * one. */
 static void on_closing(struct loop_timer *t)
 {
 	struct lanes *ls = t->arg;
@@ -90,7 +94,7 @@ static void on_closing(struct loop_timer *t)
 
 		if (!l || !lane_is_closing(l))
 			continue;
-		if (ls->stalled) /* then the answer cannot be heard */
+		if (ls->stalled) /* the answer cannot be read now */
 			l->closed_by_ns = now + WAIT_CLOSED_S * ls->scale *
 							NS_PER_S;
 		if (l->closed_by_ns <= now)
@@ -156,8 +160,8 @@ static struct lane *lane_new(struct lanes *ls, unsigned number)
 	return l;
 }
 
-/* All that runs in a machine shares its processors. So the more lanes there are
- * the longer the guest may take to answer on each. */
+/* Sets every wait's factor by the number of open lanes: they share the
+ * machine's processors, so the guest answers more slowly on each. */
 static void rescale(struct lanes *ls)
 {
 	unsigned open = 0;
@@ -170,7 +174,7 @@ static void rescale(struct lanes *ls)
 			channel_rescale(ls->lane[i]->ch, ls->scale);
 }
 
-/* Return: 0 or negative errno: then there is no such lane. */
+/* Opens lane n. Return: 0 or negative errno; then the lane does not exist. */
 static int open_number(struct lanes *ls, unsigned n,
 		       const struct channel_events *ev, void *arg,
 		       struct lane **ret)
@@ -216,7 +220,8 @@ void lanes_drain(struct lanes *ls)
 
 			if (!l || !l->ch)
 				continue;
-			more |= l->refused; /* it takes what is there, then that */
+			/* its channel may take more after this drain */
+			more |= l->refused;
 			l->refused = false;
 			channel_drain(l->ch);
 		}
@@ -258,7 +263,8 @@ static struct lanes *blank(struct loop *loop, struct vm_mux *mux,
 	return NULL;
 }
 
-/* What the channel had read and not dealt with, and had not sent, goes on. */
+/* Moves the bytes of ch's own buffers, not handled and not sent yet, into the
+ * mux's rings. */
 static int divide(struct lanes *ls, struct channel *ch,
 		  const struct wire_share *share)
 {
@@ -325,7 +331,8 @@ int lanes_adopt(struct loop *loop, int wire, struct vm_mux *mux,
 	return 0;
 }
 
-/* May it be idle? */
+/* Makes a dead process's lane idle again, if it can be. Return: 0 or negative
+ * errno. */
 static int give_back(struct lane *l, bool aborts)
 {
 	enum mux_lane state = l->of->mux->lane[l->number];
@@ -364,7 +371,7 @@ int lanes_claim(struct lanes *ls, unsigned number, const struct vm_job *job,
 	return 0;
 }
 
-/* Nobody can say what it still does. */
+/* Closes a lane that the caller did not claim: what runs there is not known. */
 static void close_unclaimed(struct lanes *ls, unsigned number)
 {
 	struct lane *l = lane_new(ls, number);

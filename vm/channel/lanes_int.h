@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by lanes.c (numbers, opening, closing) and lanes_move.c (bytes). */
+/*
+ * The inside of lanes: shared by lanes.c (numbers, opening, closing) and
+ * lanes_move.c (bytes).
+ */
 #ifndef VM_LANES_INT_H
 #define VM_LANES_INT_H
 
@@ -12,41 +15,48 @@
 struct lane {
 	struct lanes *of;
 	uint8_t number;
-	struct channel *ch;      /* owned, but lane 0's; NULL: closed */
-	struct buf out;          /* for its channel, not taken yet */
-	bool refused;            /* its channel has no room for the next frame */
-	bool wants;              /* it has a frame, and `out` had no room, or it was
-				    not its turn */
-	uint64_t closed_by_ns;   /* closed: CLOSED is due then */
+	/* owned, except lane 0's; NULL: the lane is closing */
+	struct channel *ch;
+	struct buf out; /* frames that its channel has not taken */
+	bool refused; /* its replay buffer has no room for the next frame */
+	/* Its channel has a frame to send, and `out` had no room or another
+	 * lane had the turn. */
+	bool wants;
+	/* while closing: CLOSED must come by then (now_ns()) */
+	uint64_t closed_by_ns;
 };
 
 struct lanes {
 	struct loop *loop;       /* borrowed */
 	const struct lanes_events *ev;
 	void *arg;
-	unsigned scale, least;   /* of every wait: now; with few lanes */
-	struct loop_fd sock;     /* the machine's; fd is owned */
-	struct loop_call wake;   /* frames are buffered, or there is room */
+	/* factors of every timeout: now; with few lanes */
+	unsigned scale, least;
+	struct loop_fd sock; /* the machine's socket; its fd is owned */
+	struct loop_call wake; /* frames are buffered, or there is room */
 	struct loop_timer closing;
-	struct vm_mux *mux;      /* the owner's, or own */
-	bool own;                /* it is mapped here */
-	uint64_t rested;         /* what `out` had moved when it was empty last */
-	uint8_t *payload;        /* owned: of a frame that lies in two pieces */
+	struct vm_mux *mux; /* the owner's, or mapped here (own) */
+	bool own; /* free it at the end */
+	uint64_t rested; /* out.at when `out` last gave its pages back */
+	/* owned: a copy of a frame that wraps around the ring */
+	uint8_t *payload;
 	struct lane *lane[WIRE_LANE_MAX + 1]; /* owned; NULL: not open */
-	unsigned next;           /* whose turn it is to send, */
-	const struct lane *turn; /* while that is under way, */
-	bool turn_used;          /* and it has sent */
-	unsigned wanting;        /* lanes that want to */
-	bool heard;              /* ev's was called */
-	bool stalled;            /* the machine is not read: a lane is full, */
-	bool paused;             /* or it is stopped, */
-	bool waits;              /* or lanes_go() was not called */
-	bool draining;           /* it is dead: no turn is over, no lane full */
-	bool over;               /* nothing is moved any more */
+	unsigned next; /* number of the lane that may send next */
+	const struct lane *turn; /* the lane that sends now, or NULL */
+	bool turn_used; /* that lane has sent its frame of this turn */
+	unsigned wanting; /* lanes with `wants` set */
+	bool heard; /* ev->heard() was called */
+	bool stalled; /* the machine is not read because a lane is full */
+	bool paused; /* the machine is stopped */
+	bool waits; /* lanes_go() was not called yet */
+	/* lanes_drain() runs: no limit of time or size applies */
+	bool draining;
+	bool over; /* the end was reported; no more bytes move */
 	bool eof;
-	bool freed;              /* it is to be freed when busy is 0 */
+	bool freed; /* lanes_free() was called; frees when busy is 0 */
 	unsigned busy;           /* depth of calls that deliver events */
-	const char *fault;       /* why it is about to be over */
+	/* reason of an end that lanes_settle() will report; NULL: none */
+	const char *fault;
 };
 
 /* --- lanes.c ----------------------------------------------------------------- */
@@ -55,27 +65,30 @@ static inline bool lane_is_closing(const struct lane *l)
 {
 	return l->number && !l->ch;
 }
-/* Out of its place, and gone. */
+/* Removes a lane from the table and frees it. */
 void lane_free(struct lane *l);
-/* Notes why it cannot go on; lanes_settle() tells. */
+/* Notes why the machine's wire must end; lanes_settle() reports it. */
 void lanes_fail(struct lanes *ls, const char *sentence);
-/* busy is one less: it may be gone behind that. */
+/* Ends a call that delivers events (busy). May free ls. */
 void lanes_leave(struct lanes *ls);
-/* The last thing that a handler of the loop does: tells of a fault. */
+/* Reports a noted fault. Each handler of the loop calls it last. */
 void lanes_settle(struct lanes *ls);
 
 /* --- lanes_move.c -------------------------------------------------------------- */
 
-extern const struct channel_far lane_far; /* of a lane's channel; arg: the lane */
+/* transport of a lane's channel; arg: the lane */
+extern const struct channel_far lane_far;
 
 void lanes_on_wire(struct loop_fd *src, uint32_t events);
 void lanes_on_wake(struct loop_call *c);
-/* Deals with what has come, and reads once. Return: false when there is no more now. */
+/* Handles the frames that have come, then reads once. Return: false when
+ * nothing more is there now. */
 bool lanes_read(struct lanes *ls, uint64_t until);
-/* A lane takes no part any more, or has taken some: reads on if none is full. */
+/* Reads the machine again if no lane is full any more. Call it when a lane has
+ * taken frames or has ended. */
 void lanes_relieve(struct lanes *ls);
 void lane_wants(struct lane *l, bool wants);
-/* Puts a frame without a payload. */
+/* Puts a frame without a payload. state: the lane's from then on. */
 void lane_put(struct lane *l, enum wire_type type, uint8_t arg,
 	      enum mux_lane state);
 

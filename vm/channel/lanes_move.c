@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves frames between a shared machine's socket and its lanes' channels. It reads a
- * header's lane, length and type and no payload: what a frame means is its channel's
- * to say. The frames that wait for a lane are bounded in both directions, so the
- * memory that a machine takes here is, too.
+ * Moves frames between a shared machine's socket and its lanes' channels. It
+ * reads a header's lane, length and type, and no payload; the lane's channel
+ * handles the frame. The frames that wait for a lane are bounded in both
+ * directions, and so is the memory.
+ *
+ * In order: to a lane's channel, from the machine, to the machine, the loop's
+ * handlers. All functions run on the loop, in turns of at most LANES_TURN_NS.
  */
 #include "lanes_int.h"
 
@@ -11,10 +14,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define OUT_ENOUGH (128u << 10)    /* for the machine: no more is put */
-#define LANE_OUT_MOST (256u << 10) /* for a channel: the machine is not read */
-#define LANE_OUT_LESS (64u << 10)  /* then it is again */
-#define REST_BYTES (256u << 10)    /* after so many an empty `out` gives pages back */
+/* bytes in the mux's `out` above which no frame is put */
+#define OUT_ENOUGH (128u << 10)
+/* bytes waiting for a channel above which the machine is not read */
+#define LANE_OUT_MOST (256u << 10)
+#define LANE_OUT_LESS (64u << 10) /* bytes below which it is read again */
+/* bytes sent after which an empty `out` gives its pages back */
+#define REST_BYTES (256u << 10)
 #define ROUNDS 16
 
 _Static_assert(VM_MUX_OUT >= OUT_ENOUGH + 2 * (WIRE_HEADER_SIZE + WIRE_JOB_MAX),
@@ -28,7 +34,8 @@ static void interest(struct lanes *ls)
 
 /* --- to a lane's channel ---------------------------------------------------- */
 
-/* While one lane has the machine wait, others are not to blame the machine. */
+/* Starts or stops reading the machine because of a full lane. Meanwhile the
+ * guest cannot be heard, so the timeouts of all lanes rest. */
 static void stall(struct lanes *ls, bool stalled)
 {
 	if (ls->stalled == stalled)
@@ -47,7 +54,8 @@ static bool reads_on(const struct lane *l)
 	return l->ch && channel_phase(l->ch) != PHASE_DONE;
 }
 
-/* A channel that reads no more holds nobody up. */
+/* Returns whether the lane must stop the machine. A channel that has ended does
+ * not. */
 static bool is_full(const struct lane *l, size_t most)
 {
 	return reads_on(l) && (l->refused || l->out.len > most);
@@ -71,7 +79,7 @@ void lanes_pause(struct lanes *ls, bool pause)
 		lanes_relieve(ls);
 }
 
-/* Return: false: not now. */
+/* Gives a frame to the lane's channel. Return: false if it cannot take it now. */
 static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
 		    size_t length, uint64_t at)
 {
@@ -79,7 +87,7 @@ static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
 	int r = channel_feed(l->ch, head, payload, length, at, ls->draining);
 
 	if (ls->freed)
-		return true; /* and l with it */
+		return true; /* lanes_free() was called inside it */
 	if (r == -EAGAIN && reads_on(l)) {
 		l->refused = true;
 		if (!ls->draining)
@@ -87,7 +95,8 @@ static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
 		return false;
 	}
 	if (r || !reads_on(l))
-		return true; /* its tape has it, or it reads no more */
+		/* the replay buffer has it, or the channel has ended */
+		return true;
 	if (buf_add(&l->out, head, WIRE_HEADER_SIZE) < 0 ||
 	    (length && buf_add(&l->out, payload, length) < 0))
 		lanes_fail(ls, "no memory for a frame from the machine");
@@ -107,7 +116,7 @@ static ssize_t far_take(void *arg, uint8_t *data, size_t size)
 	memcpy(data, l->out.data, n);
 	buf_eat(&l->out, n);
 	if (!l->out.len)
-		buf_done(&l->out); /* lanes are many, and most are at rest */
+		buf_done(&l->out); /* there are many lanes, and most are idle */
 	return (ssize_t)n;
 }
 
@@ -130,7 +139,7 @@ static void far_idle(void *arg)
 
 struct came {
 	struct wire_header h;
-	uint8_t head[WIRE_HEADER_SIZE]; /* without the lane */
+	uint8_t head[WIRE_HEADER_SIZE]; /* the header with its lane set to 0 */
 	uint8_t lane;
 	const uint8_t *payload;
 };
@@ -145,7 +154,7 @@ static void on_closed(struct lanes *ls, struct lane *l, const struct came *f)
 	lane_free(l);
 }
 
-/* Return: false: not now. */
+/* Handles one frame. Return: false if its lane cannot take it now. */
 static bool on_frame(struct lanes *ls, const struct came *f)
 {
 	struct vm_mux *m = ls->mux;
@@ -165,16 +174,18 @@ static bool on_frame(struct lanes *ls, const struct came *f)
 		on_closed(ls, l, f);
 		return true;
 	}
-	/* The process that is dead may have given it to a tape. */
+	/* The dead process may have put this frame into a replay buffer
+	 * already. */
 	if (!lane_is_closing(l) && !channel_has_fed(l->ch, m->in.at + size) &&
 	    !deliver(l, f->head, f->payload, f->h.length, m->in.at + size))
 		return false;
-	if (!ls->freed) /* it may have ended in that */
+	if (!ls->freed) /* the event may have freed it */
 		mux_eat(m, size, 0, MUX_LANE_MAX);
 	return true;
 }
 
-/* Its payload in one piece. */
+/* Returns the payload at position from in one piece; copies it if it wraps
+ * around. */
 static const uint8_t *payload_at(struct lanes *ls, uint64_t from, size_t size)
 {
 	const uint8_t *piece;
@@ -185,8 +196,11 @@ static const uint8_t *payload_at(struct lanes *ls, uint64_t from, size_t size)
 	return ls->payload;
 }
 
-/* Every whole frame that is buffered, unless the turn is over or a lane is
- * full. Return: may there be more of them? */
+/*
+ * Handles every whole frame that is buffered, until the turn is over or a lane
+ * is full.
+ * Return: whether more frames may follow.
+ */
 static bool parse(struct lanes *ls, uint64_t until)
 {
 	struct vm_mux *m = ls->mux;
@@ -248,7 +262,8 @@ void lane_wants(struct lane *l, bool wants)
 	l->of->wanting += wants ? 1u : -1u;
 }
 
-/* One frame of each lane in turn, if several have some. */
+/* Returns whether the lane may put a frame now. If several lanes want to, each
+ * puts one frame in turn. */
 static bool is_its_turn(const struct lane *l)
 {
 	const struct lanes *ls = l->of;
@@ -294,7 +309,8 @@ static ssize_t far_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
 		lane_wants(l, !l->of->over);
 		return -EAGAIN;
 	}
-	if (wire_header_get(frame, &h) < 0) { /* it is our own channel's */
+	/* this host's own channel has made it, so it is a bug */
+	if (wire_header_get(frame, &h) < 0) {
 		lanes_fail(l->of, "a frame of this host's own is malformed");
 		return -EAGAIN;
 	}
@@ -309,7 +325,7 @@ const struct channel_far lane_far = {
 	.put = far_put, .take = far_take, .took = far_took, .idle = far_idle,
 };
 
-/* While there is room, lanes that want to put something do. */
+/* Lets each lane that wants to put a frame do so, while `out` has room. */
 static void give_turns(struct lanes *ls)
 {
 	for (unsigned i = 0; i <= WIRE_LANE_MAX && ls->wanting && !ls->freed &&
@@ -322,12 +338,12 @@ static void give_turns(struct lanes *ls)
 		lane_wants(l, false);
 		ls->turn = l;
 		ls->turn_used = false;
-		channel_pump(l->ch); /* it may be gone behind that */
+		channel_pump(l->ch); /* may free the channel */
 		ls->turn = NULL;
 	}
 }
 
-/* A ring that is empty takes little memory. */
+/* Gives the pages of an empty `out` back, once REST_BYTES have gone through it. */
 static void rest(struct lanes *ls)
 {
 	struct vm_mux *m = ls->mux;
@@ -338,7 +354,8 @@ static void rest(struct lanes *ls)
 	ls->rested = m->out.at;
 }
 
-/* Return: false when the socket takes no more now, or there is no more. */
+/* Sends from `out`. Return: false when the socket takes no more now, or `out`
+ * is empty. */
 static bool write_some(struct lanes *ls)
 {
 	struct ring *out = &ls->mux->out;
@@ -349,7 +366,8 @@ static bool write_some(struct lanes *ls)
 		return false;
 	n = ring_send(out, mux_out(ls->mux), ls->sock.fd);
 	if (n < 0 && n != -EAGAIN && n != -EINTR)
-		out->at = out->end; /* its last words, if any, are read first */
+		/* the peer has gone; read its last frames, if any, first */
+		out->at = out->end;
 	return n > 0;
 }
 
@@ -382,16 +400,18 @@ void lanes_on_wire(struct loop_fd *src, uint32_t events)
 		while (rounds && !ls->stalled && !ls->freed &&
 		       lanes_read(ls, until))
 			rounds--;
-	if (!rounds && !ls->freed) /* what was read last waits */
+	/* the frames of the last read are handled in the next turn */
+	if (!rounds && !ls->freed)
 		loop_defer(ls->loop, &ls->wake);
-	/* HUP is told again and again; a lane that is full comes first. */
+	/* epoll reports HUP again and again; stop listening until the full lane
+	 * takes. */
 	if (ls->stalled && (events & EPOLLHUP))
 		loop_fd_del(&ls->sock);
 	lanes_settle(ls);
 	lanes_leave(ls);
 }
 
-/* It is listened to again. */
+/* Adds the socket to the loop again, and handles what is buffered. */
 static void hear(struct lanes *ls)
 {
 	if (!ls->sock.loop && loop_fd_add(ls->loop, &ls->sock) < 0)

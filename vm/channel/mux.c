@@ -39,7 +39,8 @@ static void forget_notes(struct vm_mux *m)
 	ring_in_order();
 }
 
-/* Before the ring moves to at. A note that is half written has no place. */
+/* Writes a note before the ring moves to `at`. While the note is incomplete its
+ * position is 0, so that mux_recover() ignores it. */
 static void note(struct vm_mux *m, struct mux_note *n, uint64_t at,
 		 unsigned lane, enum mux_lane state)
 {
@@ -94,7 +95,8 @@ void mux_set(struct vm_mux *m, unsigned lane, enum mux_lane state)
 	m->lane[lane] = state;
 }
 
-/* It was killed between the ring's move and the lane's. */
+/* Completes a change: the process was killed after the ring had moved and
+ * before the lane's state was stored. */
 static void settle(struct vm_mux *m, const struct mux_note *n, uint64_t at)
 {
 	if (n->at && n->at == at && n->lane <= WIRE_LANE_MAX &&

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes on their way over a shared machine's wire, and each lane's state. They
- * outlive the process, so another one can go on. A frame is put into `out` whole or
- * not at all; one of `in` is dealt with when `in.at` is behind it. A frame may change
- * a lane's state. That is noted first, with the frame's position, and counts only if
- * the frame does.
+ * Buffers of a shared machine's wire, and the state of each of its lanes, in
+ * memory that outlives the process, so that another one can adopt the machine.
+ *
+ * A frame is put into `out` whole or not at all. A frame of `in` counts as
+ * handled when `in.at` is behind it. If a frame changes a lane's state, a note
+ * with the frame's position is written first; the note is valid only if the
+ * ring reaches that position.
  */
 #ifndef VM_MUX_H
 #define VM_MUX_H
@@ -13,39 +15,44 @@
 #include "ring.h"
 #include "tape.h"
 
-#define VM_MUX_IN (256u << 10) /* two frames at least */
-#define VM_MUX_OUT (2u << 20)  /* some, a JOB and the frames of closing */
+#define VM_MUX_IN (256u << 10) /* at least two frames */
+/* several frames: a JOB, and those that close a lane */
+#define VM_MUX_OUT (2u << 20)
 
 enum mux_lane {
-	MUX_FREE,    /* the guest has not heard of it */
-	MUX_IDLE,    /* it has no job */
-	MUX_BUSY,    /* from JOB until that has ended */
-	MUX_CLOSING, /* until CLOSED */
+	MUX_FREE, /* the guest does not know the lane */
+	MUX_IDLE, /* open, without a job */
+	MUX_BUSY, /* from its JOB until that job has ended */
+	MUX_CLOSING, /* CLOSE was put; until CLOSED comes */
 	MUX_LANE_MAX
 };
 
-/* A lane's next state, from the time on when a ring has reached `at`. */
+/* A change of a lane's state that is valid once a ring has reached `at`. */
 struct mux_note {
 	uint64_t at;
 	uint32_t lane, state;
 };
 
-/* No pointer in it is used by anybody but its writer. */
+/* Pointers in it are valid only in the process that wrote them. */
 struct vm_mux {
-	uint32_t live;   /* the owner's */
-	uint32_t shared; /* SHARE is in `out`: another process can go on */
+	uint32_t live; /* for the owner's use */
+	/* SHARE is in `out`: another process can adopt the machine */
+	uint32_t shared;
 	struct vm_reach reach;
 	struct vm_origin origin;
-	uint32_t epoch;  /* processes that have had it, before this one */
-	uint32_t lane[WIRE_LANE_MAX + 1]; /* enum mux_lane; not 0 */
+	/* number of processes that have used it before this one */
+	uint32_t epoch;
+	/* enum mux_lane; that of lane 0 is not used */
+	uint32_t lane[WIRE_LANE_MAX + 1];
 	struct ring in, out;
-	struct mux_note said, heard; /* with out.end, with in.at */
+	/* Notes that belong to out.end; to in.at. */
+	struct mux_note said, heard;
 
 	_Alignas(4096) uint8_t in_room[VM_MUX_IN];
 	uint8_t out_room[VM_MUX_OUT];
 };
 
-/* All before the bytes themselves: what a new one's owner is to zero. */
+/* Size of all before the rings' bytes. Zero this much before the first use. */
 #define VM_MUX_HEAD offsetof(struct vm_mux, in_room)
 
 static inline struct ring_room mux_in(struct vm_mux *m)
@@ -58,25 +65,30 @@ static inline struct ring_room mux_out(struct vm_mux *m)
 	return (struct ring_room){ m->out_room, VM_MUX_OUT };
 }
 
-/* A shared machine begins. */
+/* Resets it for a new shared machine. */
 void mux_begin(struct vm_mux *m);
-/* Nobody needs it any more: it takes little memory. */
+/* Ends its use; gives its pages back. */
 void mux_end(struct vm_mux *m);
-/* Puts a whole frame: the header as wire_lane_put() made it, and what follows.
- * state: of the lane from then on; MUX_LANE_MAX: as it is. *ret_at, if not NULL, is
- * where `out` ends with the frame, and is written before the frame counts. Return: 0
- * or -ENOBUFS. */
+/*
+ * Puts a whole frame: the header as wire_lane_put() made it, and the payload.
+ * state: the lane's from then on; MUX_LANE_MAX: unchanged. If ret_at is not
+ * NULL, *ret_at gets the position of the frame's end in `out`, and is written
+ * before the frame counts. Return: 0 or -ENOBUFS.
+ */
 int mux_put(struct vm_mux *m, const uint8_t *head, const uint8_t *payload,
 	    size_t length, unsigned lane, enum mux_lane state,
 	    uint64_t *ret_at);
-/* A frame of so many bytes was dealt with, by which the lane has a new state, or
- * MUX_LANE_MAX. */
+/*
+ * Drops a handled frame of size bytes from `in`. state: the lane's from then
+ * on;
+ * MUX_LANE_MAX: unchanged.
+ */
 void mux_eat(struct vm_mux *m, size_t size, unsigned lane, enum mux_lane state);
-/* A lane has a new state, by no frame. */
+/* Changes a lane's state without a frame. */
 void mux_set(struct vm_mux *m, unsigned lane, enum mux_lane state);
 
-/* Of a process that is dead: *m is made whole. Return: 0 or -EPROTO: it is of no
- * use. */
+/* Completes what a dead process had begun. Return: 0 or -EPROTO: *m is not
+ * usable. */
 int mux_recover(struct vm_mux *m);
 
 #endif

@@ -43,7 +43,8 @@ void ring_set(struct ring_room room, uint64_t from, const void *data,
 	memcpy(room.data, (const uint8_t *)data + first, size - first);
 }
 
-/* The call's pieces of the room. Return: how many. */
+/* Fills iov with the one or two parts of the ring's memory that a call uses.
+ * Return: how many. */
 static size_t pieces(struct ring_room room, uint64_t from, size_t size,
 		     struct iovec iov[2])
 {
@@ -55,8 +56,11 @@ static size_t pieces(struct ring_room room, uint64_t from, size_t size,
 	return size > first ? 2 : 1;
 }
 
-/* The kernel counts what it has moved before anybody can be killed for it: that is
- * why these are no recv(2) and no send(2). */
+/*
+ * Prepares a call. The kernel stores the count of recvmmsg(2) and sendmmsg(2)
+ * in shared memory before a SIGKILL can be delivered; recv(2) and send(2) would
+ * only return it.
+ */
 static void begin_call(struct ring *r, uint64_t from, struct iovec *iov,
 		       size_t count)
 {
@@ -103,7 +107,8 @@ ssize_t ring_send(struct ring *r, struct ring_room room, int sock)
 void ring_rest(const struct ring *r, struct ring_room room)
 {
 	if (!ring_len(r))
-		madvise(room.data, room.size, MADV_REMOVE); /* or it stays */
+		/* if it fails the pages stay */
+		madvise(room.data, room.size, MADV_REMOVE);
 }
 
 static int check(const struct ring *r, struct ring_room room)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a machine's frames from its socket onto a tape, and recovers a tape in the next
- * server. The order of stores matters, because a SIGKILL may come between any two.
+ * Reads a machine's frames from its socket into a replay buffer, and recovers
+ * the buffer in the next server. The order of stores matters, because a SIGKILL
+ * may come between any two.
  *
- * In order: signing a tape over to a job, reading from the wire, the tape of one lane of
- * a shared machine (feed), recovery. The memory belongs to the caller. All functions run
- * on the loop.
+ * In order: signing a buffer over to a job, reading from the wire, the buffer
+ * of one lane of a shared machine (feed), recovery. The memory belongs to the
+ * caller. All functions run on the loop.
  */
 #include "tape.h"
 
@@ -18,7 +19,8 @@
 
 _Static_assert((VM_TAPE_ROOM & (VM_TAPE_ROOM - 1)) == 0, "its end is masked");
 
-/* The two parts of what lies from `from` on. Return: bytes in the first. */
+/* The bytes from position `from` on may wrap around. Return: bytes before the
+ * wrap. */
 static size_t first_part(uint64_t from, size_t size)
 {
 	return MIN(size, (size_t)(VM_TAPE_ROOM - from % VM_TAPE_ROOM));
@@ -61,7 +63,8 @@ void tape_unsign(struct vm_tape *t)
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 		const uint8_t *data, size_t size)
 {
-	t->sent = 0; /* no job owns it before all is written */
+	/* until all below is written the buffer belongs to no job */
+	t->sent = 0;
 	in_order();
 	t->run_at = t->fed_at = t->fed_end = 0;
 	t->feed.put = t->feed.next = t->feed.at = 0;
@@ -73,8 +76,11 @@ void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 	t->read_at = t->end = size;
 }
 
-/* The kernel counts what it has brought before anybody can be killed for it:
- * that is why this is no recv(2). */
+/*
+ * Receives into the buffer. recvmmsg(2), because the kernel then stores the
+ * count in shared memory before a SIGKILL can be delivered; recv(2) would only
+ * return it.
+ */
 static ssize_t bring(struct vm_tape *t, int sock, size_t size)
 {
 	struct iovec iov[2] = {
@@ -93,8 +99,11 @@ static ssize_t bring(struct vm_tape *t, int sock, size_t size)
 	};
 	in_order();
 	n = recvmmsg(sock, &t->read, 1, MSG_DONTWAIT, NULL);
-	/* That its other end died with something unread it says before the last
-	 * bytes, and once; recv(2) does after them. */
+	/*
+	 * If the peer died with unread bytes, Linux reports ECONNRESET to
+	 * recvmmsg(2) once, before the last bytes; recv(2) reports it after
+	 * them. So read again.
+	 */
 	if (n < 0 && errno == ECONNRESET)
 		n = recvmmsg(sock, &t->read, 1, MSG_DONTWAIT, NULL);
 	if (n < 0)
@@ -183,7 +192,7 @@ void tape_feed_done(struct vm_tape *t)
 	t->feed.put = t->feed.next;
 }
 
-/* --- the next owner --------------------------------------------------------- */
+/* --- recovery ----------------------------------------------------------- */
 
 void tape_settle(struct vm_tape *t)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a machine has said of a job, in memory that outlives this process, so
- * that another one can go on listening. Bytes come from the wire straight onto
- * the tape, by one call that also counts them there: whenever this process is
- * killed, each byte is either on the tape or still in the socket.
+ * The replay buffer of a job: the bytes that its machine sent, in memory that
+ * outlives this process, so that another process can continue the job. One
+ * system call moves bytes from the wire into the buffer and stores their count
+ * there. So whenever this process is killed, each byte is either in the buffer
+ * or still in the socket.
  *
- * A tape begins with the job. It is as long as VM_TAPE_ROOM, so now and then its
- * owner says that all up to a frame is in the store (a point), and what lies
- * before that is given up. Whoever takes over begins at the last point and hears
- * the rest again: it must bear to hear what it has stored already.
+ * A replay buffer begins with the job and has VM_TAPE_ROOM bytes. Now and then
+ * its owner sets a checkpoint: everything up to a frame is stored, so the bytes
+ * before it are dropped. The next server starts at the last checkpoint and
+ * reads the rest again. It must therefore accept bytes that were stored
+ * already. All calls are made on the loop.
  */
 #ifndef VM_TAPE_H
 #define VM_TAPE_H
@@ -23,8 +25,8 @@
 #define VM_TAPE_STREAMS 3 /* VM_STREAM_MAX */
 #define VM_TAPE_CONFIG 8
 
-/* What vm_keep was told of a machine's: its jailer's socket, its wire, its
- * monitor. 0: there is none. */
+/* Keys under which vm_keep stored a machine's descriptors: its jailer's socket,
+ * its wire, its monitor. 0: not stored. */
 struct vm_keys {
 	uint64_t jail, wire, monitor;
 };
@@ -32,127 +34,154 @@ struct vm_keys {
 /* How another process reaches a machine. */
 struct vm_reach {
 	struct vm_keys keys;
-	uint32_t cell; /* its number with its jailer */
+	uint32_t cell; /* the machine's slot number in its jailer */
 };
 
-/* What a lease and its machine's class say of the machine. */
+/* Facts of the lease and of the machine's class, for the process that adopts
+ * it. */
 struct vm_origin {
 	uint32_t source, accel, scale;
 	uint32_t memory_mib, cpus;
 	char template_id[20];
 };
 
-/* Of stdout and stderr, at a point: bytes that are kept or about to be, and
- * those that were left out. The owner's figures. */
+/* Bytes of stdout and stderr at a checkpoint: stored or about to be, and left
+ * out. Written by the owner. */
 struct vm_tape_flow {
 	uint64_t taken[2], dropped[2];
 };
 
 struct vm_tape_point {
-	uint64_t at; /* bytes of the wire before it, from the job on */
+	uint64_t at; /* bytes that had come of the wire since the job began */
 	uint64_t got[VM_TAPE_STREAMS];
 	uint64_t stdin_acked;
 	uint32_t phase; /* enum channel_phase */
-	uint32_t heats; /* HEAT frames that were not answered */
+	uint32_t heats; /* HEAT frames that had no answer yet */
 	struct vm_tape_flow flow;
 };
 
 #define VM_TAPE_FEED (64u << 10) /* WIRE_STDIN_WINDOW */
 
-/* Open standard input on its way from the socket that is written to: what lies here
- * is not in a frame yet. */
+/* Open standard input on its way from the socket that users' writes go to.
+ * Bytes lie here until they are in a frame. */
 struct vm_tape_feed {
-	uint64_t put;        /* bytes that are in frames of the mux's `out`, */
-	uint64_t next, at;   /* or are when that has come to `at`; 0: never */
-	struct mmsghdr call; /* its msg_len: how many are in feed_bytes */
+	/* bytes here that were put into frames of the mux's `out` */
+	uint64_t put;
+	/* The next value of `put`, valid when that `out` has reached position
+	 * `at`; 0: none. */
+	uint64_t next, at;
+	struct mmsghdr call; /* its msg_len: how many bytes are in feed_bytes */
 };
 
-/* No pointer in it is used by anybody but its writer. */
+/* Pointers in it are valid only in the process that wrote them. */
 struct vm_tape {
-	uint32_t live;  /* the owner's, like the next ones */
+	/* set and read by the owner, like those up to timed_out */
+	uint32_t live;
 	uint32_t run;
 	uint64_t job;
 	uint64_t queued_ns, granted_ns, started_ns; /* MONOTONIC */
 	uint64_t started_real_ns;
-	uint64_t memory;  /* of its place among the runs, */
-	uint32_t places;  /* and processors */
+	/* Bytes of memory that its run has reserved. */
+	uint64_t memory;
+	/* Processors that its run has reserved. */
+	uint32_t places;
 	uint32_t cancelled, timed_out;
-	uint32_t spoiled; /* what is stored is not what was said, or not all of
-			     what was said is here: nobody can go on */
+	/* Set if bytes were lost or the stored ones are not those that came: no
+	 * process can continue the job. */
+	uint32_t spoiled;
 	uint64_t stdin_size;
-	uint64_t config[VM_TAPE_CONFIG]; /* what is to be the same then */
+	/* the owner's: must be the same in the next server */
+	uint64_t config[VM_TAPE_CONFIG];
 	char language[16];
 
 	struct vm_reach reach;
-	uint32_t sent;  /* it has all that it is to get */
+	uint32_t sent; /* the machine has all inputs of the job */
 	struct vm_origin origin;
 
-	uint64_t end;     /* bytes that came, from the job on */
-	uint64_t read_at; /* end before the read that is, or was, under way, */
-	struct mmsghdr read; /* and how many bytes that has brought */
-	uint32_t which;   /* the point that holds; the other is a draft */
-	uint32_t unbegun; /* its owner's, until RUN is sent: how many servers
-			     have tried; one that knows nothing of it
-			     leaves zero */
+	uint64_t end; /* bytes that have come since the job began */
+	uint64_t read_at; /* `end` before the last read began */
+	/* argument of that read; its msg_len counts the bytes */
+	struct mmsghdr read;
+	/* index of the valid checkpoint; the other one is a draft */
+	uint32_t which;
+	/* Servers that have tried to start the program, counted by the owner
+	 * until RUN is sent. Servers of an older version leave it 0. */
+	uint32_t unbegun;
 	struct vm_tape_point point[2];
 
-	/* The owner's, of what its machine has; one that knows nothing of it
-	 * leaves both empty. */
+	/* The environment of its machine, set by the owner. Servers of an older
+	 * version leave both empty. */
 	char environment_id[68], environment_name[68];
 
-	/* Of a job on a lane of a shared machine; 0: it has a machine of its own.
-	 * The first two are the owner's. */
+	/* The lane of its job in a shared machine; all 0: it has a machine of
+	 * its own. The owner sets sandbox and seat. */
 	uint64_t sandbox, seat;
 	uint32_t lane;
-	uint32_t pid;         /* of its program in the machine, once started_ns is set */
-	uint32_t feed_ended;  /* no more is written to its open standard input */
-	uint64_t run_at;      /* where the mux's `out` is behind RUN; 0: it is not
-				 there yet */
-	uint64_t fed_at, fed_end; /* where its `in` is behind the last frame, and
-				     `end` then */
+	/* of its program in the machine, valid once started_ns is set */
+	uint32_t pid;
+	/* no more will be written to its open standard input */
+	uint32_t feed_ended;
+	/* End of RUN in the mux's `out`; 0: RUN was not put. */
+	uint64_t run_at;
+	/* End of its last frame in the mux's `in`, and the value of `end` after
+	 * it. */
+	uint64_t fed_at, fed_end;
 	struct vm_tape_feed feed;
-	uint64_t feed_unique;        /* the owner's: the last write to that input, */
-	struct mmsghdr feed_write;   /* and how many of its bytes were taken */
+	/* The owner's: id of the last write to the open standard input. */
+	uint64_t feed_unique;
+	/* How many bytes of that write were taken (msg_len). */
+	struct mmsghdr feed_write;
 
 	_Alignas(4096) uint8_t room[VM_TAPE_ROOM];
 	uint8_t feed_bytes[VM_TAPE_FEED];
 };
 
-/* All before the bytes themselves: what a new tape's owner is to zero. */
+/* Size of all before the bytes. Zero this much before the first use. */
 #define VM_TAPE_HEAD offsetof(struct vm_tape, room)
 
-/* From now on its program may have begun, in this machine or in one before. */
+/* Notes that the program may have begun from now on, in this machine or an
+ * earlier one. */
 void tape_order(struct vm_tape *t);
-/* Of a dead owner's. Return: how many servers have tried to have its program begun,
- * and none has; 0: it may have begun. */
+/*
+ * For the replay buffer of a dead process. Return: how many servers have tried
+ * to start its program, if none can have succeeded; 0: the program may have
+ * begun.
+ */
 unsigned tape_tries(const struct vm_tape *t);
-/* Its machine is none any more, or not yet: nobody can go on. */
+/* Removes the reference to a machine: no process can continue with it. */
 void tape_unsign(struct vm_tape *t);
-/* A job begins; what had come of the next frame before. At most VM_TAPE_ROOM. */
+/* Starts the buffer of a job, with p as its checkpoint. data: bytes of the next
+ * frame that had come before; at most VM_TAPE_ROOM. */
 void tape_begin(struct vm_tape *t, const struct vm_tape_point *p,
 		const uint8_t *data, size_t size);
 /*
- * Up to size bytes from *at on, which is moved: what is on the tape, then what
- * sock has. Return: bytes; 0: the end of sock; -ENOBUFS: the tape is full;
- * another negative errno of recv(2), -EAGAIN as well.
+ * Reads up to size bytes at position *at and moves it: first bytes that are in
+ * the buffer, then those of sock. Return: bytes; 0: the end of sock; -ENOBUFS:
+ * the buffer is full; another negative errno of recv(2), -EAGAIN included.
  */
 ssize_t tape_take(struct vm_tape *t, uint64_t *at, int sock, uint8_t *data,
 		  size_t size);
-/* What is on it from *at on, which is moved. Return: bytes, 0: none. */
+/* Reads bytes that are in the buffer at position *at and moves it. Return:
+ * bytes; 0: none. */
 size_t tape_read(const struct vm_tape *t, uint64_t *at, uint8_t *data,
 		 size_t size);
-/* Adds a frame of a lane's job. at: the position in the mux's `in` behind that frame.
- * Return: 0 or -ENOBUFS: the tape is full. */
+/* Adds a frame of a lane's job. at: the frame's end in the mux's `in`. Return:
+ * 0, or -ENOBUFS: the buffer is full. */
 int tape_feed(struct vm_tape *t, const uint8_t *head, const uint8_t *payload,
 	      size_t length, uint64_t at);
-/* Of a dead owner's: has that frame come? */
+/* For the replay buffer of a dead process: returns whether it has the frame
+ * that ends at position `at` of the mux's `in`. */
 bool tape_has_fed(const struct vm_tape *t, uint64_t at);
-/* Bytes of sock, a nonblocking socket, that are to be the next frame of open standard
- * input. Return: bytes, 0: its end, or negative errno. Again until tape_feed_put(). */
+/*
+ * Receives from sock, a nonblocking socket, the bytes of the next frame of open
+ * standard input. Returns the same bytes again until tape_feed_put(). Return:
+ * bytes, 0: its end, or negative errno.
+ */
 ssize_t tape_feed_receive(struct vm_tape *t, int sock, size_t size);
-/* A frame of so many bytes is put: `at` is to be where `out` is behind it. */
+/* Call it before a frame of length bytes is put; then set feed.at to the
+ * frame's end in `out`. */
 void tape_feed_put(struct vm_tape *t, size_t length);
-/* And now it is there. */
+/* Call it when that frame is in `out`. */
 void tape_feed_done(struct vm_tape *t);
 static inline const struct vm_tape_point *tape_point(const struct vm_tape *t)
 {
@@ -162,21 +191,24 @@ static inline size_t tape_left(const struct vm_tape *t)
 {
 	return VM_TAPE_ROOM - (size_t)(t->end - tape_point(t)->at);
 }
-/* The point that is to hold, once it does. */
+/* The checkpoint that tape_settle() makes valid. */
 static inline struct vm_tape_point *tape_draft(struct vm_tape *t)
 {
 	return &t->point[!t->which];
 }
 void tape_settle(struct vm_tape *t);
 
-/* Of a process that is dead, and perhaps was taken over: *t is made whole.
- * Return: 0 or -EPROTO: it is of no use. */
+/*
+ * Completes what a dead process had begun; that process may itself have adopted
+ * the job.
+ * Return: 0 or -EPROTO: *t is not usable.
+ */
 int tape_recover(struct vm_tape *t);
-/* The same of a lane's, whose machine's `out` ends at out_end; before any more is put
- * there. */
+/* The same for a job on a lane. Call it before anything is put into the
+ * machine's `out`, which ends at out_end. */
 int tape_recover_lane(struct vm_tape *t, uint64_t out_end);
-/* Does it have all that a machine says of a job? without_output: no output tree
- * was asked for. */
+/* Returns whether the buffer has all that a machine sends about a job.
+ * without_output: the job asked for no output tree. */
 bool tape_is_whole(const struct vm_tape *t, bool without_output);
 
 #endif

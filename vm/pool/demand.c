@@ -7,9 +7,9 @@
 
 
 #define DECAY 0.95      /* of all counts, at each lease */
-#define RARE_SHARE 0.08 /* below it a runner is not prepared for */
+#define RARE_SHARE 0.08 /* a runner with a smaller share is not heated for */
 
-/* Before anybody asked: scripts of every kind, Python a little more. */
+/* Weights before the first lease: scripts of every kind, Python a little more. */
 static const double at_start[WIRE_RUN_MAX] = {
 	[WIRE_RUN_PYTHON] = 1.2,
 	[WIRE_RUN_NODE] = 1.0,
@@ -64,10 +64,10 @@ uint32_t demand_next(const struct demand *d, uint32_t possible,
 	uint32_t mask = demand_common(d, possible), best = 0;
 	double best_score = 0;
 
-	/* Fewer seats than runners: each machine is for all of them. */
+	/* With fewer seats than runners each machine is heated for all of them. */
 	if ((unsigned)__builtin_popcount(mask) > seats)
 		return mask;
-	/* The highest averages: machines per runner follow the weights. */
+	/* The highest average: so machines per runner follow the weights. */
 	for (unsigned r = 0; r < WIRE_RUN_MAX; r++) {
 		double score = d->weight[r] / (have[r] + 0.5);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses and prints the demand that is kept; owns nothing, runs anywhere. */
+/*
+ * Parses and prints the demand that is stored on the disk. Owns no state; may
+ * run on any thread.
+ */
 #include "demand_text.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 
 #define HEAD "demand 1\n"
 #define THOUSANDTHS 1000.0
-#define WEIGHT_MAX 1000000u /* thousandths; decay bounds a sum by 20 */
+#define WEIGHT_MAX 1000000u /* thousandths; the decay bounds a sum to 20 */
 
 static const char *number(const char *at, uint64_t min, uint64_t max,
 			  uint64_t *ret)

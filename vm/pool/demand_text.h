@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The demand of a server's life as text, for the next one: its first idle
- * machines are of the classes that were asked for. Pure; the text comes from
- * the disk and is believed within bounds only.
+ * Prints and parses the pool's demand as text. The next server reads it, so
+ * that its first idle machines are of the classes that jobs asked for. Pure.
+ * The text comes from the disk, so every number is checked against its bounds.
  *
  *   demand 1
  *   MEMORY_MIB CPUS WEIGHT... ENVIRONMENT
  *
- * One line a class. The weights are thousandths, one for each runner in the
- * order of enum wire_runner. ENVIRONMENT is "base" or NAME@ID.
+ * One line for each class. The weights are thousandths, one for each runner in
+ * the order of enum wire_runner. ENVIRONMENT is "base" or NAME@ID.
  */
 #ifndef VM_DEMAND_TEXT_H
 #define VM_DEMAND_TEXT_H
@@ -16,7 +16,8 @@
 #include "demand.h"
 #include "layout/base/buf.h"
 
-#define DEMAND_ROWS 16u       /* classes that are kept, the most wanted */
+/* most classes in the text: those with the highest demand */
+#define DEMAND_ROWS 16u
 #define DEMAND_TEXT_MAX 8192u /* bytes, with a NUL */
 #define DEMAND_NAME_MAX 160u  /* bytes of ENVIRONMENT, with a NUL */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of one machine, from its start or adoption to its end: heat, pause, lease,
- * job, death. The only file that sets machine->state. It tells the pool by struct
- * machine_events; the backend and the channel tell it.
+ * The life of one machine, from its start or adoption to its end: heat, pause,
+ * lease, job, end. The only file that sets machine->state. Gets events of the
+ * backend and of the channel, and reports to the pool by struct machine_events.
+ * All functions run on the loop.
  */
 #include "machine.h"
 
@@ -15,11 +16,13 @@
 #include "layout/base/log.h"
 #include "vm/channel/mux.h"
 
-/* A monitor answers in a millisecond; a QEMU that is frozen never does. */
+/* A monitor answers within a millisecond; a frozen QEMU never does. */
 #define WAKE_MS 2000
-#define ROUSED_MS 1000  /* after that it is stopped again */
-#define SERVED_MS 100   /* from its last word to its end, if nobody ends it */
-#define EOF_WAIT_MS 1000 /* from a closed wire to the death of its process */
+#define ROUSED_MS 1000 /* how long machine_rouse() keeps it awake */
+/* from the job's end to the machine's, if the owner does not end it before */
+#define SERVED_MS 100
+/* from the end of the wire until its process must have ended */
+#define EOF_WAIT_MS 1000
 
 const char *const machine_state_names[MACHINE_STATE_MAX] = {
 	[MACHINE_STARTING] = "starting", [MACHINE_HEATING] = "heating",
@@ -54,9 +57,9 @@ static bool enter(struct machine *m, enum machine_state state)
 	return true;
 }
 
-/* --- its end ----------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------- */
 
-/* To ENDED: the wire is closed and the process told to die. */
+/* Enters ENDED: closes the wire and kills the process. */
 static void end(struct machine *m)
 {
 	if (m->state == MACHINE_ENDED)
@@ -72,7 +75,8 @@ static void end(struct machine *m)
 	if (m->bm)
 		m->bm->backend->ops->kill(m->bm);
 	else if (!m->gone)
-		loop_timer_set(m->loop, &m->served, 0); /* on_served() */
+		/* no process to wait for: on_served() frees it */
+		loop_timer_set(m->loop, &m->served, 0);
 }
 
 static void broke(struct machine *m, enum vm_failure why, const char *sentence)
@@ -92,7 +96,7 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 		broke(m, why, sentence);
 		return;
 	}
-	/* Its process is dying, most likely, and will say of what. */
+	/* Its process is probably dying; its end will give the reason. */
 	m->eof_why = why;
 	loop_timer_set(m->loop, &m->eof_wait, EOF_WAIT_MS * NS_PER_MS);
 }
@@ -113,7 +117,7 @@ static void on_gone(void *arg, const char *why, bool taken)
 	m->bm = NULL;
 	m->gone = true;
 	m->taken = taken;
-	/* Its last words may still be in the socket: they count. */
+	/* Frames that are still in the socket count. */
 	if (m->state != MACHINE_ENDED && m->lanes)
 		lanes_drain(m->lanes);
 	else if (m->state != MACHINE_ENDED)
@@ -135,11 +139,11 @@ void machine_forget(struct machine *m)
 	m->bm = NULL;
 	m->gone = true;
 	end(m);
-	loop_timer_del(&m->served); /* it may have ended before */
+	loop_timer_del(&m->served); /* machine_end() may have set it */
 	free(m);
 }
 
-/* --- its beginning ----------------------------------------------------- */
+/* --- the start ------------------------------------------------------------ */
 
 static void stop(struct machine *m)
 {
@@ -147,7 +151,7 @@ static void stop(struct machine *m)
 	m->paused = true;
 }
 
-/* limit_ns: for its answer, 0: as long as any. */
+/* Wakes it. limit_ns: most time for its answer, 0: the backend's. */
 static void awake(struct machine *m, uint64_t limit_ns)
 {
 	loop_timer_del(&m->sleep);
@@ -209,8 +213,8 @@ static void stop_and_store(struct machine *m)
 	m->ev->warm(m->arg, m);
 }
 
-/* The lowest runner of the round: one frame each, so that a lease that
- * arrives meanwhile waits for one no-op only. */
+/* Heats the lowest runner of the round. One HEAT at a time, so that a lease
+ * that comes meanwhile waits for one no-op only. */
 static void heat_next(struct machine *m)
 {
 	uint32_t one;
@@ -272,18 +276,18 @@ static void on_served(struct loop_timer *t)
 	struct machine *m = t->arg;
 
 	if (m->state != MACHINE_ENDED) {
-		end(m); /* its lease may outlive it */
+		end(m); /* its lease may live longer than the machine */
 		return;
 	}
-	/* Its process had ended before it was ours. */
+	/* Its process had ended before machine_new() returned. */
 	m->ev->gone(m->arg, m);
 	free(m);
 }
 
 /*
- * It has served. To take the process down keeps a processor busy for longer
- * than to publish the result, so whoever has the lease comes first and then
- * ends it.
+ * The job has finished. Killing the process uses a processor for longer than
+ * publishing the result does. So the lease's owner publishes first and then
+ * ends the machine; this timer is for an owner that does not.
  */
 static void on_finished(void *arg)
 {
@@ -339,7 +343,7 @@ static struct machine *blank(const struct machine_spec *spec)
 	return m;
 }
 
-/* As after all its rounds of heat, if it is hot at all. */
+/* Treats it as after all rounds of heat if the backend started it hot. */
 static void is_born_hot(struct machine *m)
 {
 	m->hot = m->heated = m->bm->hot;
@@ -371,12 +375,12 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 	if (!r)
 		r = channel_own(m->ch);
 	if (r < 0)
-		end(m); /* it is the backend's until gone */
+		end(m); /* the backend owns it until gone() */
 	*ret = m;
 	return 0;
 }
 
-/* --- its use ----------------------------------------------------------- */
+/* --- use ---------------------------------------------------------------- */
 
 void machine_lease(struct machine *m, struct vm_lease *lease)
 {
@@ -396,7 +400,7 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		if (m->bm->backend->ops->sign)
 			m->bm->backend->ops->sign(m->bm, &job->tape->reach);
 	}
-	/* The bytes wait in the socket: nobody waits for the guest to wake. */
+	/* Send before the guest is awake: the bytes wait in the socket. */
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
 	channel_job(m->ch, job, ev, arg);
 }
@@ -432,12 +436,13 @@ int machine_share(struct machine *m, const struct vm_share *share,
 	if (share->mux && m->bm->backend->ops->sign)
 		m->bm->backend->ops->sign(m->bm, &share->mux->reach);
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
-	/* A lane may have to begin an interpreter, as a machine's boot does. */
+	/* A lane may have to start an interpreter, as the boot of a machine
+	 * does. */
 	return lanes_new(m->loop, m->ch, &wire, share->mux,
 			 m->scale * m->patience, &lanes_events, m, &m->lanes);
 }
 
-/* Of a shared machine, whose clock stood. */
+/* Continues a shared machine. Its clock stood still, so set it. */
 static void go_on(struct machine *m)
 {
 	awake(m, 0);
@@ -455,7 +460,7 @@ void machine_pause(struct machine *m, bool pause)
 		go_on(m);
 }
 
-/* A wire that nobody has the other end of. */
+/* Returns a socket whose other end is closed. */
 static int dead_wire(void)
 {
 	int pair[2];
@@ -497,8 +502,11 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		free(m);
 		return r;
 	}
-	/* Whoever was to wake it may have died before that. One whose program
-	 * has begun is awake, and has not to prove it in any time. */
+	/*
+	 * The dead process may have sent the job and not yet woken the machine.
+	 * If the program has started, the machine is awake, and it need not
+	 * answer in a given time.
+	 */
 	if (lives && !job->tape->started_ns)
 		b->ops->resume(m->bm, 0);
 	*ret = m;
@@ -533,7 +541,7 @@ int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 	}
 	lanes_pause(m->lanes, paused);
 	m->paused = true;
-	/* Whoever was to do either may have died before that. */
+	/* The dead process may have noted that and not yet done it. */
 	if (paused)
 		b->ops->pause(m->bm);
 	else

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One machine's life, from its start out of a template to its reaping, and the
- * only place that assigns machine->state:
+ * The life of one machine, from its start to the reaping of its process. Only
+ * machine.c assigns machine->state:
  *
  *   STARTING -> HEATING <-> WARM -> LEASED <-> RUNNING -> ENDED -> (freed)
  *       |          |                   ^
- *       +----------+-------------------+  a lease that waits takes it early
- *       '--> WARM                         when there is no time to heat it
- *   every state -> ENDED               its process is killed, to be reaped
+ *       +----------+-------------------+  a waiting lease takes it early
+ *       '--> WARM                         if there is no time to heat it
+ *   every state -> ENDED                  its process is killed, not yet reaped
+ *
+ * All functions and events run on the loop.
  */
 #ifndef VM_MACHINE_H
 #define VM_MACHINE_H
@@ -18,11 +20,13 @@
 #include "vm/lease.h"
 
 enum machine_state {
-	MACHINE_STARTING, /* being restored; cannot hear yet */
-	MACHINE_HEATING,  /* runs no-ops */
-	MACHINE_WARM,     /* stopped, in the pool; `heated` says how warm */
-	MACHINE_LEASED,   /* belongs to a lease, idle or stopped */
-	MACHINE_RUNNING,  /* has the job, or is shared */
+	/* being restored or forked; does not read its wire yet */
+	MACHINE_STARTING,
+	MACHINE_HEATING, /* runs no-op programs */
+	/* stopped, in the pool; `heated` says for which runners it is warm */
+	MACHINE_WARM,
+	MACHINE_LEASED, /* belongs to a lease and waits for the job */
+	MACHINE_RUNNING, /* runs the job, or is shared */
 	MACHINE_ENDED,    /* killed; its process is not reaped yet */
 	MACHINE_STATE_MAX
 };
@@ -32,57 +36,57 @@ extern const char *const machine_state_names[MACHINE_STATE_MAX];
 struct machine;
 
 struct machine_events {
-	/*
-	 * It is up, or has finished one round of heat: may it be leased?
-	 * Return: true if somebody took it, so that it heats no further.
-	 */
+	/* It is up, or has finished one round of heat, and may be leased.
+	 * Return: true if the handler leased it; then it is heated no further. */
 	bool (*idle)(void *arg, struct machine *m);
 	void (*warm)(void *arg, struct machine *m);
 	/* After machine_ask_cost(): see struct backend_machine_events. */
 	void (*cost)(void *arg, struct machine *m, uint64_t bytes);
-	/* It has said something of its job, or of a lane, for the first
-	 * time. */
+	/* The first frame about its job, or of a lane, has come. */
 	void (*heard)(void *arg, struct machine *m);
-	/* It broke, in whatever state; it is ENDED now. */
+	/* It broke, in any state; it is ENDED now. */
 	void (*broken)(void *arg, struct machine *m, enum vm_failure why,
 		       const char *sentence);
-	/* It is reaped and freed right after this call. */
+	/* Its process is reaped. m is freed right after this call. */
 	void (*gone)(void *arg, struct machine *m);
 };
 
 struct machine {
-	struct list node;             /* the pool's */
+	struct list node; /* in the pool's list */
 	enum machine_state state;     /* assigned by machine.c only */
-	uint64_t made_ns;             /* CLOCK_MONOTONIC: when its start began */
+	uint64_t made_ns; /* CLOCK_MONOTONIC when its start began */
 	void *owner;                  /* the pool's class */
-	struct vm_lease *lease;       /* the pool's, NULL when not leased */
-	uint32_t hot;                 /* runners that it was born hot for */
-	uint32_t heat;                /* runners it is to be heated for, and hot */
-	uint32_t heated;              /* runners that have answered */
-	unsigned heats;               /* times that it was heated to the end */
-	bool forked;                  /* off a zygote, and not restored */
+	struct vm_lease *lease; /* set by the pool; NULL: not leased */
+	uint32_t hot; /* runners that it was warm for from the start */
+	uint32_t heat; /* runners that it is or will be warm for */
+	uint32_t heated; /* runners whose HEAT was answered */
+	unsigned heats; /* times that all its rounds of heat were completed */
+	bool forked; /* forked off a zygote, not restored */
 
-	/* machine.c's own */
+	/* from here on used by machine.c only */
 	struct loop *loop;
-	struct backend_machine *bm;   /* NULL once gone */
-	struct channel *ch;           /* owned; NULL once ended */
-	struct lanes *lanes;          /* owned; NULL but while it is shared */
+	struct backend_machine *bm; /* NULL once its process is reaped */
+	struct channel *ch; /* owned; NULL once ENDED */
+	struct lanes *lanes; /* owned; NULL unless it is shared */
 	const struct machine_events *ev;
 	void *arg;
-	unsigned scale, patience;     /* of its waits, and of a lane's besides */
-	unsigned rounds;              /* of heat that are left per runner */
-	uint32_t round_left;          /* runners left in this round */
+	/* Factors of its timeouts: of all; of a lane's in addition. */
+	unsigned scale, patience;
+	unsigned rounds; /* rounds of heat still to run for each runner */
+	uint32_t round_left; /* runners still to heat in this round */
 	bool paused, up;
-	bool born_hot;                /* it only draws its secrets */
-	bool used;                    /* it has had a job, or was shared */
-	bool heard;                   /* and has said something of it */
-	bool stored;                  /* it was WARM */
-	bool suspect;                 /* WARM: it is to answer first */
-	bool taken;                   /* ENDED: by the host, not by itself */
-	bool gone;                    /* nobody waits for its process */
-	struct loop_timer sleep;      /* WARM, but awake: when it is to stop */
-	struct loop_timer served;     /* its job is over: its end is near */
-	struct loop_timer eof_wait;   /* the wire closed: why? */
+	bool born_hot; /* it needs no heat: it only gets OWN (new secrets) */
+	bool used; /* it got a job, or was shared */
+	bool heard; /* and a frame about that job has come */
+	bool stored; /* it was WARM once */
+	bool suspect; /* WARM: a probe was sent, and it has not answered */
+	bool taken; /* ENDED: killed from outside, so not at fault */
+	bool gone; /* the backend has reported its end */
+	struct loop_timer sleep; /* WARM and awake: stops it again */
+	/* its job is finished: ends it if the owner does not */
+	struct loop_timer served;
+	/* the wire closed: waits for the cause from its process */
+	struct loop_timer eof_wait;
 	enum vm_failure eof_why;
 };
 
@@ -91,7 +95,7 @@ struct machine_spec {
 	struct backend *backend;
 	const struct vm_class *cls;
 	unsigned scale;
-	uint32_t heat;                /* mask of runners, 0: none */
+	uint32_t heat; /* mask of runners to heat it for; 0: none */
 	unsigned rounds;
 	const struct machine_events *ev;
 	void *arg;
@@ -100,41 +104,48 @@ struct machine_spec {
 
 int machine_new(const struct machine_spec *spec, struct machine **ret,
 		struct err *err);
-/* From WARM: runs no-ops until it is WARM again. */
+/* WARM only: runs no-ops until it is WARM again. */
 void machine_heat(struct machine *m, uint32_t runners, unsigned rounds);
-/* WARM and stopped: wakes it for a moment, because a job may come. It is WARM
- * all the same. */
+/* WARM and stopped only: wakes it for ROUSED_MS, because a job may come. It
+ * stays WARM. */
 void machine_rouse(struct machine *m);
-/* WARM: it is a suspect until it has answered; if it does not it dies. */
+/* WARM only: asks whether it still answers. Until then it is `suspect`; a
+ * machine that does not answer is ended. */
 void machine_probe(struct machine *m);
-/* WARM: `cost` follows, unless it ends before. */
+/* WARM only: the event cost() follows, unless the machine ends before. */
 void machine_ask_cost(struct machine *m);
-/* From idle or WARM to LEASED. */
+/* Leases a machine that is WARM, or inside its event idle(). */
 void machine_lease(struct machine *m, struct vm_lease *lease);
-/* LEASED to RUNNING: wakes it and sends the job. Unless patient, one that does
- * not wake at once is broken soon. */
+/*
+ * Wakes a LEASED machine and sends the job; it is RUNNING then. patient: wait
+ * as long as usual for it to wake; else a machine that does not wake within
+ * WAKE_MS is broken.
+ */
 void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
-/* LEASED to RUNNING, with lanes (machine->lanes) instead of a job. Return: 0 or
- * negative errno; then it is to be ended. */
+/* Makes a LEASED machine a shared one, RUNNING, with machine->lanes. Return: 0
+ * or negative errno; then end the machine. */
 int machine_share(struct machine *m, const struct vm_share *share,
 		  bool patient);
-/* One that a process before this one had, RUNNING: see channel_adopt(). wire and
- * monitor are consumed, both -1: it is gone, and its tape has all. Return: 0 or
- * negative errno. */
+/*
+ * Adopts a RUNNING machine of a dead process: see channel_adopt(). Consumes
+ * wire and monitor. Both -1: the machine is gone, and the job's replay buffer
+ * has all it sent.
+ * Return: 0 or negative errno.
+ */
 int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct machine **ret);
-/* The same of a shared one, with its lanes: see lanes_adopt(). Both descriptors lead to
- * it. */
+/* The same for a shared machine with its lanes: see lanes_adopt(). wire and
+ * monitor must both be open. */
 int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 			 int wire, int monitor, bool paused,
 			 struct machine **ret);
-/* It is shared: it stops, or goes on. */
+/* Stops or continues a shared machine. */
 void machine_pause(struct machine *m, bool pause);
-/* Kills it, in any state; no event but gone follows. */
+/* Kills it, in any state. Only the event gone() follows. */
 void machine_end(struct machine *m);
-/* Frees it without waiting for its process, when the backend is closed. */
+/* Frees it without waiting for its process. Call it when the backend is closed. */
 void machine_forget(struct machine *m);
 
 #endif

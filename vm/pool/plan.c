@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of what should be idle; owns nothing, runs anywhere. */
+/*
+ * Computes the plan of idle machines and zygotes (plan.h). Pure arithmetic:
+ * owns no state, may run on any thread.
+ */
 #include "plan.h"
 
 #include "layout/base/num.h"
 
-/* An idle machine makes place for one of another class only if that is worth so
- * much more. Otherwise demand that swings a little makes machines die unused.
+/*
+ * An idle machine is ended for one of another class only if that one is worth
+ * this much more. Otherwise demand that changes a little would end machines
+ * unused.
  */
 #define WORTH_A_SWAP 1.25
 
-/* --- the target ------------------------------------------------------------
- */
+/* --- the target --------------------------------------------------------- */
 
 /* The value of one more machine of the row. */
 static double value_of(const struct plan_row *r, unsigned machines)
@@ -18,7 +22,7 @@ static double value_of(const struct plan_row *r, unsigned machines)
 	return r->demand / (machines + 1);
 }
 
-/* What the zygote of the row's template would take that is not taken yet. */
+/* Returns the bytes that the row's zygote would add to the target. */
 static uint64_t zygote_of(const struct plan *p, const struct plan_row *r)
 {
 	const struct plan_row *lead = &p->row[r->lead];
@@ -34,7 +38,7 @@ static bool take(uint64_t *left, uint64_t bytes)
 	return true;
 }
 
-/* Return: is there room for a seat of the row? */
+/* Gives the row a seat. Return: whether the bytes left allow it. */
 static bool seat(struct plan *p, struct plan_row *r, uint64_t *left)
 {
 	uint64_t zygote = zygote_of(p, r);
@@ -73,7 +77,7 @@ static void seats(struct plan *p, uint64_t *left)
 	}
 }
 
-/* A zygote that somebody waits for stays, whatever it takes. */
+/* Keeps the zygotes of classes with a waiting lease, whatever they take. */
 static void keep_awaited(struct plan *p, uint64_t *left)
 {
 	for (unsigned i = 0; i < p->count; i++) {
@@ -87,7 +91,7 @@ static void keep_awaited(struct plan *p, uint64_t *left)
 	}
 }
 
-/* The other zygotes, those that were used last first. */
+/* Keeps other zygotes while bytes are left, the last used one first. */
 static void keep_recent(struct plan *p, uint64_t *left)
 {
 	bool seen[PLAN_ROWS] = {false};
@@ -123,8 +127,7 @@ void plan_make(struct plan *p)
 	keep_recent(p, &left);
 }
 
-/* --- the way there -----------------------------------------------------------
- */
+/* --- the next step ------------------------------------------------------ */
 
 uint64_t plan_used(const struct plan *p)
 {
@@ -149,7 +152,8 @@ static unsigned idle_of(const struct plan *p)
 	return sum;
 }
 
-/* Most idle per demand. Machines beyond the target only, or any. */
+/* Returns the row with the most idle machines per demand. beyond: only rows
+ * with more than the target. */
 static unsigned least_machine(const struct plan *p, unsigned not, bool beyond)
 {
 	unsigned least = PLAN_NOBODY;
@@ -175,7 +179,8 @@ static bool is_awaited(const struct plan *p, unsigned lead)
 	return false;
 }
 
-/* Used least recently. Those that the target does not keep only, or any. */
+/* Returns the row with the least recently used zygote. beyond: only zygotes
+ * that the target does not keep. */
 static unsigned least_zygote(const struct plan *p, bool beyond)
 {
 	unsigned least = PLAN_NOBODY;
@@ -209,7 +214,7 @@ struct plan_step plan_least(const struct plan *p, unsigned not )
 	return end_one(p, not, false);
 }
 
-/* The row that lacks a machine most. */
+/* Returns the row whose next machine has the highest value, below its target. */
 static unsigned neediest(const struct plan *p)
 {
 	unsigned best = PLAN_NOBODY;
@@ -226,14 +231,15 @@ static unsigned neediest(const struct plan *p)
 	return best;
 }
 
-/* Is a machine of `to` worth clearly more than the last one of `from`? */
+/* Returns whether a machine of `to` is worth clearly more than the last one of
+ * `from`. */
 static bool pays(const struct plan *p, unsigned from, unsigned to)
 {
 	return value_of(&p->row[to], p->row[to].idle) >
 	       WORTH_A_SWAP * value_of(&p->row[from], p->row[from].idle - 1);
 }
 
-/* A place for a machine of the row. */
+/* Returns the step that makes a slot for a machine of the row. */
 static struct plan_step make_place(const struct plan *p, unsigned row)
 {
 	struct plan_step end = end_one(p, row, true);
@@ -243,7 +249,7 @@ static struct plan_step make_place(const struct plan *p, unsigned row)
 	return end;
 }
 
-/* Is there a zygote to be made that does not fit into what is left? */
+/* Returns whether a zygote is to make that does not fit into the bytes left. */
 static bool lacks_zygote(const struct plan *p, uint64_t left)
 {
 	for (unsigned i = 0; i < p->count; i++)

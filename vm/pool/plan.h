@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What should be idle: how many machines of each class, and which zygotes. Pure
- * arithmetic over the classes' demand, what each thing costs, the pool's size
- * and the budget of --idle-memory. plan_make() computes the target;
- * plan_next() names one step from what is there towards it; plan_least() names
- * what is given up first when memory or a place is needed at once.
+ * Computes what should be idle: how many machines of each class, and which
+ * zygotes. Input: each class's demand and costs, the pool's size, and the bytes
+ * of --idle-memory. Pure arithmetic. plan_make() computes the target;
+ * plan_next() names one step from the present state towards it; plan_least()
+ * names what to end first when memory or a slot is needed.
  *
- * The pool's machines are seats. Each goes to the class with the highest
- * average demand/(seats + 1), so that a class whose share is under one machine
- * has none as long as others have more. A seat comes with the zygote of its
- * class, since machines that are forked off it share most of its memory. What
- * the seats leave of the budget goes to the zygotes of the other classes, those
- * that were used last first.
+ * The pool has seats, one for each idle machine. Each seat goes to the class
+ * with the highest demand / (seats + 1). So a class whose share is below one
+ * machine gets none while other classes have more. A seat brings the zygote of
+ * its class, because machines forked off it share most of its memory. Bytes
+ * that the seats leave are used for zygotes of the other classes, the last used
+ * ones first.
  */
 #ifndef VM_PLAN_H
 #define VM_PLAN_H
@@ -20,42 +20,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PLAN_ROWS 64u /* classes that are planned for */
+#define PLAN_ROWS 64u /* most classes that are planned for */
 #define PLAN_NOBODY 64u
 
 struct plan_row {
-	/* --- what is there --- */
+	/* --- the present state --- */
 	double demand;
 	bool waits;          /* a lease waits for a machine of the class */
-	bool ready;          /* its template is there */
-	bool held;           /* no machine of it is to be started now */
-	unsigned idle;       /* machines that are idle, or will be */
-	unsigned stopped;    /* of those: stopped, so that they can be ended */
-	uint64_t idle_bytes; /* what those take */
-	uint64_t machine_bytes; /* what a further one would */
-	/* Classes of one template share its zygote: lead is the row that has
-	 * it, and only that row's fields of it count. */
+	bool ready; /* its template is ready */
+	bool held; /* start no machine of it now */
+	unsigned idle; /* machines that are idle, or will be soon */
+	/* those of `idle` that are stopped, so they can be ended */
+	unsigned stopped;
+	uint64_t idle_bytes; /* bytes of the `idle` machines */
+	uint64_t machine_bytes; /* bytes of one more machine */
+	/* Index of the row whose zygote this class uses: classes with one
+	 * template share it. The zygote's fields count in that row only. */
 	unsigned lead;
-	bool forks;       /* it can have one */
-	unsigned zygotes; /* 1: there is one; 2: and its successor */
+	bool forks; /* its template can have a zygote */
+	unsigned zygotes; /* 1: there is one; 2: it and its successor */
 	uint64_t zygote_bytes;
-	uint64_t used_ns; /* when a machine of the template was needed last */
+	uint64_t used_ns; /* when a lease last needed the template (now_ns()) */
 	/* --- the target --- */
 	unsigned want;
-	bool keep; /* the zygote */
+	bool keep; /* keep the zygote, or make one */
 };
 
 struct plan {
 	struct plan_row row[PLAN_ROWS];
 	unsigned count;
-	unsigned pool;   /* idle machines, at most */
-	uint64_t budget; /* bytes, for idle machines and zygotes */
+	unsigned pool; /* most idle machines */
+	uint64_t budget; /* most bytes for idle machines and zygotes */
 };
 
 enum plan_act {
-	PLAN_REST,        /* there is nothing to do */
-	PLAN_START,       /* a machine of the row */
-	PLAN_END_MACHINE, /* one of the row's stopped machines */
+	PLAN_REST, /* the target is reached, or no step is possible */
+	PLAN_START, /* start a machine of the row */
+	PLAN_END_MACHINE, /* end one of the row's stopped machines */
 	PLAN_END_ZYGOTE,
 };
 
@@ -66,16 +67,17 @@ struct plan_step {
 
 /* Sets want and keep of every row. */
 void plan_make(struct plan *p);
-/* After plan_make(). */
+/* Returns one step towards the target; call plan_make() before. */
 struct plan_step plan_next(const struct plan *p);
-/* What ends first when there has to be room: never a machine of row `not`
- * (PLAN_NOBODY: of any), nor the zygote of a class that somebody waits for.
- * PLAN_REST: there is nothing that could end. */
-struct plan_step plan_least(const struct plan *p, unsigned not);
-/* What is idle now takes so much. */
-uint64_t plan_used(const struct plan *p);
-/* May a further zygote be made for the row: within the target and the budget?
+/*
+ * Returns what to end first to free a slot or memory: never a machine of row
+ * `not` (PLAN_NOBODY: any), nor the zygote of a class with a waiting lease.
+ * PLAN_REST: there is nothing to end.
  */
+struct plan_step plan_least(const struct plan *p, unsigned not);
+/* Returns the bytes of all idle machines and zygotes. */
+uint64_t plan_used(const struct plan *p);
+/* Returns whether target and bytes allow one more zygote for the row. */
 bool plan_may_fork(const struct plan *p, unsigned row);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The work of the pool: whenever something has happened, pool_kick() schedules one look
- * at all classes, which grants, starts and refills. Owns the queue of leases. Runs on
- * the loop, never inside a call of vm.h.
+ * The pool's work: pool_kick() schedules pool_work() whenever something has
+ * happened. It visits all classes, grants leases, starts machines and refills
+ * the pool. Owns the queues of leases. All functions run on the loop, never
+ * inside a call of vm.h.
  */
 #include "pool_class.h"
 #include "pool_shared.h"
 
 #include <string.h>
 
-/* --- what is due ------------------------------------------------------- */
+/* --- what is due -------------------------------------------------------- */
 
-/* A warm machine for the lease: one that is hot for its runner, awake at best,
- * else any. */
+/* Returns a warm machine for a lease: an awake one that is hot for its runner
+ * if there is one, else a hot one, else any. */
 static struct machine *warm_for(struct pool_class *c, uint32_t runner)
 {
 	struct machine *any = NULL, *hot = NULL;
@@ -39,7 +40,8 @@ static bool has_environment(const struct pool_class *c, const char *id)
 	return !strcmp(id_of(c), id);
 }
 
-/* A warm machine of the environment, in the class that is asked for most. */
+/* Returns a warm machine of the environment, from the class with the most
+ * demand. */
 static struct machine *warm_in(struct vm *vm, uint32_t runner, const char *id)
 {
 	struct machine *best = NULL;
@@ -65,7 +67,8 @@ void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id)
 							environment_id :
 							id_of(vm->usual));
 
-	/* One at a time: whoever only makes files must not cost more. */
+	/* One at a time: a user who writes many files must not wake more
+	 * machines. */
 	list_for_each(pos, tmp, &vm->machines)
 		if (list_entry(pos, struct machine, node)->sleep.loop)
 			return;
@@ -83,7 +86,7 @@ static void grant_warm(struct pool_class *c)
 		pool_grant(m, m->heated ? VM_WARM : VM_RESTORED);
 }
 
-/* One at least, on however few processors. */
+/* Returns whether a machine may start: one always, more as processors are free. */
 static bool may_start(const struct vm *vm)
 {
 	unsigned n = pool_preparing(vm);
@@ -91,7 +94,7 @@ static bool may_start(const struct vm *vm)
 	return n == 0 || n + pool_is_preparing(vm) < vm->processors;
 }
 
-/* For the lease that has so many before it. */
+/* Returns the heat for the waiting lease at index `before`. */
 static uint32_t heat_for_next(const struct pool_class *c, unsigned before)
 {
 	list_for_each(pos, tmp, &c->waiting)
@@ -115,7 +118,7 @@ static void start_for_waiting(struct pool_class *c)
 		coming++;
 }
 
-/* When the earliest class may be tried again, or the pool be filled. */
+/* Sets the timer for the next moment at which pool_work() has something to do. */
 static void arm_retry(struct vm *vm)
 {
 	uint64_t now = now_ns(), at = pool_young_until(vm);
@@ -134,7 +137,8 @@ static void arm_retry(struct vm *vm)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
 }
 
-/* Once, behind the template without which no job runs. */
+/* Returns true once for a class that begins without a lease, after the template
+ * that all jobs need is ready. */
 static bool may_begin(struct pool_class *c)
 {
 	bool begins = c->begins && base_class(c->vm)->state == CLASS_READY;
@@ -186,7 +190,8 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 	l->cls = class_get(vm, &cls);
 	if (!l->cls)
 		return -ENOMEM;
-	l->need.environment = l->cls->cls.environment; /* the class's own */
+	/* the class owns the reference */
+	l->need.environment = l->cls->cls.environment;
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
 	list_for_each (pos, tmp, &vm->classes)
@@ -220,7 +225,8 @@ void pool_unlease(struct vm_lease *l)
 	pool_kick(l->vm);
 }
 
-/* Before any job came: those that ask for no environment are likely. */
+/* Before any job has come: begin with the environment of jobs that ask for
+ * none. */
 static void begin_with_default(struct vm *vm)
 {
 	struct vm_class cls = vm->usual->cls;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machines and those who want one: classes with their templates, leases in
- * the order of their asking, warm machines kept ahead of them. One function,
- * pool_work(), looks at everything and does what is due; whatever happens only
- * schedules it, so it never runs inside a call of vm.h.
+ * The pool: classes with their templates, leases in the order in which they
+ * were asked for, and warm machines kept ahead of them. One function,
+ * pool_work(), checks everything and does what is due. Events only schedule it
+ * (pool_kick()), so it never runs inside a call of vm.h. All functions run on
+ * the loop.
  */
 #ifndef VM_POOL_H
 #define VM_POOL_H
@@ -18,27 +19,28 @@
 #include "plan.h"
 #include "pool_kept.h"
 
-#define AGAIN_MAX 2 /* other machines for a job that none has heard */
+/* how many other machines a job may get if none answers it */
+#define AGAIN_MAX 2
 
 enum class_state {
-	CLASS_NONE,    /* no template, nobody is making one */
+	CLASS_NONE, /* it has no template, and none is being made */
 	CLASS_MAKING,
 	CLASS_READY,
-	CLASS_FAILED,  /* the template cannot be had; tried again later */
+	CLASS_FAILED, /* making the template failed; tried again later */
 };
 
-/* What an idle machine of a class takes, as one of them told. */
+/* Bytes that one idle machine of a class takes, as measured on one of them. */
 struct class_cost {
 	uint64_t bytes;            /* 0: not known */
 	bool asked;
 };
 
-/* How far its template is that is being made. */
+/* How far the making of a class's template is. */
 struct class_making {
 	char step[160];
-	uint64_t since_ns;         /* it is booted; 0: not yet, */
-	enum vm_accel accel;       /* by this one, */
-	unsigned usual_ms;         /* and how long that takes as a rule */
+	uint64_t since_ns; /* when its boot began; 0: not yet */
+	enum vm_accel accel; /* accelerator of that boot */
+	unsigned usual_ms; /* how long such a boot usually takes */
 };
 
 struct pool_class {
@@ -47,120 +49,135 @@ struct pool_class {
 	struct vm_class cls;
 	enum class_state state;
 	struct class_making making;
-	struct backend_template tmpl; /* while READY */
-	struct err err;            /* why FAILED, or the last bad machine, */
-	uint64_t bad_since_ns;     /* CLOCK_REALTIME, since when; 0: it is well */
+	struct backend_template tmpl; /* valid while READY */
+	struct err err; /* why it is FAILED, or the last machine's failure */
+	/* CLOCK_REALTIME of the first failure; 0: no failure */
+	uint64_t bad_since_ns;
 	struct list waiting;       /* vm_lease.node, oldest first */
 	unsigned waiting_count;
-	unsigned started;          /* machines, ever */
-	uint64_t prepare_ns;       /* when preparing is to be tried again; or 0 */
+	unsigned started; /* machines started, ever */
+	/* when to call the backend's prepare() again; 0: not needed */
+	uint64_t prepare_ns;
 	struct demand demand;
-	uint64_t used_ns;          /* when a lease asked for it last */
-	struct class_cost cost[2]; /* of an idle machine: restored, forked */
-	bool begins;               /* a template is to be had before any lease */
-	bool is_hasty;             /* one has been started since the last look */
-	unsigned bad_row;          /* machines that failed, in a row, */
-	unsigned bad_started;      /* and those of them by their own fault */
-	unsigned bad_templates;    /* templates that failed, in a row */
-	uint64_t retry_ns;         /* nothing is started before that time */
-	unsigned idle_deaths;      /* since one of them has served */
-	uint64_t refill_ns;        /* nor any idle one before this */
-	uint64_t slow_ns;          /* when a machine that starts now is late; or 0 */
-	bool slow;                 /* that was before now */
+	uint64_t used_ns; /* when a lease last asked for it */
+	/* by `forked`: of a restored machine, of a forked one */
+	struct class_cost cost[2];
+	bool begins; /* make its template before any lease asks */
+	bool is_hasty; /* a machine was started since prepare_hastily() ran */
+	unsigned bad_row; /* machines that failed in a row */
+	/* those of bad_row that failed by their own fault */
+	unsigned bad_started;
+	unsigned bad_templates; /* templates that failed in a row */
+	/* start no machine and no template before this time */
+	uint64_t retry_ns;
+	/* idle machines that died since one has served a job */
+	unsigned idle_deaths;
+	uint64_t refill_ns; /* start no idle machine before this time */
+	/* when a machine that is starting will be late; 0: none */
+	uint64_t slow_ns;
+	bool slow; /* a machine is late */
 };
 
 struct vm_lease {
-	struct list node;          /* class->waiting until granted; of->joined */
+	struct list node; /* in class->waiting until granted; in of->joined */
 	struct vm *vm;
 	struct pool_class *cls;
 	struct vm_need need;
 	const struct vm_events *events; /* borrowed */
 	void *arg;
-	struct machine *machine;   /* NULL before grant and after its end */
+	/* NULL before it is granted and after the machine's end */
+	struct machine *machine;
 	const struct vm_job *job;  /* borrowed; NULL before vm_run() */
 	unsigned runs;             /* calls of vm_run() */
-	unsigned again;            /* machines that never said anything of it */
+	unsigned again; /* machines that ended without a frame about the job */
 	uint64_t first_run_ns;
-	struct loop_call call;     /* delivers granted, failed or stranded */
+	struct loop_call call; /* calls granted, failed or stranded */
 	bool granted, failed, stranded;
-	bool told_slow;            /* as class_look() does */
+	/* its owner was informed of a slow start (class_look()) */
+	bool told_slow;
 	enum vm_failure why;
 	char sentence[300];
 	struct vm_lease_info info;
 	bool shared;               /* vm_share() was called */
 	struct vm_share share;
-	struct list joined;        /* vm_lease.node, of its lanes */
-	struct vm_lease *of;       /* whose machine it has a lane of; or NULL */
-	struct lane *lane;         /* of; NULL before and after there is one */
+	struct list joined; /* leases (vm_lease.node) on lanes of its machine */
+	/* the lease of the shared machine whose lane it has; NULL: own machine */
+	struct vm_lease *of;
+	struct lane *lane; /* its lane of that machine; NULL: none now */
 };
 
 struct vm {
 	struct loop *loop;
-	struct vm_options options; /* its strings are owned */
-	struct vm_keep keep;       /* of the options, or zeroed */
+	struct vm_options options; /* a copy; its strings are owned */
+	struct vm_keep keep; /* from the options; zeroed: none */
 	struct vm_watch watch;
 	struct backend_host host;
 	struct backend *backend;   /* owned */
-	struct list machines;      /* machine.node, every one not reaped */
-	struct list classes;       /* the first is the pool's own */
-	struct plan plan;          /* pool_plan() makes it anew */
+	struct list machines; /* machine.node of every machine not reaped */
+	struct list classes; /* the first one is of the base and default size */
+	struct plan plan; /* rewritten by each pool_plan() */
 	struct pool_class *planned[PLAN_ROWS];
-	struct pool_kept kept;     /* the demand, on the disk */
-	struct pool_class *usual;  /* of jobs that ask for nothing special */
-	bool told_costs;           /* that the host does not tell them */
-	bool broken;               /* no machine can be started any more */
-	uint64_t quiet_ns;         /* the last lease and start are long ago then */
+	struct pool_kept kept; /* the demand stored on the disk */
+	/* class of jobs that ask for nothing special */
+	struct pool_class *usual;
+	bool told_costs; /* it was logged that the host does not report costs */
+	bool broken; /* this process cannot start machines any more */
+	uint64_t quiet_ns; /* from then on no lease and no start is recent */
 	struct loop_call work;
 	struct loop_timer retry;
 	struct host_memory memory;
-	unsigned processors;       /* that this process may use */
-	uint32_t guest_walls;      /* that stand in every class, once seen */
+	unsigned processors; /* number that this process may use */
+	/* inside the guest: those of every class, once known */
+	uint32_t guest_walls;
 	bool guest_seen;
-	struct err told;           /* the health that `changed` last told of */
+	struct err told; /* the health that `changed` last reported */
 	struct loop_call begin;
 	struct loop_call tell;
-	struct vm_stats stats;     /* the counters; the rest is computed */
+	/* only the counters; vm_stats() computes the rest */
+	struct vm_stats stats;
 };
 
 void pool_init(struct vm *vm);
-/* The loop runs: looks for what is likely to be asked for. */
+/* Runs once the loop runs: makes templates of the environments that are likely. */
 void pool_begin(struct vm *vm);
-/* Forgets all machines and leases; the backend is closed already. */
+/* Frees all machines and leases; close the backend before. */
 void pool_done(struct vm *vm);
-/* vm->broken: who waits is told that none comes. */
+/* Reports to every waiting lease that no machine will come. Call it when
+ * vm->broken is set. */
 void pool_strand(struct vm *vm);
 int pool_lease(struct vm *vm, struct vm_lease *lease);
-/* pool_adopt.c. Of a lease with a job that has a tape: see machine_adopt(). */
+/* pool_adopt.c. For a lease whose job has a replay buffer: see machine_adopt(). */
 int pool_adopt(struct vm_lease *lease, int wire, int monitor);
-/* Of a lease with an environment: see machine_adopt_shared(). */
+/* For a lease with an environment: see machine_adopt_shared(). */
 int pool_adopt_shared(struct vm_lease *lease, struct vm_mux *mux, int wire,
 		      int monitor, bool paused);
 /* See vm_give_way(). */
 bool pool_give_way(struct vm *vm);
 /* See vm_expect(). */
 void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id);
-/* The lease does not wait any more, or its machine is not wanted. */
+/* Ends a lease's wait, or its machine. */
 void pool_unlease(struct vm_lease *lease);
-/* Warm ones that are to have a second round of heat. */
+/* Returns the warm machines that need a second round of heat. */
 unsigned pool_lukewarm(const struct vm *vm);
-/* pool_start.c. Has the lease's machine run its job. */
+/* pool_start.c. Sends the job to the lease's machine. */
 void pool_run(struct vm_lease *lease);
-extern const struct machine_events pool_machine_events; /* arg: the room */
-/* pool_lease.c. Of one that is zeroed. */
+extern const struct machine_events pool_machine_events; /* arg: struct vm */
+/* pool_lease.c. Completes a zeroed lease. */
 void lease_init(struct vm_lease *lease);
-/* Delivers what the lease is due, later. */
+/* Schedules the lease's next event on the loop. */
 void pool_defer(struct vm_lease *lease);
-/* Delivers stranded, later. */
+/* Schedules the event stranded(). */
 void lease_strand(struct vm_lease *lease);
-/* Delivers failed, later, once. */
+/* Schedules the event failed(), once. */
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);
-/* What the lease and its class say of its machine. */
+/* Describes the lease's machine for a process that may adopt it. */
 void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
-/* pool_machines.c. Looks at everything soon. */
+/* pool_machines.c. Schedules pool_work(). */
 void pool_kick(struct vm *vm);
 unsigned pool_count(const struct vm *vm, enum machine_state state);
-unsigned pool_total(const struct vm *vm); /* in any state */
+/* all machines, in any state */
+unsigned pool_total(const struct vm *vm);
 /* pool_class.c. */
 void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,

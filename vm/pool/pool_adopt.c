@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases on machines that a process before this one had. */
+/*
+ * Leases on machines that a dead process had. The caller has recovered the
+ * job's replay buffer or the shared machine's mux. All functions run on the
+ * loop.
+ */
 #include "pool_class.h"
 
 #include <errno.h>
 
 #include "layout/base/cleanup.h"
 
-/* Its machine, which is there. */
+/* Completes the lease: its machine exists. */
 static void adopted(struct vm_lease *l, const struct vm_origin *o,
 		    uint64_t granted_ns)
 {
@@ -71,7 +75,8 @@ int pool_adopt_shared(struct vm_lease *l, struct vm_mux *mux, int wire,
 	}
 	if (r < 0)
 		return r;
-	l->need.environment = l->cls->cls.environment; /* the class's own */
+	/* the class owns the reference */
+	l->need.environment = l->cls->cls.environment;
 	l->shared = true;
 	l->share.mux = mux;
 	adopted(l, &mux->origin, now_ns());

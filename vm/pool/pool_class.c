@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of machines: their templates, and what is done when they fail. */
+/*
+ * The classes of machines: their templates, and what happens when machines or
+ * templates fail: retry with backoff, a new template, or failing the leases
+ * that wait. Owns struct pool_class. All functions run on the loop.
+ */
 #include "pool_class.h"
 
 #include <stdio.h>
@@ -7,15 +11,17 @@
 
 #include "layout/base/log.h"
 
-#define BAD_ROW_TEMPLATE 2      /* then the template is to blame */
-#define BAD_ROW_GIVE_UP 6       /* from then on each fails who waits first */
-#define BACKOFF_MS 200          /* doubles with every failure */
+/* failures in a row after which the template is made anew */
+#define BAD_ROW_TEMPLATE 2
+/* failures in a row after which each one fails the first lease */
+#define BAD_ROW_GIVE_UP 6
+#define BACKOFF_MS 200 /* doubles with each failure */
 #define BACKOFF_MAX_MS 15000
-#define TEMPLATE_RETRY_MS 5000 /* doubles, too */
+#define TEMPLATE_RETRY_MS 5000 /* doubles with each failure */
 #define TEMPLATE_RETRY_MAX_MS 300000
-#define SLOW_MS 10000           /* a start takes some 0.1 to 2 s */
+#define SLOW_MS 10000 /* a start takes some 0.1 to 2 s */
 
-/* A new class may find that its template is there, or on its way. */
+/* Takes over the template's state from a class that shares it, for a new class. */
 static void take_template(struct pool_class *c)
 {
 	list_for_each(pos, tmp, &c->vm->classes) {
@@ -55,8 +61,8 @@ struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
 	return c;
 }
 
-/* The smallest class that holds the need; doubling keeps them few. But none is
- * doubled past what a template of its own would take. */
+/* Returns the smallest class that holds the need. Sizes are doubled, to have
+ * few classes, but not beyond the size that would need a template of its own. */
 struct vm_class class_of(const struct vm_need *need)
 {
 	uint64_t bytes = need->memory_bytes, mib = MACHINE_MIB;
@@ -81,7 +87,8 @@ struct pool_class *base_class(struct vm *vm)
 	return list_first(&vm->classes, struct pool_class, node);
 }
 
-/* Has it the pool's own template, without which no job can run? */
+/* Returns whether it uses the base class's template, without which no job can
+ * run. */
 static bool is_own(const struct pool_class *c)
 {
 	return vm_class_shares(&c->cls, &base_class(c->vm)->cls);
@@ -95,9 +102,12 @@ static void fail_first(struct pool_class *c)
 		lease_fail(l, VM_FAILED_START, c->err.text);
 }
 
-/* Machines of the pool's own size are had again sooner or later, by all but who
- * waits first: it may be what they fail by. Others take the place of those that
- * could run. */
+/*
+ * Fails leases after too many bad machines. A class with the base's template
+ * fails only the first lease, which may cause the failures, since such machines
+ * will work again. Another class fails all: its machines would take slots from
+ * those that can run.
+ */
 static void give_up(struct pool_class *c)
 {
 	do {
@@ -105,8 +115,11 @@ static void give_up(struct pool_class *c)
 	} while (!is_own(c) && !list_empty(&c->waiting));
 }
 
-/* Without the pool's own template no job can run, which is no fault of those that
- * wait. Another class may be what this host cannot have, and all others can. */
+/*
+ * If the base's template fails, no job can run; that is not the fault of the
+ * leases, so they wait. Another class may be one that this host cannot have,
+ * while all others work.
+ */
 bool class_is_hopeless(const struct pool_class *c)
 {
 	return c->state == CLASS_FAILED && now_ns() < c->retry_ns &&
@@ -125,7 +138,7 @@ static void tell_waiting(struct pool_class *c, const char *sentence)
 		tell(list_entry(pos, struct vm_lease, node), sentence);
 }
 
-/* Classes with the same template have it, want it and lose it together. */
+/* Sets the state of every class with the same template. */
 static void set_state(struct pool_class *of, enum class_state state)
 {
 	list_for_each(pos, tmp, &of->vm->classes) {
@@ -151,7 +164,7 @@ void class_want_template(struct pool_class *c)
 	loop_defer(vm->loop, &vm->tell);
 }
 
-/* ms, doubled with each failure after the first, at most max; in ns. */
+/* Returns ns: ms, doubled with each failure after the first, at most max. */
 static uint64_t backoff(uint64_t ms, unsigned failures, uint64_t max)
 {
 	for (unsigned i = 1; i < failures && ms < max; i++)
@@ -215,12 +228,10 @@ static void class_is_bad(struct pool_class *c)
 	loop_defer(c->vm->loop, &c->vm->tell);
 }
 
-/* A machine of the class failed before it was of use; template: it was started
- * from that, which may be why, and nobody else is to blame. */
 void class_bad_machine(struct pool_class *c, const char *sentence,
 			      bool template)
 {
-	/* Those that fail with another are no further attempt. */
+	/* Machines that fail at the same time count as one attempt. */
 	bool counts = !c->bad_row || now_ns() >= c->retry_ns;
 
 	c->bad_row += counts;
@@ -243,16 +254,16 @@ void class_bad_machine(struct pool_class *c, const char *sentence,
 	class_is_bad(c);
 }
 
-/* A machine that was stored has died, and nobody used it. One may; when others
- * follow, they are not replaced at once for ever. */
+/* Counts an idle machine that died unused. One such death is harmless; after
+ * more of them the pool waits longer and longer before it replaces one. */
 void class_bad_idle(struct pool_class *c, const char *sentence)
 {
 	log_warn("an idle machine died: %s", sentence);
 	c->idle_deaths++;
 	c->refill_ns = now_ns() + backoff(BACKOFF_MS, c->idle_deaths,
 					  BACKOFF_MAX_MS);
-	/* More than all of them twice: it is no accident. Jobs run all the
-	 * same, in machines that are made for them. */
+	/* More deaths than twice the pool: this is no accident, so report it.
+	 * Jobs still run, in machines that are started for them. */
 	if (c->idle_deaths <= 2 * c->vm->options.pool + 2 || c->bad_row)
 		return;
 	err_set(&c->err, -EAGAIN, "idle machines die (%u so far): %s",
@@ -260,7 +271,7 @@ void class_bad_idle(struct pool_class *c, const char *sentence)
 	class_is_bad(c);
 }
 
-/* One has answered: whatever was wrong is over. */
+/* A machine has answered: clears the failures. */
 void class_good_machine(struct pool_class *c)
 {
 	if (!c->bad_row)
@@ -270,7 +281,7 @@ void class_good_machine(struct pool_class *c)
 	loop_defer(c->vm->loop, &c->vm->tell);
 }
 
-/* One that was idle has served. */
+/* An idle machine has served a job: clears the deaths. */
 void class_good_idle(struct pool_class *c)
 {
 	if (!c->idle_deaths)

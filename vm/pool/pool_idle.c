@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the pool has beyond what is needed now: pool_refill() moves towards the
- * plan (pool_plan.c), heats, and makes better what is there in a quiet time.
- * Runs on the loop, from pool_work().
+ * Machines and zygotes that no lease needs yet: pool_refill() takes steps
+ * towards the plan (pool_plan.c), heats machines, and improves idle ones in a
+ * quiet time. All functions run on the loop, called by pool_work().
  */
 #include "pool_class.h"
 
-#define MANY 4 /* machines; then a zygote pays at once */
-#define HAVE_USUAL (1u << WIRE_RUN_PYTHON) /* guest/warm/heat.c */
+#define MANY 4 /* machines started, from which on a zygote is made at once */
+/* the runner with a second round in guest/warm/heat.c */
+#define HAVE_USUAL (1u << WIRE_RUN_PYTHON)
 
-/* Each is heated for one demand only: to serve all it would take too long. */
+/* Returns whether it is WARM and was not heated. Each machine is heated once,
+ * for the runners that lack most: heating for all would take too long. */
 static bool is_cold(const struct machine *m, uint32_t runners)
 {
 	return m->state == MACHINE_WARM && m->heat == m->hot &&
@@ -27,8 +29,11 @@ static struct machine *cold_one(struct pool_class *c, uint32_t runners)
 	return NULL;
 }
 
-/* One that was forked off a hot zygote finds its memory as two rounds have left
- * it. Heat would make a copy of each page that an interpreter touches. */
+/*
+ * Returns whether it was heated once and would gain from a second round. A
+ * machine forked off a hot zygote has that memory already, and heat would copy
+ * each page that an interpreter touches.
+ */
 static bool is_lukewarm(const struct machine *m)
 {
 	const struct pool_class *c = m->owner;
@@ -69,8 +74,11 @@ static struct machine *dated_one(struct pool_class *c)
 	return NULL;
 }
 
-/* A second round is what most programs do, and takes as long as ten jobs; so
- * it is for a quiet time, and never for the last machine. */
+/*
+ * Returns a machine to heat again. The second round does what most programs do
+ * and takes as long as ten jobs. So it runs only in a quiet time, and never on
+ * the last warm machine.
+ */
 static struct machine *lukewarm_one(struct pool_class *c)
 {
 	if (class_count(c, MACHINE_WARM) < 2 || now_ns() < c->vm->quiet_ns)
@@ -84,10 +92,9 @@ static struct machine *lukewarm_one(struct pool_class *c)
 	return NULL;
 }
 
-/* --- zygotes -----------------------------------------------------------------
- */
+/* --- zygotes ------------------------------------------------------------ */
 
-/* For which runners machines are needed: by those who wait, or lately. */
+/* Returns the runners that waiting leases or recent ones need, as a mask. */
 static uint32_t needed_runners(const struct pool_class *c)
 {
 	uint32_t mask = 0;
@@ -108,7 +115,7 @@ static void prepare(struct pool_class *c, uint32_t runners, bool thorough)
 				: 0;
 }
 
-/* Is a zygote of the row worth its making, which takes some seconds? */
+/* Returns whether the row's zygote is worth making, which takes some seconds. */
 static bool pays(const struct vm *vm, unsigned row)
 {
 	const struct pool_class *c = vm->planned[row];
@@ -127,8 +134,11 @@ bool pool_wants_zygote(const struct vm *vm, unsigned row)
 	       pays(vm, row);
 }
 
-/* Many machines are started: a zygote pays at once. One for all runners takes longer
- * than one for those that are needed, and no other one is made behind it. */
+/*
+ * Makes zygotes for classes that start many machines. Only for the runners that
+ * are needed, because a zygote for all of them takes longer; no better one is
+ * made after it.
+ */
 static void prepare_hastily(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++) {
@@ -143,7 +153,7 @@ static void prepare_hastily(struct vm *vm)
 	}
 }
 
-/* Return: is one made now? */
+/* Makes one zygote in a quiet time. Return: whether one is being made. */
 static bool prepare_thoroughly(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++) {
@@ -159,10 +169,9 @@ static bool prepare_thoroughly(struct vm *vm)
 	return false;
 }
 
-/* --- towards the plan
- * ---------------------------------------------------------- */
+/* --- towards the plan --------------------------------------------------- */
 
-/* Is there memory for what nobody waits for? */
+/* Returns whether the owner has memory for machines without a lease. */
 static bool may_warm(const struct vm *vm)
 {
 	return !vm->watch.may_warm || vm->watch.may_warm(vm->watch.arg);
@@ -180,7 +189,8 @@ static bool any_waits(const struct vm *vm)
 	return false;
 }
 
-/* The next machine of the class: the runners that it is to be hot for. */
+/* Returns the runners that the next machine of the class is heated for, as a
+ * mask. */
 static uint32_t next_heat(struct pool_class *c, unsigned seats)
 {
 	unsigned have[WIRE_RUN_MAX];
@@ -199,7 +209,7 @@ static bool start_one(struct vm *vm, unsigned row, unsigned slots, bool idle)
 	return pool_start(c, idle ? next_heat(c, vm->plan.row[row].want) : 0);
 }
 
-/* Return: is there one more to take now? */
+/* Takes one step. Return: whether one more may follow now. */
 static bool take_step(struct vm *vm, unsigned slots, bool idle)
 {
 	struct backend *b = vm->backend;
@@ -212,7 +222,7 @@ static bool take_step(struct vm *vm, unsigned slots, bool idle)
 		return start_one(vm, step.row, slots, idle);
 	case PLAN_END_MACHINE:
 		pool_end_idle(vm->planned[step.row]);
-		return false; /* its memory is free when it is reaped */
+		return false; /* its memory is free only once it is reaped */
 	case PLAN_END_ZYGOTE:
 		if (b->ops->unprepare)
 			b->ops->unprepare(b, &vm->planned[step.row]->cls);
@@ -239,7 +249,7 @@ static bool heat_one(struct vm *vm)
 	return false;
 }
 
-/* What is for a quiet time: one thing of it. */
+/* Improves one idle machine or zygote, in a quiet time. */
 static void improve(struct vm *vm)
 {
 	if (now_ns() < vm->quiet_ns)
@@ -257,19 +267,18 @@ static void improve(struct vm *vm)
 
 		if (!m)
 			continue;
-		machine_end(m); /* another is made in its place */
+		machine_end(m); /* pool_refill() starts another one */
 		return;
 	}
 	prepare_thoroughly(vm);
 }
 
 /*
- * Moves towards the plan, but leaves the processors to the jobs that run: heat
- * costs as much as a job, so while all are busy machines are only restored,
- * one at a time, and heated when there is time again. To start a machine takes
- * longer than a short job, and would slow it down by half; so as long as its
- * class has another one for the next job, the replacement waits for the end of
- * this.
+ * Takes steps towards the plan, but leaves the processors to the jobs. Heat
+ * costs as much as a job: while all processors are busy, machines are only
+ * restored, one at a time, and heated later. Starting a machine takes longer
+ * than a short job and would slow it down by half. So while its class has
+ * another warm machine, a replacement waits for the job's end.
  */
 void pool_refill(struct vm *vm)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See pool_kept.h. Runs on the loop but for on_work(). */
+/*
+ * Stores the pool's demand on the disk and reads it at the start of a server
+ * (pool_kept.h). All functions run on the loop, except on_work(), which a
+ * worker thread runs.
+ */
 #include "pool_kept.h"
 
 #include <errno.h>
@@ -15,11 +19,11 @@
 
 #define FILE_NAME "demand"
 #define EVERY_S 60
-#define ONE_JOB 0.5 /* a class with less is not worth a line */
+#define ONE_JOB 0.5 /* a class with less demand gets no line */
 
 /* --- reading ---------------------------------------------------------------- */
 
-/* NULL: its environment is not there any more. */
+/* Returns the class of a row; NULL: its environment does not exist any more. */
 static struct pool_class *class_of_row(struct vm *vm,
 				       const struct demand_row *row)
 {
@@ -38,7 +42,8 @@ static struct pool_class *class_of_row(struct vm *vm,
 	return c;
 }
 
-/* Those with a machine's share of the pool are to have a template at once. */
+/* Adds the demand of the rows. Classes whose share is one machine or more get
+ * their template at once. */
 static void take_rows(struct vm *vm, const struct demand_row *rows,
 		      unsigned count)
 {
@@ -98,7 +103,8 @@ static void print_name(const struct environment *e, char ret[DEMAND_NAME_MAX])
 		snprintf(ret, DEMAND_NAME_MAX, "%s", ENVIRONMENT_BASE);
 }
 
-/* The most wanted classes. Return: owned by the caller, NULL without memory. */
+/* Prints the classes with the most demand. Return: owned by the caller, NULL
+ * without memory. */
 static char *print(const struct vm *vm)
 {
 	struct demand_row rows[PLAN_ROWS] = { 0 };
@@ -162,7 +168,7 @@ void pool_kept_note(struct vm *vm)
 
 	if (!vm->options.pool || k->worker.busy)
 		return;
-	if (!k->due_ns) /* the first minute tells little */
+	if (!k->due_ns) /* not in the first minute: its counts say little */
 		k->due_ns = now + EVERY_S * NS_PER_S;
 	if (now < k->due_ns)
 		return;
@@ -180,7 +186,7 @@ void pool_kept_close(struct vm *vm)
 	struct pool_kept *k = &vm->kept;
 
 	worker_stop(&k->worker);
-	if (k->due_ns) { /* there was a lease */
+	if (k->due_ns) { /* set: a lease has come */
 		renew_text(vm);
 		write_text(k);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the demand on the disk, beside the templates, so that a server's first
- * idle machines are of the classes that the last one's jobs asked for. A file
- * that is missing or damaged costs nothing but that.
+ * Stores the demand on the disk, beside the templates. The next server then
+ * starts idle machines of the classes that jobs asked for. If the file is
+ * missing or damaged, that server begins without such figures.
  */
 #ifndef VM_POOL_KEPT_H
 #define VM_POOL_KEPT_H
@@ -16,16 +16,18 @@ struct vm;
 
 struct pool_kept {
 	struct worker worker;
-	const char *cache_dir; /* borrowed */
-	char *text;            /* owned; what the worker writes */
-	uint64_t due_ns;       /* no earlier than that is it written again */
+	const char *cache_dir; /* borrowed: directory of the file */
+	char *text; /* owned; the text that the worker thread writes */
+	uint64_t due_ns; /* do not write it again before this time (now_ns()) */
 };
 
-/* Reads it; classes get their demand, and those with a share their template. */
+/* Reads the file: classes get their demand. Classes with a machine's share of
+ * the pool get their template. Waits for the disk. */
 void pool_kept_open(struct vm *vm);
-/* A lease has come: writes it on a worker thread, once a minute at most. */
+/* Writes the file on a worker thread, once a minute at most. Call it at each
+ * lease. */
 void pool_kept_note(struct vm *vm);
-/* Writes it; waits for the disk. */
+/* Writes the file now; waits for the disk. */
 void pool_kept_close(struct vm *vm);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lease by itself: it delivers to its owner what is due, later, from the loop. It
- * asks nothing of machines and starts none.
+ * The events of a lease: calls its owner later, from the loop, with granted,
+ * failed or stranded. Starts no machine. Owns the lease's deferred call. All
+ * functions run on the loop.
  */
 #include "pool.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts the machines that there are, by state and by class, and ends the idle one
- * that is worth least. Asks for a look at everything, which pool.c then takes.
+ * Counts the machines by state and by class, and ends the idle one with the
+ * least value. pool_kick() schedules pool_work(). All functions run on the
+ * loop.
  */
 #include "pool_class.h"
 
 #include <string.h>
 
-#define YOUNG_MS 150 /* most jobs have ended by then */
+#define YOUNG_MS 150 /* most jobs end within this time */
 
 unsigned pool_count(const struct vm *vm, enum machine_state state)
 {

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a template is that is being made, and how long that takes: for those who
- * wait for it. */
+/*
+ * Describes how far the making of a template is and how long it usually takes,
+ * for users whose jobs wait for it. Owns pool_class.making. All functions run
+ * on the loop.
+ */
 #include "pool_class.h"
 
 #include <stdio.h>
 
 #include "vm/qemu/store.h"
 
-/* How long a template takes where none was made before: what a host that has
- * nothing else to do needs, so that it is no promise. */
+/* Time of a template when none was made here before: that of an idle host, so
+ * real ones may take longer. */
 static const unsigned usual_ms[VM_ACCEL_MAX] = {
 	[VM_ACCEL_KVM] = 4000, [VM_ACCEL_TCG] = 20000,
 };
 
-/* And for each MiB that an environment's modules have in memory: their imports. */
+/* Added for each MiB of an environment's imported modules. */
 static const unsigned module_ms[VM_ACCEL_MAX] = {
 	[VM_ACCEL_KVM] = 50, [VM_ACCEL_TCG] = 500,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is there, as plan.h wants it: rows of classes, what their machines and
- * zygotes take, the budget. And what is given up when there has to be room.
- * Runs on the loop; owns vm->plan, which is made anew wherever it is used.
+ * Fills the rows of plan.h from the pool's state: demand, machines, zygotes,
+ * what they cost. Ends machines or zygotes when a slot or memory is needed.
+ * Owns vm->plan, which pool_plan() rewrites before each use. All functions run
+ * on the loop.
  */
 #include "pool_class.h"
 
@@ -11,7 +12,8 @@
 
 #include "layout/base/log.h"
 
-/* Until one has told: measured of the base under emulation. */
+/* Bytes until a machine was measured. These were measured on the base,
+ * emulated. */
 #define GUESS_RESTORED (100ull << 20)
 #define GUESS_FORKED (30ull << 20)
 #define GUESS_ZYGOTE (200ull << 20)
@@ -34,8 +36,7 @@ bool pool_is_preparing(const struct vm *vm)
 	return false;
 }
 
-/* --- what things take --------------------------------------------------------
- */
+/* --- costs -------------------------------------------------------------- */
 
 static uint64_t machine_bytes(const struct pool_class *c, bool forked)
 {
@@ -81,8 +82,7 @@ static uint64_t budget(struct vm *vm)
 	return memory.total / VM_IDLE_SHARE;
 }
 
-/* --- the rows
- * ------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------- */
 
 static void count_machines(struct pool_class *c, struct plan_row *r)
 {
@@ -97,8 +97,11 @@ static void count_machines(struct pool_class *c, struct plan_row *r)
 	}
 }
 
-/* Not now: it fails, its idle ones die, or a job has just begun and there is
- * another machine for the next one. */
+/*
+ * Returns whether no machine of the class may start now: it fails, its idle
+ * machines die, or a job has just begun and another warm machine is ready for
+ * the next one.
+ */
 static bool is_held(const struct pool_class *c, uint64_t now, bool young)
 {
 	return now < c->retry_ns || now < c->refill_ns ||
@@ -159,8 +162,7 @@ unsigned pool_row(const struct vm *vm, const struct pool_class *c)
 	return PLAN_NOBODY;
 }
 
-/* --- room
- * -------------------------------------------------------------------------- */
+/* --- making room -------------------------------------------------------- */
 
 bool pool_make_room(struct vm *vm, const struct pool_class *c)
 {
@@ -169,10 +171,10 @@ bool pool_make_room(struct vm *vm, const struct pool_class *c)
 	if (pool_total(vm) < vm->options.max_machines)
 		return true;
 	if (pool_count(vm, MACHINE_ENDED))
-		return false; /* its place is free as soon as it is reaped */
+		return false; /* its slot is free once it is reaped */
 	pool_plan(vm);
 	end = plan_least(&vm->plan, pool_row(vm, c));
-	if (end.act == PLAN_END_MACHINE) /* a zygote takes no place */
+	if (end.act == PLAN_END_MACHINE) /* a zygote has no slot */
 		pool_end_idle(vm->planned[end.row]);
 	return false;
 }
@@ -183,7 +185,7 @@ bool pool_give_way(struct vm *vm)
 	struct plan_step end;
 
 	if (pool_count(vm, MACHINE_ENDED))
-		return true; /* its memory is free as soon as it is reaped */
+		return true; /* its memory is free once it is reaped */
 	pool_plan(vm);
 	end = plan_least(&vm->plan, PLAN_NOBODY);
 	if (end.act == PLAN_END_MACHINE) {
@@ -194,7 +196,8 @@ bool pool_give_way(struct vm *vm)
 	       b->ops->unprepare(b, &vm->planned[end.row]->cls);
 }
 
-/* A name that was built anew leads to another set, and both may have machines. */
+/* Prints an environment's name. If a name was built again, machines of both
+ * sets may exist; then the id is added. */
 static void name_environment(const struct vm *vm, unsigned row, char *ret,
 			     size_t size)
 {

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases on the lanes of a machine that is another lease's. They come and go
- * while it stays; if it dies they all fail. Only if it has not said a word does
- * another machine take its place, and each lease gets a lane of that one.
+ * Leases on the lanes of a shared machine, whose own lease another owner has.
+ * They come and go while the machine lives. If it ends, they fail, with one
+ * exception: if it has not sent a single frame, another machine replaces it,
+ * and each lease gets a lane of that.
+ *
+ * All functions run on the loop.
  */
 #include "pool_shared.h"
 
 #include <errno.h>
 
-/* --- what a lane's channel tells --------------------------------------------- */
+/* --- events of a lane's channel ----------------------------------------- */
 
 static void on_finished(void *arg)
 {
-	(void)arg; /* its lane stays until vm_end() */
+	(void)arg; /* the lane stays open until vm_end() */
 }
 
 static void on_broken(void *arg, enum vm_failure why, const char *sentence,
@@ -29,7 +32,7 @@ static const struct channel_events lane_events = {
 
 /* --- lanes ---------------------------------------------------------------------- */
 
-/* Return: 0 or negative errno: then it has none. */
+/* Opens the lease's lane. Return: 0 or negative errno; then it has none. */
 static int open_lane(struct vm_lease *l)
 {
 	return lanes_open(l->of->machine->lanes, &lane_events, l, &l->lane);
@@ -48,7 +51,7 @@ void pool_run_lane(struct vm_lease *l)
 	channel_job(lane_channel(l->lane), l->job, l->events, l->arg);
 }
 
-/* After the machine's end, which took its lanes along. */
+/* The machine's end has freed its lanes. */
 void pool_lose_lanes(struct vm_lease *l)
 {
 	list_for_each(pos, tmp, &l->joined)
@@ -104,7 +107,7 @@ void pool_share(struct vm_lease *l)
 	}
 	if (r == 0)
 		return;
-	/* Without memory: to say so is all that can be done. */
+	/* No memory: the lease can only fail. */
 	machine_end(l->machine);
 	l->machine = NULL;
 	pool_fail_lanes(l, "no memory for its machine");
@@ -129,7 +132,7 @@ int pool_join(struct vm_lease *machine, struct vm_lease *l)
 	if (!machine->shared || machine->failed)
 		return -ESTALE;
 	l->of = machine;
-	if (machine->machine) /* else another one is on its way */
+	if (machine->machine) /* else its machine is being replaced */
 		r = open_lane(l);
 	if (r < 0)
 		return r;

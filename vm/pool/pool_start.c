@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One machine of the pool: starts it, grants it to a lease, and deals with what it
- * tells until it is gone. A lease whose machine never said a word goes back to the
- * queue of its class.
+ * Starts one machine of the pool, grants it to a lease, and handles its events
+ * until it is gone. A lease whose machine never sent a frame about the job
+ * returns to the queue of its class. All functions run on the loop.
  */
 #include "pool_class.h"
 #include "pool_shared.h"
 
 #include "layout/base/log.h"
 
-#define AGAIN_MS 5000 /* in that time, or it has waited enough */
-#define QUIET_MS 2000 /* no lease and no start: time for more heat */
+#define AGAIN_MS 5000 /* a job gets another machine only within this time */
+/* without a lease and a start for so long, idle machines are improved */
+#define QUIET_MS 2000
 
 void pool_run(struct vm_lease *l)
 {
@@ -43,7 +44,7 @@ void pool_grant(struct machine *m, enum vm_source source)
 		c->vm->stats.jobs_warm++;
 	else
 		c->vm->stats.jobs_restored++;
-	if (l->shared) /* another machine has had it, and never said so */
+	if (l->shared) /* its first machine died without a frame */
 		pool_share(l);
 	else if (l->job)
 		pool_run(l);
@@ -57,7 +58,8 @@ uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l)
 		       ? c->tmpl.runners & 1u << l->need.runner : 0;
 }
 
-/* Is it being heated for whoever waits, and for nothing else? */
+/* Returns whether it is being heated for the first waiting lease only: that
+ * lease then waits. */
 static bool is_nearly_hot(const struct pool_class *c, const struct machine *m)
 {
 	const struct vm_lease *l =
@@ -72,7 +74,8 @@ static bool on_idle(void *arg, struct machine *m)
 	struct pool_class *c = m->owner;
 
 	(void)arg;
-	if (m->state == MACHINE_HEATING && m->heated) /* it has answered */
+	/* it has answered a HEAT */
+	if (m->state == MACHINE_HEATING && m->heated)
 		class_good_machine(c);
 	if (c->slow)
 		pool_kick(c->vm);
@@ -96,17 +99,19 @@ static void on_cost(void *arg, struct machine *m, uint64_t bytes)
 }
 
 /*
- * The machine has not said a word since it was given its job: it was dead or
- * frozen before, and the job never ran there, or nobody will ever know that it
- * did. So another machine may have it, and its owner need not hear of this. In
- * one that never had all of it nothing has run, however long that took.
+ * Decides whether the job may run on another machine. If this one has sent no
+ * frame since it got the job, it was dead or frozen before: the job did not run
+ * there, or its effects died with the machine. So the owner need not know. A
+ * machine that did not get the whole job cannot have run it, however long that
+ * took.
  */
 static bool may_have_another(const struct vm_lease *l, const struct machine *m,
 			     enum vm_failure why)
 {
 	if (!l || m->heard || l->runs > 1 || (l->shared && l->vm->broken))
-		return false; /* what is shared ends with this process */
-	return l->vm->broken || /* then it is no fault of the job's */
+		return false; /* a shared machine ends with this process */
+	/* all machines died, so the job is not at fault */
+	return l->vm->broken ||
 	       (l->again < AGAIN_MAX &&
 		(!l->first_run_ns || why == VM_FAILED_START ||
 		 now_ns() - l->first_run_ns < AGAIN_MS * NS_PER_MS));
@@ -133,7 +138,7 @@ static void have_another(struct vm_lease *l, struct machine *m,
 		lease_strand(l);
 		return;
 	}
-	/* What froze it may have frozen others. */
+	/* Other machines may be frozen by the same cause. */
 	list_for_each(pos, tmp, &c->vm->machines)
 		machine_probe(list_entry(pos, struct machine, node));
 }
@@ -152,7 +157,7 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
-	if (vm->broken) /* they died with who keeps them */
+	if (vm->broken) /* their jailer died, so the template is not at fault */
 		;
 	else if (m->stored && !m->heard)
 		class_bad_idle(m->owner, sentence);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: what vm.h promises, in terms of the pool and its machines. */
+/*
+ * The calls of vm.h and lease.h, by means of the pool and its machines: start
+ * and end, health, statistics, leases, adoption. Owns struct vm. All functions
+ * run on the loop.
+ */
 #include "vm/vm.h"
 
 #include <stdio.h>
@@ -20,9 +24,9 @@ const char *const vm_source_names[VM_SOURCE_MAX] = {
 	[VM_BOOTED] = "booted",
 };
 
-/* --- what its owner is told --------------------------------------------- */
+/* --- health ------------------------------------------------------------- */
 
-/* Why, and since when. */
+/* Prints what has failed, and since when. */
 static int bad_health(const struct pool_class *c, struct err *ret)
 {
 	time_t since = (time_t)(c->bad_since_ns / NS_PER_S);
@@ -156,7 +160,7 @@ static void on_template_done(void *arg, const struct vm_class *cls,
 	pool_template_done(vm, cls, t, err);
 }
 
-/* --- its life ------------------------------------------------------------ */
+/* --- start and end ------------------------------------------------------ */
 
 static int copy_str(const char **ret, const char *text)
 {
@@ -228,7 +232,8 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 	vm->guest_walls = WIRE_WALLS_ALL;
 	host_memory_open(&vm->memory);
 	pool_init(vm);
-	loop_defer(loop, &vm->begin); /* with threads: not before the loop */
+	/* it starts threads, so only once the loop runs */
+	loop_defer(loop, &vm->begin);
 	*ret_vm = vm;
 	return 0;
 }
@@ -296,7 +301,8 @@ enum vm_made vm_template_state(const struct vm *vm,
 	};
 	enum vm_made best = VM_MADE_NOT;
 
-	/* Classes of other sizes may have one of their own. */
+	/* Classes of the same environment and other sizes may have other
+	 * templates. */
 	list_for_each(pos, tmp, &vm->classes) {
 		const struct pool_class *c =
 			list_entry(pos, struct pool_class, node);
@@ -375,7 +381,7 @@ void vm_run(struct vm_lease *l, const struct vm_job *job)
 		l->first_run_ns = now_ns();
 	if (l->of)
 		pool_run_lane(l);
-	else if (l->machine) /* else another one is on its way */
+	else if (l->machine) /* else its machine is being replaced */
 		pool_run(l);
 }
 
@@ -427,7 +433,7 @@ void vm_settle(struct vm_lease *l)
 		channel_settle(lease_channel(l));
 }
 
-/* What another process wrote is bounded, not believed. */
+/* Another process wrote this: check its bounds. */
 static bool is_sane(const struct vm_origin *o)
 {
 	return o->source < VM_SOURCE_MAX && o->accel < VM_ACCEL_MAX &&
@@ -444,7 +450,8 @@ static void drop_keys(const struct vm *vm, const struct vm_keys *keys)
 		vm->keep.drop(vm->keep.arg, keys->monitor);
 }
 
-/* From here on it is known, and its machines die if they are not adopted. */
+/* Registers a dead server's jailer: its machines are killed unless they are
+ * adopted. */
 static void know_jail(struct vm *vm, uint64_t key, int sock)
 {
 	auto_close int owned = sock;
