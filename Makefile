@@ -118,7 +118,7 @@ UNIT   := $(patsubst %.c,$(O)/%,$(wildcard tests/unit/*/*_test.c))
 ifeq ($(VARIANT),asan)
 # Not beside a sanitizer: what is loaded into a QEMU, and what looks at all of a
 # process's memory (tests/run/run.py).
-UNIT   := $(filter-out %/vm/zygote_test %/guest/settle_test,$(UNIT))
+UNIT   := $(filter-out %/vm/zygote_test %/guest/unprotect_test,$(UNIT))
 endif
 TEST_TOOLS := build/tests/await build/tests/result
 FUZZ   := $(patsubst %.c,$(O)/%,$(wildcard tests/fuzz/*_fuzz.c))

@@ -14,21 +14,21 @@
 #include <sys/types.h>
 
 #include "layout/layout.h"
-#include "fsd/base/turns.h"
+#include "fsd/base/time_slice.h"
 
 struct about;
 struct builds;
-struct depot;
+struct store;
 struct environments;
 struct fdstore;
 struct inherit;
 struct jobs;
-struct keeper;
+struct broker;
 struct lifecycle;
 struct nodes;
-struct notify;
+struct inotify;
 struct open_files;
-struct remotes;
+struct guest_inodes;
 struct requests;
 struct retain_limits;
 struct runs;
@@ -36,7 +36,7 @@ struct sandboxes;
 struct sched;
 struct submit;
 struct users;
-struct vm;
+struct machines;
 
 /* The options of the mount that rooms below the server read. They do not change while a
  * server runs. server/options.h has all options. */
@@ -49,7 +49,7 @@ struct fsd_options {
 
 struct fsd {
 	struct loop *loop;
-	struct turns turns;      /* long work on the loop, in slices */
+	struct time_slices slices; /* long work on the loop, in slices */
 	const struct fsd_options *options; /* borrowed */
 	const struct about *about; /* borrowed: facts that the mount shows (fuse) */
 	/* memory and descriptors that outlive a server */
@@ -57,11 +57,11 @@ struct fsd {
 	struct fdstore *fdstore;
 	/* each user; the state directory; stored files; files in machines */
 	struct users *users;
-	struct depot *depot;
+	struct store *store;
 	struct nodes *nodes;
-	struct remotes *remotes;
+	struct guest_inodes *guest_inodes;
 	/* machines, who gets the next one, and the sets of packages in them */
-	struct vm *vm;
+	struct machines *vm;
 	struct sched *sched;
 	struct environments *environments; /* jobs */
 	struct builds *builds;   /* NULL: no environment is built for a job */
@@ -72,8 +72,8 @@ struct fsd {
 	struct runs *runs;
 	struct sandboxes *sandboxes; /* run */
 	/* the mount */
-	struct keeper *keeper;
-	struct notify *notify;   /* NULL before the mount, and without watchers */
+	struct broker *broker;
+	struct inotify *inotify; /* NULL before the mount, and without watchers */
 	struct requests *requests;
 	struct open_files *open_files; /* fuse */
 };

@@ -154,7 +154,7 @@ static const char *path_fault(const char *path)
 			return "it must not contain control characters";
 		if (file_name_check(name) < 0)
 			return "it must have no empty, \".\" or \"..\" part";
-		if (!depth && job_row_by_name(name))
+		if (!depth && job_vfile_by_name(name))
 			return "that is a file of the job tree itself, not an "
 			       "input";
 		if (++depth > LIMIT_DEPTH)

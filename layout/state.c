@@ -26,7 +26,7 @@ static const char *const state_names[] = {
 _Static_assert(ARRAY_SIZE(state_names) == JOB_STATE_MAX, "a name per state");
 
 static const char *const event_names[] = {
-	[EV_COMMIT] = "commit",
+	[EV_SUBMIT] = "commit",
 	[EV_REFUSE] = "refuse",
 	[EV_REOPEN] = "reopen",
 	[EV_GRANT] = "grant",
@@ -41,7 +41,7 @@ _Static_assert(ARRAY_SIZE(event_names) == JOB_EVENT_MAX, "a name per event");
 
 static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 	[JOB_DRAFT] = {
-		[EV_COMMIT] = TO(JOB_QUEUED),
+		[EV_SUBMIT] = TO(JOB_QUEUED),
 		[EV_REFUSE] = TO(JOB_REFUSED),
 		[EV_REOPEN] = TO(JOB_DRAFT),
 	},
@@ -56,13 +56,13 @@ static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 		[EV_AGAIN] = TO(JOB_QUEUED),
 	},
 	[JOB_DONE] = {
-		[EV_COMMIT] = TO(JOB_QUEUED),
+		[EV_SUBMIT] = TO(JOB_QUEUED),
 		/* else the old results would pass for those of a new run */
 		[EV_REFUSE] = TO(JOB_REFUSED),
 		[EV_REOPEN] = TO(JOB_DRAFT),
 	},
 	[JOB_REFUSED] = {
-		[EV_COMMIT] = TO(JOB_QUEUED),
+		[EV_SUBMIT] = TO(JOB_QUEUED),
 		[EV_REFUSE] = TO(JOB_REFUSED),
 		[EV_REOPEN] = TO(JOB_DRAFT),
 	},

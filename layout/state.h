@@ -29,7 +29,7 @@ enum job_state {
 };
 
 enum job_event {
-	EV_COMMIT, /* config and code are complete and good: run it */
+	EV_SUBMIT, /* config and code are complete and good: run it */
 	EV_REFUSE, /* they are complete and wrong */
 	EV_REOPEN, /* an input changed: no longer refused, or done */
 	EV_GRANT,  /* a machine was leased */

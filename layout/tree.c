@@ -30,74 +30,74 @@
  */
 #define FILE_MODE (S_IFREG | 0666)
 
-const struct tree_row job_rows[] = {
-	[0] = { ".", ROW_DIR, S_IFDIR | 0777, 0, true, false, "the job" },
-	[JOB_ROW_STATE] = { "state", ROW_TEXT, FILE_MODE, 0, true, false,
+const struct vfile job_vfiles[] = {
+	[0] = { ".", VFILE_DIR, S_IFDIR | 0777, 0, true, false, "the job" },
+	[JOB_VFILE_STATE] = { "state", VFILE_TEXT, FILE_MODE, 0, true, false,
 			    "draft, queued, running, done or refused" },
-	[JOB_ROW_ERROR] = { "error", ROW_TEXT, FILE_MODE, 0, true, false,
+	[JOB_VFILE_ERROR] = { "error", VFILE_TEXT, FILE_MODE, 0, true, false,
 			    "why it was refused or could not be run" },
-	[JOB_ROW_LOG] = { "log", ROW_STREAM, FILE_MODE, 0, true, false,
+	[JOB_VFILE_LOG] = { "log", VFILE_STREAM, FILE_MODE, 0, true, false,
 			  "the job's timeline, one event a line" },
-	[JOB_ROW_CTL] = { "ctl", ROW_CTL, FILE_MODE, 0, true, false,
+	[JOB_VFILE_CTL] = { "ctl", VFILE_CTL, FILE_MODE, 0, true, false,
 			  "verbs: start, interrupt, kill, signal NAME, eof" },
-	[JOB_ROW_STDOUT] = { "stdout", ROW_STREAM, FILE_MODE, STARTED, true,
+	[JOB_VFILE_STDOUT] = { "stdout", VFILE_STREAM, FILE_MODE, STARTED, true,
 			     true, "standard output, as it grows" },
-	[JOB_ROW_STDERR] = { "stderr", ROW_STREAM, FILE_MODE, STARTED, true,
+	[JOB_VFILE_STDERR] = { "stderr", VFILE_STREAM, FILE_MODE, STARTED, true,
 			     true, "standard error, as it grows" },
-	[JOB_ROW_STDOUT_FOLLOW] = { "stdout.follow", ROW_FOLLOW, FILE_MODE, 0,
+	[JOB_VFILE_STDOUT_FOLLOW] = { "stdout.follow", VFILE_FOLLOW, FILE_MODE, 0,
 				    false, false,
 				    "standard output; a read blocks for more" },
-	[JOB_ROW_STDERR_FOLLOW] = { "stderr.follow", ROW_FOLLOW, FILE_MODE, 0,
+	[JOB_VFILE_STDERR_FOLLOW] = { "stderr.follow", VFILE_FOLLOW, FILE_MODE, 0,
 				    false, false,
 				    "standard error; a read blocks for more" },
-	[JOB_ROW_WAIT] = { "wait", ROW_WAIT, FILE_MODE, 0, false, false,
+	[JOB_VFILE_WAIT] = { "wait", VFILE_WAIT, FILE_MODE, 0, false, false,
 			   "a read blocks until the end, then the exit code" },
-	[JOB_ROW_HOLD] = { "hold", ROW_WAIT, FILE_MODE, 0, false, false,
+	[JOB_VFILE_HOLD] = { "hold", VFILE_WAIT, FILE_MODE, 0, false, false,
 			   "the job goes with the last one who has it open" },
-	[JOB_ROW_EVENTS] = { "events", ROW_FOLLOW, FILE_MODE, 0, false, false,
+	[JOB_VFILE_EVENTS] = { "events", VFILE_FOLLOW, FILE_MODE, 0, false, false,
 			     "what happens, in order; a read blocks for more" },
-	[JOB_ROW_OUTPUT] = { "output", ROW_DIR, S_IFDIR | 0777, ENDED, true,
+	[JOB_VFILE_OUTPUT] = { "output", VFILE_DIR, S_IFDIR | 0777, ENDED, true,
 			     true, "the files that the program made" },
-	[JOB_ROW_RESULT] = { "result.json", ROW_FILE, FILE_MODE, ENDED, true,
+	[JOB_VFILE_RESULT] = { "result.json", VFILE_FILE, FILE_MODE, ENDED, true,
 			     true, "everything there is to know" },
-	[JOB_ROW_EXIT_CODE] = { "exit_code", ROW_FILE, FILE_MODE, ENDED, true,
+	[JOB_VFILE_EXIT_CODE] = { "exit_code", VFILE_FILE, FILE_MODE, ENDED, true,
 				true, "appears last; then all is final" },
-	[JOB_ROW_STDIN_FEED] = { "stdin.feed", ROW_FEED, FILE_MODE, 0, false,
+	[JOB_VFILE_STDIN_FEED] = { "stdin.feed", VFILE_FEED, FILE_MODE, 0, false,
 				 false, "what is written is standard input" },
 };
-_Static_assert(ARRAY_SIZE(job_rows) == JOB_ROW_MAX, "a row per file");
+_Static_assert(ARRAY_SIZE(job_vfiles) == JOB_VFILE_MAX, "a row per file");
 
 #define SHOWN_MODE (S_IFREG | 0444)
 
-const struct tree_row fsd_rows[] = {
-	[0] = { FSD_DIR_NAME, ROW_DIR, S_IFDIR | 0555, 0, true, false,
+const struct vfile fsd_vfiles[] = {
+	[0] = { FSD_DIR_NAME, VFILE_DIR, S_IFDIR | 0555, 0, true, false,
 		"the appliance itself" },
-	[FSD_ROW_README] = { "README", ROW_TEXT, SHOWN_MODE, 0, true, false,
+	[FSD_VFILE_README] = { "README", VFILE_TEXT, SHOWN_MODE, 0, true, false,
 			     "how to use this mount" },
-	[FSD_ROW_VERSION] = { "version", ROW_TEXT, SHOWN_MODE, 0, true, false,
+	[FSD_VFILE_VERSION] = { "version", VFILE_TEXT, SHOWN_MODE, 0, true, false,
 			      "one line" },
-	[FSD_ROW_HEALTH] = { "health", ROW_TEXT, SHOWN_MODE, 0, true, false,
+	[FSD_VFILE_HEALTH] = { "health", VFILE_TEXT, SHOWN_MODE, 0, true, false,
 			     "ok, or what is wrong and the remedy" },
-	[FSD_ROW_SECURITY] = { "security", ROW_TEXT, SHOWN_MODE, 0, true,
+	[FSD_VFILE_SECURITY] = { "security", VFILE_TEXT, SHOWN_MODE, 0, true,
 			       false, "which walls stand, one a line" },
-	[FSD_ROW_STATS] = { "stats", ROW_TEXT, SHOWN_MODE, 0, true, false,
+	[FSD_VFILE_STATS] = { "stats", VFILE_TEXT, SHOWN_MODE, 0, true, false,
 			    "figures in Prometheus text format" },
-	[FSD_ROW_LAST_ERROR] = { "last_error", ROW_TEXT, SHOWN_MODE, 0, true,
+	[FSD_VFILE_LAST_ERROR] = { "last_error", VFILE_TEXT, SHOWN_MODE, 0, true,
 				 false, "your last refusal on this mount" },
-	[FSD_ROW_CTL] = { "ctl", ROW_CTL, S_IFREG | 0644, 0, true, false,
+	[FSD_VFILE_CTL] = { "ctl", VFILE_CTL, S_IFREG | 0644, 0, true, false,
 			  "verbs: drain, resume" },
-	[FSD_ROW_TEMPLATES] = { "templates", ROW_DIR, S_IFDIR | 0555, 0, true,
+	[FSD_VFILE_TEMPLATES] = { "templates", VFILE_DIR, S_IFDIR | 0555, 0, true,
 				false, "what can be run" },
-	[FSD_ROW_SESSIONS] = { "sessions", ROW_DIR, S_IFDIR | 0555, 0, true,
+	[FSD_VFILE_SESSIONS] = { "sessions", VFILE_DIR, S_IFDIR | 0555, 0, true,
 			       false, "living sessions" },
-	[FSD_ROW_SANDBOXES] = { "sandboxes", ROW_DIR, S_IFDIR | 0777, 0, true,
+	[FSD_VFILE_SANDBOXES] = { "sandboxes", VFILE_DIR, S_IFDIR | 0777, 0, true,
 				false, "living machines that jobs share" },
-	[FSD_ROW_LOST] = { "lost+found", ROW_DIR, S_IFDIR | 0555, 0, true,
+	[FSD_VFILE_LOST] = { "lost+found", VFILE_DIR, S_IFDIR | 0555, 0, true,
 			   false, "what was found damaged, and why" },
 };
-_Static_assert(ARRAY_SIZE(fsd_rows) == FSD_ROW_MAX, "a row per file");
+_Static_assert(ARRAY_SIZE(fsd_vfiles) == FSD_VFILE_MAX, "a row per file");
 
-static unsigned row_by_name(const struct tree_row *rows, unsigned count,
+static unsigned row_by_name(const struct vfile *rows, unsigned count,
 			    const char *name)
 {
 	for (unsigned i = 1; i < count; i++)
@@ -106,23 +106,23 @@ static unsigned row_by_name(const struct tree_row *rows, unsigned count,
 	return 0;
 }
 
-enum job_row job_row_by_name(const char *name)
+enum job_vfile job_vfile_by_name(const char *name)
 {
-	return (enum job_row)row_by_name(job_rows, JOB_ROW_MAX, name);
+	return (enum job_vfile)row_by_name(job_vfiles, JOB_VFILE_MAX, name);
 }
 
-enum fsd_row fsd_row_by_name(const char *name)
+enum fsd_vfile fsd_vfile_by_name(const char *name)
 {
-	return (enum fsd_row)row_by_name(fsd_rows, FSD_ROW_MAX, name);
+	return (enum fsd_vfile)row_by_name(fsd_vfiles, FSD_VFILE_MAX, name);
 }
 
-bool job_row_exists(enum job_row row, enum job_state state)
+bool job_vfile_exists(enum job_vfile vfile, enum job_state state)
 {
 	unsigned states;
 
-	if ((unsigned)row >= JOB_ROW_MAX || (unsigned)state >= JOB_STATE_MAX)
+	if ((unsigned)vfile >= JOB_VFILE_MAX || (unsigned)state >= JOB_STATE_MAX)
 		return false;
-	states = job_rows[row].states;
+	states = job_vfiles[vfile].states;
 	return !states || (states & IN(state));
 }
 
@@ -174,7 +174,7 @@ int file_name_check(const char *name)
 /* A name that no file of the program can have: the mount gives it a meaning. */
 static bool is_own(const char *name)
 {
-	return job_row_by_name(name) || !strcmp(name, "config.json") ||
+	return job_vfile_by_name(name) || !strcmp(name, "config.json") ||
 	       code_kind(name) != CODE_NO;
 }
 

@@ -9,54 +9,54 @@
 
 #include "state.h"
 
-enum row_kind {
-	ROW_TEXT,   /* short text made at open; a read never blocks */
-	ROW_STREAM, /* a growing file */
-	ROW_FOLLOW, /* the same bytes; a read blocks until more or the end */
-	ROW_WAIT,   /* a read blocks until the job has ended */
-	ROW_FILE,   /* a whole file in the store */
-	ROW_CTL,    /* written verbs */
-	ROW_FEED,   /* what is written is the program's input; a write blocks */
-	ROW_DIR,
+enum vfile_kind {
+	VFILE_TEXT, /* short text made at open; a read never blocks */
+	VFILE_STREAM, /* a growing file */
+	VFILE_FOLLOW, /* the same bytes; a read blocks until more or the end */
+	VFILE_WAIT, /* a read blocks until the job has ended */
+	VFILE_FILE, /* a whole file in the store */
+	VFILE_CTL,  /* written verbs */
+	VFILE_FEED, /* what is written is the program's input; a write blocks */
+	VFILE_DIR,
 };
 
-enum job_row {
-	JOB_ROW_STATE = 1, /* 0 is the job's directory itself */
-	JOB_ROW_ERROR,
-	JOB_ROW_LOG,
-	JOB_ROW_CTL,
-	JOB_ROW_STDOUT,
-	JOB_ROW_STDERR,
-	JOB_ROW_STDOUT_FOLLOW,
-	JOB_ROW_STDERR_FOLLOW,
-	JOB_ROW_WAIT,
-	JOB_ROW_HOLD,
-	JOB_ROW_EVENTS,
-	JOB_ROW_OUTPUT,
-	JOB_ROW_RESULT,
-	JOB_ROW_EXIT_CODE,
-	JOB_ROW_STDIN_FEED,
-	JOB_ROW_MAX
+enum job_vfile {
+	JOB_VFILE_STATE = 1, /* 0 is the job's directory itself */
+	JOB_VFILE_ERROR,
+	JOB_VFILE_LOG,
+	JOB_VFILE_CTL,
+	JOB_VFILE_STDOUT,
+	JOB_VFILE_STDERR,
+	JOB_VFILE_STDOUT_FOLLOW,
+	JOB_VFILE_STDERR_FOLLOW,
+	JOB_VFILE_WAIT,
+	JOB_VFILE_HOLD,
+	JOB_VFILE_EVENTS,
+	JOB_VFILE_OUTPUT,
+	JOB_VFILE_RESULT,
+	JOB_VFILE_EXIT_CODE,
+	JOB_VFILE_STDIN_FEED,
+	JOB_VFILE_MAX
 };
 
-enum fsd_row {
-	FSD_ROW_README = 1, /* 0 is .fsd itself */
-	FSD_ROW_VERSION,
-	FSD_ROW_HEALTH,
-	FSD_ROW_SECURITY,
-	FSD_ROW_STATS,
-	FSD_ROW_LAST_ERROR,
-	FSD_ROW_CTL,
-	FSD_ROW_TEMPLATES,
-	FSD_ROW_SESSIONS,
-	FSD_ROW_SANDBOXES,
-	FSD_ROW_LOST,
-	FSD_ROW_MAX
+enum fsd_vfile {
+	FSD_VFILE_README = 1, /* 0 is .fsd itself */
+	FSD_VFILE_VERSION,
+	FSD_VFILE_HEALTH,
+	FSD_VFILE_SECURITY,
+	FSD_VFILE_STATS,
+	FSD_VFILE_LAST_ERROR,
+	FSD_VFILE_CTL,
+	FSD_VFILE_TEMPLATES,
+	FSD_VFILE_SESSIONS,
+	FSD_VFILE_SANDBOXES,
+	FSD_VFILE_LOST,
+	FSD_VFILE_MAX
 };
 
-struct tree_row {
+struct vfile {
 	const char *name;
-	enum row_kind kind;
+	enum vfile_kind kind;
 	mode_t mode;     /* S_IFREG | 0600 ... , before the owner's umask */
 	unsigned states; /* 1 << enum job_state: when it exists; 0: always */
 	bool listed;     /* in directory listings */
@@ -65,15 +65,15 @@ struct tree_row {
 	const char *help; /* one line for manuals */
 };
 
-extern const struct tree_row job_rows[JOB_ROW_MAX];
-extern const struct tree_row fsd_rows[FSD_ROW_MAX];
+extern const struct vfile job_vfiles[JOB_VFILE_MAX];
+extern const struct vfile fsd_vfiles[FSD_VFILE_MAX];
 
 #define FSD_DIR_NAME ".fsd"
 
 /* The row of a name, whatever the state; 0 if the name is no virtual file's. */
-enum job_row job_row_by_name(const char *name);
-enum fsd_row fsd_row_by_name(const char *name);
-bool job_row_exists(enum job_row row, enum job_state state);
+enum job_vfile job_vfile_by_name(const char *name);
+enum fsd_vfile fsd_vfile_by_name(const char *name);
+bool job_vfile_exists(enum job_vfile vfile, enum job_state state);
 
 /*
  * A job's name: valid UTF-8, 1..200 bytes, no control characters, no "/", not
@@ -86,7 +86,7 @@ int file_name_check(const char *name);
 /*
  * A path of a file that is put into a job for its program: relative, each part as
  * file_name_check() wants it, the first part none that the job has by itself
- * (job_rows, config.json, the program). Return: 0, -EINVAL, -ENAMETOOLONG, with a sentence.
+ * (job_vfiles, config.json, the program). Return: 0, -EINVAL, -ENAMETOOLONG, with a sentence.
  */
 struct err;
 int job_path_check(const char *path, struct err *err);

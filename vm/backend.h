@@ -20,7 +20,7 @@
 #include "vm/os/accel.h"
 #include "vm/os/loop.h"
 
-struct vm_reach; /* channel/tape.h */
+struct vm_reach; /* channel/replay.h */
 
 /* A template from which machines can be restored. */
 struct backend_template {
@@ -163,9 +163,9 @@ struct vm_backend {
 	void (*sign)(struct backend_machine *m, struct vm_reach *ret);
 	/* Connects to the jailer of a dead server by its socket. jail: the key
 	 * of that socket. Consumes sock. */
-	void (*left)(struct backend *b, uint64_t jail, int sock);
+	void (*survivors)(struct backend *b, uint64_t jail, int sock);
 	/*
-	 * Adopts a machine of a dead server that sign() described; call left()
+	 * Adopts a machine of a dead server that sign() described; call survivors()
 	 * for its jailer before. The dead server may have been about to wake
 	 * it. scale: factor of its waits. Consumes monitor. Return: 0 or
 	 * negative errno.

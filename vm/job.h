@@ -14,7 +14,7 @@
 
 #include "guest/wire/wire_fs.h"
 
-struct vm_tape; /* channel/tape.h */
+struct vm_replay; /* channel/replay.h */
 
 /* One input of a job. A directory comes before its files. */
 struct vm_input {
@@ -39,7 +39,7 @@ struct vm_job {
 	bool stdin_open;
 	/* Borrowed or NULL. Gets all that the machine sends about the job, so
 	 * that the next server can adopt it. */
-	struct vm_tape *tape;
+	struct vm_replay *replay;
 };
 
 enum vm_failure {
@@ -88,8 +88,8 @@ struct vm_events {
 	/*
 	 * One entry of the output tree. path passed wire_path_ok() and a link's
 	 * target wire_link_ok(); trust nothing else about them. For
-	 * WIRE_FILE_LEFT mode is an enum wire_left and path is any text; at
-	 * most WIRE_LEFT_TOLD of these come. Return: < 0 to skip the entry.
+	 * WIRE_FILE_OMITTED mode is an enum wire_omitted and path is any text; at
+	 * most WIRE_OMITTED_TOLD of these come. Return: < 0 to skip the entry.
 	 */
 	int (*file)(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 		    const char *path, const char *target);
@@ -99,7 +99,7 @@ struct vm_events {
 	void (*file_time)(void *arg, struct wire_time mtime);
 	int (*file_end)(void *arg);
 	/*
-	 * The replay buffer is full. Return true if vm_settle() was called or
+	 * The replay buffer is full. Return true if vm_commit_checkpoint() was called or
 	 * will be soon. On false vm drops the buffer, and the next server
 	 * cannot adopt the job.
 	 */
@@ -119,7 +119,7 @@ struct vm_events {
 	 * it had one, or its machine died before the job was sent. Nothing has
 	 * run. May be NULL.
 	 */
-	void (*stranded)(void *arg);
+	void (*lost_jailer)(void *arg);
 };
 
 /* The answer to vm_fs(); see there. */

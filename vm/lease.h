@@ -14,11 +14,11 @@
 #include "vm/os/accel.h"
 
 struct environment; /* environment/environment.h */
-struct vm;
+struct machines;
 struct vm_lease;
 struct vm_mux; /* channel/mux.h */
 struct vm_sockets; /* options.h */
-struct vm_tape_flow; /* channel/tape.h */
+struct vm_replay_flow; /* channel/replay.h */
 
 enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 
@@ -41,7 +41,7 @@ struct vm_need {
  * these calls. *events and arg are borrowed until vm_end(). Return: NULL
  * without memory.
  */
-struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
+struct vm_lease *vm_lease(struct machines *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg);
 /*
  * Returns whether the lease waits for the first machine of its template, while
@@ -115,12 +115,12 @@ int vm_fs(struct vm_lease *lease, const struct wire_fs *fs, vm_fs_done *done,
 	  void *arg);
 /*
  * Sets a checkpoint in the job's replay buffer: vm_mark() notes it, and
- * vm_settle() makes the last one noted valid, once all that was delivered
+ * vm_commit_checkpoint() makes the last one noted valid, once all that was delivered
  * before it is stored. No checkpoint is possible from the first RESULT on, nor
  * after the program's end: there the next server needs the whole buffer.
  */
-void vm_mark(struct vm_lease *lease, const struct vm_tape_flow *flow);
-void vm_settle(struct vm_lease *lease);
+void vm_mark(struct vm_lease *lease, const struct vm_replay_flow *flow);
+void vm_commit_checkpoint(struct vm_lease *lease);
 /*
  * Adopts a job of a dead server, from the last checkpoint of its replay buffer
  * on. Recover that buffer before. sockets: the machine's stored descriptors;
@@ -130,16 +130,16 @@ void vm_settle(struct vm_lease *lease);
  * everything. Call vm_adopted() after the last one: machines that were not
  * adopted are killed.
  */
-struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
+struct vm_lease *vm_adopt(struct machines *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg);
-void vm_adopted(struct vm *vm);
+void vm_adopted(struct machines *vm);
 /*
  * Adopts a shared machine, as vm_adopt() does a job. mux: recovered before.
  * environment: that of the lease. Return: a lease as after vm_share(), or NULL:
  * the machine is gone, or there is no memory.
  */
-struct vm_lease *vm_adopt_shared(struct vm *vm,
+struct vm_lease *vm_adopt_shared(struct machines *vm,
 				 const struct vm_sockets *sockets,
 				 struct vm_mux *mux,
 				 struct environment *environment, bool paused,

@@ -28,9 +28,9 @@
 #include "vm/os/loop.h"
 
 struct environment; /* environment/environment.h */
-struct vm;
+struct machines;
 
-/* Callbacks of the owner of a struct vm. */
+/* Callbacks of the owner of a struct machines. */
 struct vm_watch {
 	/* Health or readiness changed; read them with vm_health(). */
 	void (*changed)(void *arg);
@@ -60,20 +60,20 @@ struct vm_watch {
  * the strings. Return: 0 or negative errno.
  */
 int vm_new(struct loop *loop, const struct vm_options *options,
-	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err);
+	   const struct vm_watch *watch, struct machines **ret_vm, struct err *err);
 /* Kills every machine and waits, for a bounded time, until all have ended. Call
  * vm_end() for every lease before. vm may be NULL. */
-void vm_free(struct vm *vm);
+void vm_free(struct machines *vm);
 
 /*
  * Return: 0 when jobs can run. -EAGAIN while the template is made, or when jobs
  * run but something is wrong. Else a negative errno. *ret always gets one
  * sentence; "ok" for 0.
  */
-int vm_health(const struct vm *vm, struct err *ret);
+int vm_health(const struct machines *vm, struct err *ret);
 
 /* Reads the host's memory. */
-void vm_memory(struct vm *vm, struct vm_memory *ret);
+void vm_memory(struct machines *vm, struct vm_memory *ret);
 /*
  * Bytes that a machine takes beside what its program may use. Measured (PSS,
  * QEMU 7.2 under TCG): 70 to 100 MiB for QEMU, translated code, the guest's
@@ -83,26 +83,26 @@ void vm_memory(struct vm *vm, struct vm_memory *ret);
 #define VM_MACHINE_BYTES (128ull << 20)
 /* Ends an idle machine to free its memory. Return: false if there is none; else
  * freed() follows. */
-bool vm_give_way(struct vm *vm);
+bool vm_give_way(struct machines *vm);
 
 /* Returns whether making the base's template failed last. It is tried again,
  * also when no lease waits. */
-bool vm_has_no_template(const struct vm *vm);
+bool vm_has_no_template(const struct machines *vm);
 /* Returns vm_has_no_template(), or whether machines failed to start and none
  * has served a job since. */
-bool vm_is_failing(const struct vm *vm);
+bool vm_is_failing(const struct machines *vm);
 
 /* State of an environment's template; environment NULL: the base's. */
 enum vm_made { VM_MADE_NOT, VM_MADE_MAKING, VM_MADE_READY, VM_MADE_FAILED };
 /* ret gets the reason of VM_MADE_FAILED; may be NULL. */
-enum vm_made vm_template_state(const struct vm *vm,
+enum vm_made vm_template_state(const struct machines *vm,
 			       const struct environment *e, struct err *ret);
 /* Returns the modules that the template does not keep warm, a line "MODULE:
  * WHY" each; "": none known. Borrowed until control returns to the loop. */
-const char *vm_template_cold(const struct vm *vm, const struct environment *e);
+const char *vm_template_cold(const struct machines *vm, const struct environment *e);
 /* Makes the environment's template though no lease waits for it, once the loop
  * runs. See vm_template_state() for the outcome. Return: 0 or -ENOMEM. */
-int vm_make_template(struct vm *vm, struct environment *e);
+int vm_make_template(struct machines *vm, struct environment *e);
 
 /*
  * Announces that a lease for the runner (enum wire_runner) may come within a
@@ -110,13 +110,13 @@ int vm_make_template(struct vm *vm, struct environment *e);
  * stopped again if no lease comes. environment_id: the id of the likely one;
  * "base"; or "" for the environment of jobs that ask for none.
  */
-void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id);
+void vm_expect(struct machines *vm, uint32_t runner, const char *environment_id);
 
 struct vm_stats {
 	unsigned warm, starting, leased; /* machines now, by state */
 	unsigned zygotes; /* zygotes now */
 	unsigned zygotes_wanted; /* zygotes still to make, when no job waits */
-	unsigned lukewarm; /* warm machines that need more heat */
+	unsigned unheated; /* warm machines that need more heat */
 	uint64_t idle_bytes; /* taken by idle machines and zygotes */
 	uint64_t idle_limit; /* most that idle_bytes may be */
 	unsigned waiting;    /* leases not granted yet */
@@ -124,7 +124,7 @@ struct vm_stats {
 		jobs_booted, templates_made, boots_failed;
 	enum vm_accel accel; /* VM_ACCEL_AUTO while undecided */
 };
-void vm_stats(struct vm *vm, struct vm_stats *ret);
+void vm_stats(struct machines *vm, struct vm_stats *ret);
 /* The pool's figures of one class. */
 struct vm_class_stats {
 	char environment[84];    /* "base", NAME, or NAME@ID if two have NAME */
@@ -136,19 +136,19 @@ struct vm_class_stats {
 	/* It has a zygote. If classes share it, only one of them says so. */
 	bool zygote;
 };
-void vm_each_class(struct vm *vm,
+void vm_each_class(struct machines *vm,
 		   void (*each)(void *arg, const struct vm_class_stats *s),
 		   void *arg);
 /* Returns the walls around each machine, as found at start. NULL: machines have
  * none (in tests). Borrowed. */
-const struct walls *vm_walls(const struct vm *vm);
+const struct walls *vm_walls(const struct machines *vm);
 /* Returns the QEMU of the machines. NULL: they have none (in tests). Borrowed. */
-const struct vm_qemu *vm_qemu(const struct vm *vm);
+const struct vm_qemu *vm_qemu(const struct machines *vm);
 /*
  * Reads the walls inside the guest, as the guests saw them when their templates
  * were made: bits 1 << enum wire_wall that stand in machines of every class.
  * Return: false while no template was made; then *ret has all bits.
  */
-bool vm_guest_walls(const struct vm *vm, uint32_t *ret);
+bool vm_guest_walls(const struct machines *vm, uint32_t *ret);
 
 #endif

@@ -98,7 +98,7 @@ struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit)
 		return NULL;
 	pthread_mutex_init(&l->lock, NULL);
 	l->limit = limit;
-	mkdir(state_dir, 0700); /* depot_open() says what is wrong with it */
+	mkdir(state_dir, 0700); /* store_open() says what is wrong with it */
 	l->dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->first = l->dir < 0 ? -1 : open_file(l);
 	if (l->first >= 0)

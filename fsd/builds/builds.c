@@ -17,7 +17,7 @@
 #include "fsd/jobs/environments.h"
 #include "vm/environment/environment.h"
 #include "vm/os/spawn.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 
 #define AGAIN_NS (600 * NS_PER_S)
 #define PACKET_MAX 4096

@@ -13,7 +13,7 @@
 #include "vm/os/spawn.h"
 #include "commands.h"
 #include "doctor.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 
 static void check_fuse(struct finding *f)
 {

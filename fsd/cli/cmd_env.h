@@ -4,7 +4,7 @@
 #define FSD_CMD_ENV_H
 
 #include "commands.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 #include "vm/environment/write.h"
 
 enum {

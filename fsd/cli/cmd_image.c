@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd_env.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 
 /* The directory of this program. */
 static void program_dir(char ret[PATH_MAX])

@@ -2,12 +2,12 @@
 /* fsd mount: its options are the table in server/options.h. */
 #include <errno.h>
 
-#include "fsd/mount/mounts.h"
-#include "fsd/server/background.h"
-#include "fsd/server/holder.h"
+#include "fsd/mount/mount_table.h"
+#include "fsd/server/daemonize.h"
+#include "fsd/server/supervisor.h"
 #include "commands.h"
 #include "fsd/server/options.h"
-#include "fsd/server/places.h"
+#include "fsd/server/check_dirs.h"
 #include "fsd/server/serve.h"
 
 #define ROW(name, value, how, help, takes, words) \

@@ -13,9 +13,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "fsd/server/holder.h"
+#include "fsd/server/supervisor.h"
 #include "commands.h"
-#include "fsd/mount/mounts.h"
+#include "fsd/mount/mount_table.h"
 
 enum { OPT_NOW = CLI_LONG };
 
@@ -197,7 +197,7 @@ static int command_upgrade(const struct cli_command *self, int argc, char **argv
 		return no_service("upgrade", mnt, r);
 	service = pidfd_open(pid, 0);
 	if (service < 0 ||
-	    pidfd_send_signal(service, now ? HOLDER_NOW : SIGUSR2, NULL, 0) < 0)
+	    pidfd_send_signal(service, now ? SUPERVISOR_NOW : SIGUSR2, NULL, 0) < 0)
 		return no_signal("upgrade", mnt, pid);
 	r = wait_for_end(server);
 	if (r < 0)

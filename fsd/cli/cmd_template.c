@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 #include "vm/os/spawn.h"
 
 #define LOOK_MS 200

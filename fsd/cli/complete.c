@@ -13,7 +13,7 @@
 
 #include "complete.h"
 #include "fsd/client/where.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 #include "layout/layout.h"
 
 #define SANDBOXES "/" FSD_DIR_NAME "/sandboxes"

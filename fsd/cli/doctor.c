@@ -15,7 +15,7 @@
 
 #include "cmd_env.h"
 #include "doctor.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 #include "vm/os/spawn.h"
 
 /* Before 10, programs that start others take up to three times as long. */

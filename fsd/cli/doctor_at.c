@@ -20,7 +20,7 @@
 #include "doctor.h"
 #include "fsd/client/where.h"
 #include "fsd/control/control.h"
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 
 #define ROOM_MIB 1024u /* that a template and some results want */
 
@@ -241,10 +241,10 @@ static void check_format(const struct place *at, struct finding *f)
 	else if (sscanf(text, "format %u", &number) != 1)
 		found(f, BAD, "%s/format is \"%.40s\"; it must be \"format "
 		      "N\": restore it from a backup", at->name, text);
-	else if (number > DEPOT_FORMAT)
+	else if (number > STORE_FORMAT)
 		found(f, BAD, "%s is that of a newer fsd, and %u the newest "
 		      "that this one knows: use the newer one", text,
-		      DEPOT_FORMAT);
+		      STORE_FORMAT);
 	else
 		found(f, GOOD, "%s, %d jobs", text,
 		      MAX(entries(at->dir, "jobs"), 0));

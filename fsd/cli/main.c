@@ -11,9 +11,9 @@
 #include "complete.h"
 #include "fsd/client/private.h"
 #include "fsd/control/control.h"
-#include "fsd/mount/keeper.h"
-#include "fsd/mount/notify.h"
-#include "fsd/server/holder.h"
+#include "fsd/mount/broker.h"
+#include "fsd/mount/inotify.h"
+#include "fsd/server/supervisor.h"
 #include "vm/jail/jailer.h"
 
 static int command_version(const struct cli_command *self, int argc, char **argv)
@@ -64,10 +64,10 @@ static const struct {
 	int (*fn)(int argc, char **argv);
 } helpers[] = {
 	/* fsd mount starts these, */
-	{ NOTIFY_COMMAND, notify_helper },
+	{ INOTIFY_COMMAND, inotify_helper },
 	{ JAILER_COMMAND, jailer_main },
-	{ KEEPER_COMMAND, keeper_main },
-	{ HOLDER_SERVES, command_serve },
+	{ BROKER_COMMAND, broker_main },
+	{ SUPERVISOR_SERVES, command_serve },
 	/* fsd run this one, */
 	{ PRIVATE_COMMAND, private_main },
 	/* and a shell this one. */

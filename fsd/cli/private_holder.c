@@ -23,9 +23,9 @@
 #include "fsd/base/daemon_log.h"
 #include "fsd/local/own_dir.h"
 #include "fsd/client/private.h"
-#include "fsd/server/holder.h"
+#include "fsd/server/supervisor.h"
 #include "fsd/server/options.h"
-#include "fsd/server/paths.h"
+#include "fsd/server/default_dirs.h"
 #include "vm/os/spawn.h"
 
 static int write_file(const char *path, const char *text)
@@ -147,7 +147,7 @@ int private_main(int argc, char **argv)
 	prctl(PR_SET_NAME, "fsd");
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
 	sigemptyset(&leave);
-	sigaddset(&leave, HOLDER_LEAVE);
+	sigaddset(&leave, SUPERVISOR_LEAVE);
 	sigprocmask(SIG_BLOCK, &leave, NULL); /* until hold() hears it */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);

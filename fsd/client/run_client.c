@@ -174,8 +174,8 @@ int run_client(const struct run_client *c)
 	};
 	int r;
 
-	outlet_open(&k.out[0], STDOUT_FILENO);
-	outlet_open(&k.out[1], STDERR_FILENO);
+	nonblocking_output_open(&k.out[0], STDOUT_FILENO);
+	nonblocking_output_open(&k.out[1], STDERR_FILENO);
 	r = check(&k);
 	if (r == 0)
 		r = client_mount_open(&k.mount, c, &k.signals);
@@ -183,8 +183,8 @@ int run_client(const struct run_client *c)
 		r = run_job(&k);
 	input_close(&k.input);
 	job_draft_done(&k.draft, is_set(c, RUN_KEEP));
-	outlet_close(&k.out[0]);
-	outlet_close(&k.out[1]);
+	nonblocking_output_close(&k.out[0]);
+	nonblocking_output_close(&k.out[1]);
 	program_done(&k.program);
 	fd_close(&k.signals.fd);
 	client_mount_close(&k.mount);

@@ -14,7 +14,7 @@
 
 bool input_is_taken(const char *name)
 {
-	return job_row_by_name(name) || !strcmp(name, "config.json") ||
+	return job_vfile_by_name(name) || !strcmp(name, "config.json") ||
 	       !strcmp(name, "stdin") || code_kind(name) != CODE_NO;
 }
 

@@ -23,7 +23,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
-#include "fsd/local/outlet.h"
+#include "fsd/local/nonblocking_output.h"
 #include "job_draft.h"
 #include "run_say.h"
 #include "vm/os/loop.h"
@@ -53,7 +53,7 @@ struct client {
 	struct input input;
 	unsigned interrupts;
 	int early;         /* the signal that came before the program ran, or 0 */
-	struct outlet out[2]; /* standard output, standard error */
+	struct nonblocking_output out[2]; /* standard output, standard error */
 	uint64_t begun_ns; /* when the job was submitted */
 	uint64_t health_ns; /* when it is time to say why nothing happens */
 	char health[600];  /* what was said last */

@@ -218,7 +218,7 @@ static bool is_own(void *arg, const char *name)
 
 	if (!strcmp(name, CONFIG))
 		return true;
-	if (!p->d->c->submit || !job_row_by_name(name))
+	if (!p->d->c->submit || !job_vfile_by_name(name))
 		return false;
 	if (!p->d->copies_job)
 		client_complain(0, "%s/%s is left out: each job has a %s of its own",
@@ -229,8 +229,8 @@ static bool is_own(void *arg, const char *name)
 /* No project may have these at its top: they are files of the job itself. */
 static int check_names(struct job_draft *d, const char *path, int at)
 {
-	for (int row = 1; row < JOB_ROW_MAX; row++) {
-		const char *name = job_rows[row].name;
+	for (int row = 1; row < JOB_VFILE_MAX; row++) {
+		const char *name = job_vfiles[row].name;
 
 		if (faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			return job_draft_fail(d, DRAFT_FAILED, 2, "-C %s: the name %s "

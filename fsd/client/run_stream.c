@@ -73,12 +73,12 @@ void client_on_signal(struct client *k)
  * not wait for the reader. */
 static int write_all(struct client *k, int to, const char *data, size_t len)
 {
-	struct outlet *o = &k->out[to - STDOUT_FILENO];
+	struct nonblocking_output *o = &k->out[to - STDOUT_FILENO];
 	struct pollfd p[2] = { { .fd = o->fd, .events = POLLOUT },
 			       { .fd = k->signals.fd, .events = POLLIN } };
 
 	while (len) {
-		ssize_t n = outlet_write(o, data, len);
+		ssize_t n = nonblocking_output_write(o, data, len);
 
 		if (n >= 0) {
 			data += n;

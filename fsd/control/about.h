@@ -21,11 +21,11 @@ struct own_walls {
 };
 
 /* The outcome of the last upgrade that a user has asked for. */
-enum holder_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
+enum supervisor_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 
 struct about {
 	pid_t service; /* the supervisor's, our parent's */
-	enum holder_upgrade upgrade; /* it led to this server */
+	enum supervisor_upgrade upgrade; /* it led to this server */
 	struct own_walls walls;
 };
 

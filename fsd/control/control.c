@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #include "control_environment.h"
-#include "control_place.h"
+#include "control_entry.h"
 #include "control_sandbox.h"
-#include "fsd/files/remote.h"
+#include "fsd/files/guest_inode.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
 #include "fsd/submit/drain.h"
 #include "fsd/users/last_error.h"
-#include "fsd/users/people.h"
-#include "fsd/living/homes.h"
-#include "fsd/run/room.h"
+#include "fsd/users/users.h"
+#include "fsd/living/machine_files.h"
+#include "fsd/run/disk_space.h"
 #include "fsd/sched/sched.h"
 #include "security.h"
 #include "fsd/living/sandboxes.h"
@@ -33,16 +33,16 @@ const char fsd_version[] = FSD_VERSION;
 
 /* --- places ------------------------------------------------------------------ */
 
-uint64_t control_files(uint64_t place)
+uint64_t control_files(uint64_t entry)
 {
-	bool sandbox = PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
-		       PLACE_LANG(place) == OF_SANDBOX;
+	bool sandbox = ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES &&
+		       ENTRY_LANG(entry) == OF_SANDBOX;
 
-	if (sandbox && PLACE_FIELD(place) == FIELD_ROOT)
-		return PLACE_SESSION(place) | REMOTE_ROOT;
-	return (sandbox || PLACE_ROW(place) == FSD_ROW_SESSIONS) &&
-			       PLACE_FIELD(place) == FIELD_FILES
-		       ? PLACE_SESSION(place)
+	if (sandbox && ENTRY_FIELD(entry) == FIELD_ROOT)
+		return ENTRY_SESSION(entry) | GUEST_ROOT;
+	return (sandbox || ENTRY_VFILE(entry) == FSD_VFILE_SESSIONS) &&
+			       ENTRY_FIELD(entry) == FIELD_FILES
+		       ? ENTRY_SESSION(entry)
 		       : 0;
 }
 
@@ -57,21 +57,21 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 	struct sandbox *s;
 	const char *field;
 
-	if (PLACE_FIELD(dir))
+	if (ENTRY_FIELD(dir))
 		return -ENOENT;
-	if (!PLACE_SESSION(dir)) {
+	if (!ENTRY_SESSION(dir)) {
 		s = sandboxes_find(d, uid, name, true);
 		if (s)
 			*ret_place = dir | sandbox_no(s) << 24;
 		return s ? 0 : -ENOENT;
 	}
 	if (!strcmp(name, CONTROL_FILES)) {
-		*ret_place = dir | PLACE(0, 0, FIELD_FILES);
+		*ret_place = dir | ENTRY(0, 0, FIELD_FILES);
 		return 0;
 	}
 	for (unsigned i = 0; (field = seat_field_name(i, true)); i++) {
 		if (!strcmp(field, name)) {
-			*ret_place = dir | PLACE(0, 0, i + 1);
+			*ret_place = dir | ENTRY(0, 0, i + 1);
 			return 0;
 		}
 	}
@@ -79,9 +79,9 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 }
 
 /* Below templates/: the directory of an environment, or what is in it. */
-static uint64_t environment_of(uint64_t place)
+static uint64_t environment_of(uint64_t entry)
 {
-	return PLACE_ROW(place) == FSD_ROW_TEMPLATES ? PLACE_SESSION(place) : 0;
+	return ENTRY_VFILE(entry) == FSD_VFILE_TEMPLATES ? ENTRY_SESSION(entry) : 0;
 }
 
 static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
@@ -97,7 +97,7 @@ static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *
 	}
 	for (unsigned i = 0; (field = control_environment_field(i)); i++) {
 		if (!strcmp(field, name)) {
-			*ret_place = dir | PLACE(0, 0, i + 1);
+			*ret_place = dir | ENTRY(0, 0, i + 1);
 			return 0;
 		}
 	}
@@ -105,9 +105,9 @@ static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *
 }
 
 /* An entry of lost+found, which is the operator's alone. */
-static bool is_lost(uint64_t place)
+static bool is_lost(uint64_t entry)
 {
-	return PLACE_ROW(place) == FSD_ROW_LOST && PLACE_SESSION(place);
+	return ENTRY_VFILE(entry) == FSD_VFILE_LOST && ENTRY_SESSION(entry);
 }
 
 struct lost_name {
@@ -129,100 +129,100 @@ static int find_lost(struct fsd *d, uid_t uid, const char *name,
 	struct lost_name wanted = { .name = name };
 
 	if (is_operator(uid))
-		depot_lost_each(d->depot, on_lost, &wanted);
-	*ret_place = FSD_ROW_LOST | wanted.no << 24;
+		store_lost_each(d->store, on_lost, &wanted);
+	*ret_place = FSD_VFILE_LOST | wanted.no << 24;
 	return wanted.no ? 0 : -ENOENT;
 }
 
 int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place)
 {
-	if (dir == FSD_ROW_LOST)
+	if (dir == FSD_VFILE_LOST)
 		return find_lost(d, uid, name, ret_place);
 	if (!dir) {
-		*ret_place = fsd_row_by_name(name);
+		*ret_place = fsd_vfile_by_name(name);
 		return *ret_place ? 0 : -ENOENT;
 	}
-	if (PLACE_ROW(dir) == FSD_ROW_SANDBOXES)
+	if (ENTRY_VFILE(dir) == FSD_VFILE_SANDBOXES)
 		return control_sandbox_find(d, uid, dir, name, ret_place);
-	if (PLACE_ROW(dir) == FSD_ROW_SESSIONS)
+	if (ENTRY_VFILE(dir) == FSD_VFILE_SESSIONS)
 		return find_session(d, uid, dir, name, ret_place);
-	if (PLACE_ROW(dir) != FSD_ROW_TEMPLATES || PLACE_FIELD(dir))
+	if (ENTRY_VFILE(dir) != FSD_VFILE_TEMPLATES || ENTRY_FIELD(dir))
 		return -ENOENT;
-	if (!PLACE_LANG(dir)) {
+	if (!ENTRY_LANG(dir)) {
 		const struct lang *lang = lang_by_name(name);
 
 		if (!lang || environment_of(dir))
 			return find_environment(d, uid, dir, name, ret_place);
-		*ret_place = PLACE(FSD_ROW_TEMPLATES, lang->id + 1, 0);
+		*ret_place = ENTRY(FSD_VFILE_TEMPLATES, lang->id + 1, 0);
 		return 0;
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++) {
 		if (!strcmp(field_names[i], name)) {
-			*ret_place = dir | PLACE(0, 0, i + 1);
+			*ret_place = dir | ENTRY(0, 0, i + 1);
 			return 0;
 		}
 	}
 	return -ENOENT;
 }
 
-int control_check(struct fsd *d, uid_t uid, uint64_t place)
+int control_check(struct fsd *d, uid_t uid, uint64_t entry)
 {
 	const struct sandbox *s;
 
-	if (is_lost(place))
+	if (is_lost(entry))
 		return is_operator(uid) ? 0 : -EACCES;
-	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return control_sandbox_check(d, uid, place);
-	if (environment_of(place))
-		return control_environment_check(d, uid, environment_of(place));
-	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || !PLACE_SESSION(place))
+	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
+		return control_sandbox_check(d, uid, entry);
+	if (environment_of(entry))
+		return control_environment_check(d, uid, environment_of(entry));
+	if (ENTRY_VFILE(entry) != FSD_VFILE_SESSIONS || !ENTRY_SESSION(entry))
 		return 0;
-	s = sandboxes_by_no(d, PLACE_SESSION(place));
+	s = sandboxes_by_no(d, ENTRY_SESSION(entry));
 	return !s ? -ESTALE : sandbox_is_for(s, uid) ? 0 : -EACCES;
 }
 
-bool control_is_dir(uint64_t place)
+bool control_is_dir(uint64_t entry)
 {
-	if (!place || control_files(place))
+	if (!entry || control_files(entry))
 		return true;
-	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return control_sandbox_is_dir(place);
-	return fsd_rows[PLACE_ROW(place)].kind == ROW_DIR &&
-	       !PLACE_FIELD(place) && !is_lost(place);
+	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
+		return control_sandbox_is_dir(entry);
+	return fsd_vfiles[ENTRY_VFILE(entry)].kind == VFILE_DIR &&
+	       !ENTRY_FIELD(entry) && !is_lost(entry);
 }
 
-bool control_is_fixed(uint64_t place)
+bool control_is_fixed(uint64_t entry)
 {
-	switch (PLACE_ROW(place)) {
-	case FSD_ROW_HEALTH:
-	case FSD_ROW_SECURITY:
-	case FSD_ROW_STATS:
-	case FSD_ROW_LAST_ERROR:
-	case FSD_ROW_SANDBOXES:
+	switch (ENTRY_VFILE(entry)) {
+	case FSD_VFILE_HEALTH:
+	case FSD_VFILE_SECURITY:
+	case FSD_VFILE_STATS:
+	case FSD_VFILE_LAST_ERROR:
+	case FSD_VFILE_SANDBOXES:
 		return false;
-	case FSD_ROW_TEMPLATES:
-		return PLACE_LANG(place); /* environments come and go */
+	case FSD_VFILE_TEMPLATES:
+		return ENTRY_LANG(entry); /* environments come and go */
 	default:
 		return true;
 	}
 }
 
-mode_t control_mode(uint64_t place)
+mode_t control_mode(uint64_t entry)
 {
-	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return control_sandbox_mode(place);
-	if (control_is_dir(place))
+	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
+		return control_sandbox_mode(entry);
+	if (control_is_dir(entry))
 		return S_IFDIR | 0555;
-	if (is_lost(place))
+	if (is_lost(entry))
 		return S_IFREG | 0400;
-	if (PLACE_FIELD(place))
+	if (ENTRY_FIELD(entry))
 		return S_IFREG | 0444;
-	return fsd_rows[PLACE_ROW(place)].mode;
+	return fsd_vfiles[ENTRY_VFILE(entry)].mode;
 }
 
 struct lister {
-	void (*fn)(void *arg, const char *name, uint64_t place);
+	void (*fn)(void *arg, const char *name, uint64_t entry);
 	void *arg;
 };
 
@@ -230,21 +230,21 @@ static void list_lost(void *arg, uint64_t no, const char *name)
 {
 	struct lister *l = arg;
 
-	l->fn(l->arg, name, FSD_ROW_LOST | no << 24);
+	l->fn(l->arg, name, FSD_VFILE_LOST | no << 24);
 }
 
 static void list_session(void *arg, const char *name, uint64_t no)
 {
 	struct lister *l = arg;
 
-	l->fn(l->arg, name, FSD_ROW_SESSIONS | no << 24);
+	l->fn(l->arg, name, FSD_VFILE_SESSIONS | no << 24);
 }
 
 static void list_environment(void *arg, const char *name, uint64_t key)
 {
 	struct lister *l = arg;
 
-	l->fn(l->arg, name, FSD_ROW_TEMPLATES | key << 24);
+	l->fn(l->arg, name, FSD_VFILE_TEMPLATES | key << 24);
 }
 
 static void list_templates(struct fsd *d, uid_t uid, uint64_t dir,
@@ -254,16 +254,16 @@ static void list_templates(struct fsd *d, uid_t uid, uint64_t dir,
 
 	for (unsigned i = 0; environment_of(dir) &&
 			     (field = control_environment_field(i)); i++)
-		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
+		l->fn(l->arg, field, dir | ENTRY(0, 0, i + 1));
 	if (environment_of(dir))
 		return;
-	for (unsigned i = 0; dir == FSD_ROW_TEMPLATES && i < LANG_MAX; i++)
-		l->fn(l->arg, langs[i].name, PLACE(dir, i + 1, 0));
-	if (dir == FSD_ROW_TEMPLATES)
+	for (unsigned i = 0; dir == FSD_VFILE_TEMPLATES && i < LANG_MAX; i++)
+		l->fn(l->arg, langs[i].name, ENTRY(dir, i + 1, 0));
+	if (dir == FSD_VFILE_TEMPLATES)
 		control_environments(d, uid, list_environment, l);
 	else
 		for (unsigned i = 0; i < ARRAY_SIZE(field_names); i++)
-			l->fn(l->arg, field_names[i], dir | PLACE(0, 0, i + 1));
+			l->fn(l->arg, field_names[i], dir | ENTRY(0, 0, i + 1));
 }
 
 static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
@@ -271,37 +271,37 @@ static void list_sessions(struct fsd *d, uid_t uid, uint64_t dir,
 {
 	const char *field;
 
-	if (!PLACE_SESSION(dir))
+	if (!ENTRY_SESSION(dir))
 		sandboxes_list(d, uid, true, list_session, l);
-	for (unsigned i = 0; PLACE_SESSION(dir) &&
+	for (unsigned i = 0; ENTRY_SESSION(dir) &&
 			     (field = seat_field_name(i, true)); i++)
-		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
-	if (PLACE_SESSION(dir))
-		l->fn(l->arg, CONTROL_FILES, dir | PLACE(0, 0, FIELD_FILES));
+		l->fn(l->arg, field, dir | ENTRY(0, 0, i + 1));
+	if (ENTRY_SESSION(dir))
+		l->fn(l->arg, CONTROL_FILES, dir | ENTRY(0, 0, FIELD_FILES));
 }
 
-struct sandbox *control_session(struct fsd *d, uint64_t place)
+struct sandbox *control_session(struct fsd *d, uint64_t entry)
 {
-	if (PLACE_ROW(place) != FSD_ROW_SESSIONS || PLACE_FIELD(place))
+	if (ENTRY_VFILE(entry) != FSD_VFILE_SESSIONS || ENTRY_FIELD(entry))
 		return NULL;
-	return sandboxes_by_no(d, PLACE_SESSION(place));
+	return sandboxes_by_no(d, ENTRY_SESSION(entry));
 }
 
 void control_list(struct fsd *d, uid_t uid, uint64_t dir,
-	       void (*fn)(void *arg, const char *name, uint64_t place),
+	       void (*fn)(void *arg, const char *name, uint64_t entry),
 	       void *arg)
 {
-	if (PLACE_ROW(dir) == FSD_ROW_SANDBOXES) {
+	if (ENTRY_VFILE(dir) == FSD_VFILE_SANDBOXES) {
 		control_sandbox_list(d, uid, dir, fn, arg);
-	} else if (PLACE_ROW(dir) == FSD_ROW_SESSIONS) {
+	} else if (ENTRY_VFILE(dir) == FSD_VFILE_SESSIONS) {
 		list_sessions(d, uid, dir, &(struct lister){ fn, arg });
-	} else if (dir == FSD_ROW_LOST && is_operator(uid)) {
-		depot_lost_each(d->depot, list_lost,
+	} else if (dir == FSD_VFILE_LOST && is_operator(uid)) {
+		store_lost_each(d->store, list_lost,
 				&(struct lister){ fn, arg });
 	} else if (!dir) {
-		for (unsigned i = 1; i < FSD_ROW_MAX; i++)
-			fn(arg, fsd_rows[i].name, i);
-	} else if (PLACE_ROW(dir) == FSD_ROW_TEMPLATES) {
+		for (unsigned i = 1; i < FSD_VFILE_MAX; i++)
+			fn(arg, fsd_vfiles[i].name, i);
+	} else if (ENTRY_VFILE(dir) == FSD_VFILE_TEMPLATES) {
 		list_templates(d, uid, dir, &(struct lister){ fn, arg });
 	}
 }
@@ -363,7 +363,7 @@ static bool text_kept(struct fsd *d, uid_t uid, struct buf *out)
 		return false;
 	buf_fmt(out, "%s: sandboxes and sessions keep all %s: %u machines, of "
 		"which %u are yours and %u in use; ", kept.turn ? "busy" : "full",
-		kept.all, kept.machines, kept.own, kept_in_use(d));
+		kept.all, kept.machines, kept.own, kept_machines_in_use(d));
 	buf_str(out, kept.turn
 		? "a new job waits until one that is idle gives way to it\n"
 		: "a new job waits until one ends (rmdir .fsd/sandboxes/NAME "
@@ -373,7 +373,7 @@ static bool text_kept(struct fsd *d, uid_t uid, struct buf *out)
 
 static void text_health(struct fsd *d, uid_t uid, struct buf *out)
 {
-	const char *room = room_problem(d);
+	const char *room = disk_space_problem(d);
 	struct err err = { 0 };
 	bool well = vm_health(d->vm, &err) == 0;
 
@@ -394,11 +394,11 @@ static void text_last_error(struct fsd *d, uid_t uid, struct buf *out)
 		buf_fmt(out, "%s\n", text);
 }
 
-static void text_field(uint64_t place, struct buf *out)
+static void text_field(uint64_t entry, struct buf *out)
 {
-	const struct lang *lang = &langs[PLACE_LANG(place) - 1];
+	const struct lang *lang = &langs[ENTRY_LANG(entry) - 1];
 
-	switch (PLACE_FIELD(place)) {
+	switch (ENTRY_FIELD(entry)) {
 	case 1: /* without the blanks around it */
 		buf_fmt(out, "%.*s\n", (int)strlen(lang->extensions) - 2,
 			lang->extensions + 1);
@@ -411,43 +411,43 @@ static void text_field(uint64_t place, struct buf *out)
 	}
 }
 
-int control_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out)
+int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 {
-	if (PLACE_ROW(place) == FSD_ROW_SANDBOXES)
-		return control_sandbox_text(d, place, out);
-	if (PLACE_ROW(place) == FSD_ROW_SESSIONS) {
+	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
+		return control_sandbox_text(d, entry, out);
+	if (ENTRY_VFILE(entry) == FSD_VFILE_SESSIONS) {
 		const struct sandbox *s =
-			sandboxes_by_no(d, PLACE_SESSION(place));
+			sandboxes_by_no(d, ENTRY_SESSION(entry));
 		const struct seat *t = s ? sandbox_seat(s) : NULL;
 
-		return t ? seat_field(t, PLACE_FIELD(place) - 1, out) : -ESTALE;
+		return t ? seat_field(t, ENTRY_FIELD(entry) - 1, out) : -ESTALE;
 	}
-	if (is_lost(place))
-		return depot_lost_text(d->depot, PLACE_SESSION(place), out);
-	if (environment_of(place))
-		return control_environment_text(d, environment_of(place),
-					     PLACE_FIELD(place) - 1, out);
-	if (PLACE_FIELD(place)) {
-		text_field(place, out);
+	if (is_lost(entry))
+		return store_lost_text(d->store, ENTRY_SESSION(entry), out);
+	if (environment_of(entry))
+		return control_environment_text(d, environment_of(entry),
+					     ENTRY_FIELD(entry) - 1, out);
+	if (ENTRY_FIELD(entry)) {
+		text_field(entry, out);
 		return out->failed;
 	}
-	switch (PLACE_ROW(place)) {
-	case FSD_ROW_README:
+	switch (ENTRY_VFILE(entry)) {
+	case FSD_VFILE_README:
 		buf_str(out, readme);
 		break;
-	case FSD_ROW_VERSION:
+	case FSD_VFILE_VERSION:
 		buf_fmt(out, "%s\n", fsd_version);
 		break;
-	case FSD_ROW_HEALTH:
+	case FSD_VFILE_HEALTH:
 		text_health(d, uid, out);
 		break;
-	case FSD_ROW_SECURITY:
+	case FSD_VFILE_SECURITY:
 		security_text(d, out);
 		break;
-	case FSD_ROW_STATS:
+	case FSD_VFILE_STATS:
 		stats_text(d, uid, is_operator(uid), out);
 		break;
-	case FSD_ROW_LAST_ERROR:
+	case FSD_VFILE_LAST_ERROR:
 		text_last_error(d, uid, out);
 		break;
 	default: /* ctl reads as empty; directories are not read */

@@ -16,24 +16,24 @@ struct sandbox;
 int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place);
 /* 0, -ESTALE or -EACCES: a session that has ended, or another user's. */
-int control_check(struct fsd *d, uid_t uid, uint64_t place);
-bool control_is_dir(uint64_t place);
-bool control_is_fixed(uint64_t place); /* never changes while mounted */
-mode_t control_mode(uint64_t place);
+int control_check(struct fsd *d, uid_t uid, uint64_t entry);
+bool control_is_dir(uint64_t entry);
+bool control_is_fixed(uint64_t entry); /* never changes while mounted */
+mode_t control_mode(uint64_t entry);
 /* Calls fn for each entry of a directory. */
 void control_list(struct fsd *d, uid_t uid, uint64_t dir,
-	       void (*fn)(void *arg, const char *name, uint64_t place),
+	       void (*fn)(void *arg, const char *name, uint64_t entry),
 	       void *arg);
 /* The session whose directory that is, or NULL. Its field CONTROL_FILES is where
- * remote.c begins. */
+ * guest_inode.c begins. */
 #define CONTROL_FILES "files"
 #define CONTROL_ROOT "root" /* of a sandbox: likewise */
-struct sandbox *control_session(struct fsd *d, uint64_t place);
-/* The number of the session or sandbox whose files/ that is, with REMOTE_ROOT if it
+struct sandbox *control_session(struct fsd *d, uint64_t entry);
+/* The number of the session or sandbox whose files/ that is, with GUEST_ROOT if it
  * is root/; or 0. */
-uint64_t control_files(uint64_t place);
+uint64_t control_files(uint64_t entry);
 /* The whole text of a file, as uid sees it. Return: 0 or negative errno. */
-int control_text(struct fsd *d, uint64_t place, uid_t uid, struct buf *out);
+int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out);
 /* One write to .fsd/ctl. Return: 0 or negative errno with a sentence. */
 int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err);
 

@@ -11,7 +11,7 @@
 
 #include "fsd/base/hash.h"
 #include "fsd/jobs/environments.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 #include "vm/vm.h"
 
 /* One that is shown. e is NULL for base, and for one that cannot be opened. */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "control.h"
-#include "control_place.h"
+#include "control_entry.h"
 #include "fsd/living/sandboxes.h"
 
 static const struct {
@@ -31,92 +31,92 @@ static const struct {
 	{ CONTROL_ROOT, FIELD_ROOT, S_IFDIR | 0700, NULL },
 };
 
-static uint64_t place_of(unsigned what, unsigned field, uint64_t no)
+static uint64_t entry_of(unsigned what, unsigned field, uint64_t no)
 {
-	return PLACE(FSD_ROW_SANDBOXES, what, field) | no << 24;
+	return ENTRY(FSD_VFILE_SANDBOXES, what, field) | no << 24;
 }
 
-static bool is_top(uint64_t place)
+static bool is_top(uint64_t entry)
 {
-	return !PLACE_SESSION(place);
+	return !ENTRY_SESSION(entry);
 }
 
 /* --- what is there -------------------------------------------------------------- */
 
-struct seat *control_sandbox_session(struct fsd *d, uint64_t place)
+struct seat *control_sandbox_session(struct fsd *d, uint64_t entry)
 {
-	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
-			       PLACE_LANG(place) == OF_SESSION
-		       ? sandbox_session_by_no(d, PLACE_SESSION(place)) : NULL;
+	return ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES &&
+			       ENTRY_LANG(entry) == OF_SESSION
+		       ? sandbox_session_by_no(d, ENTRY_SESSION(entry)) : NULL;
 }
 
-struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t place)
+struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t entry)
 {
-	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
-			       PLACE_LANG(place) == OF_FILE
-		       ? sandbox_file_by_no(d, PLACE_SESSION(place)) : NULL;
+	return ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES &&
+			       ENTRY_LANG(entry) == OF_FILE
+		       ? sandbox_file_by_no(d, ENTRY_SESSION(entry)) : NULL;
 }
 
-struct sandbox *control_sandbox(struct fsd *d, uint64_t place)
+struct sandbox *control_sandbox(struct fsd *d, uint64_t entry)
 {
-	const struct seat *t = control_sandbox_session(d, place);
-	const struct sandbox_file *f = control_sandbox_file(d, place);
+	const struct seat *t = control_sandbox_session(d, entry);
+	const struct sandbox_file *f = control_sandbox_file(d, entry);
 
-	if (PLACE_ROW(place) != FSD_ROW_SANDBOXES)
+	if (ENTRY_VFILE(entry) != FSD_VFILE_SANDBOXES)
 		return NULL;
-	if (PLACE_LANG(place) == OF_SANDBOX)
-		return sandboxes_by_no(d, PLACE_SESSION(place));
+	if (ENTRY_LANG(entry) == OF_SANDBOX)
+		return sandboxes_by_no(d, ENTRY_SESSION(entry));
 	return t ? seat_sandbox(t) : f ? f->sandbox : NULL;
 }
 
-struct sandbox *control_sandbox_at(struct fsd *d, uint64_t place)
+struct sandbox *control_sandbox_at(struct fsd *d, uint64_t entry)
 {
-	return PLACE_LANG(place) == OF_SANDBOX && !PLACE_FIELD(place)
-		       ? control_sandbox(d, place) : NULL;
+	return ENTRY_LANG(entry) == OF_SANDBOX && !ENTRY_FIELD(entry)
+		       ? control_sandbox(d, entry) : NULL;
 }
 
-struct sandbox *control_sandbox_held(struct fsd *d, uint64_t place)
+struct sandbox *control_sandbox_held(struct fsd *d, uint64_t entry)
 {
-	return PLACE_ROW(place) == FSD_ROW_SANDBOXES &&
-			       PLACE_LANG(place) == OF_SANDBOX &&
-			       PLACE_FIELD(place) == FIELD_HOLD
-		       ? control_sandbox(d, place) : NULL;
+	return ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES &&
+			       ENTRY_LANG(entry) == OF_SANDBOX &&
+			       ENTRY_FIELD(entry) == FIELD_HOLD
+		       ? control_sandbox(d, entry) : NULL;
 }
 
-uint64_t control_sandbox_place(const struct sandbox *s)
+uint64_t control_sandbox_entry(const struct sandbox *s)
 {
-	return place_of(OF_SANDBOX, 0, sandbox_no(s));
+	return entry_of(OF_SANDBOX, 0, sandbox_no(s));
 }
 
-uint64_t control_sandbox_file_place(const struct sandbox_file *f)
+uint64_t control_sandbox_file_entry(const struct sandbox_file *f)
 {
-	return place_of(OF_FILE, 0, f->no);
+	return entry_of(OF_FILE, 0, f->no);
 }
 
-int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t place)
+int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t entry)
 {
-	const struct sandbox *s = control_sandbox(d, place);
+	const struct sandbox *s = control_sandbox(d, entry);
 
-	if (is_top(place))
+	if (is_top(entry))
 		return 0;
 	return !s ? -ESTALE : sandbox_is_for(s, uid) ? 0 : -EACCES;
 }
 
-bool control_sandbox_is_dir(uint64_t place)
+bool control_sandbox_is_dir(uint64_t entry)
 {
-	return S_ISDIR(control_sandbox_mode(place));
+	return S_ISDIR(control_sandbox_mode(entry));
 }
 
-mode_t control_sandbox_mode(uint64_t place)
+mode_t control_sandbox_mode(uint64_t entry)
 {
-	if (is_top(place))
-		return fsd_rows[FSD_ROW_SANDBOXES].mode;
-	if (PLACE_LANG(place) == OF_FILE)
+	if (is_top(entry))
+		return fsd_vfiles[FSD_VFILE_SANDBOXES].mode;
+	if (ENTRY_LANG(entry) == OF_FILE)
 		return S_IFREG | 0600;
-	if (PLACE_LANG(place) == OF_SESSION)
-		return PLACE_FIELD(place) ? S_IFREG | 0400 : S_IFDIR | 0700;
+	if (ENTRY_LANG(entry) == OF_SESSION)
+		return ENTRY_FIELD(entry) ? S_IFREG | 0400 : S_IFDIR | 0700;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].field == PLACE_FIELD(place))
+		if (rows[i].field == ENTRY_FIELD(entry))
 			return rows[i].mode;
 	return S_IFDIR | 0700;
 }
@@ -130,11 +130,11 @@ static int find_in_sandbox(struct sandbox *s, const char *name, uint64_t *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (strcmp(rows[i].name, name) != 0)
 			continue;
-		*ret = place_of(OF_SANDBOX, rows[i].field, sandbox_no(s));
+		*ret = entry_of(OF_SANDBOX, rows[i].field, sandbox_no(s));
 		return 0;
 	}
 	if (f)
-		*ret = control_sandbox_file_place(f);
+		*ret = control_sandbox_file_entry(f);
 	return f ? 0 : -ENOENT;
 }
 
@@ -157,7 +157,7 @@ static int find_session(struct sandbox *s, const char *name, uint64_t *ret)
 	struct wanted w = { .name = name };
 
 	sandbox_sessions_list(s, on_session, &w);
-	*ret = place_of(OF_SESSION, 0, w.no);
+	*ret = entry_of(OF_SESSION, 0, w.no);
 	return w.no ? 0 : -ENOENT;
 }
 
@@ -168,7 +168,7 @@ static int find_in_session(uint64_t dir, const char *name, uint64_t *ret)
 	for (unsigned i = 0; (field = seat_field_name(i, false)); i++) {
 		if (strcmp(field, name) != 0)
 			continue;
-		*ret = dir | PLACE(0, 0, i + 1);
+		*ret = dir | ENTRY(0, 0, i + 1);
 		return 0;
 	}
 	return -ENOENT;
@@ -183,22 +183,22 @@ int control_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *nam
 	if (!s)
 		return is_top(dir) ? -ENOENT : -ESTALE;
 	if (is_top(dir)) {
-		*ret_place = control_sandbox_place(s);
+		*ret_place = control_sandbox_entry(s);
 		return 0;
 	}
-	if (PLACE_LANG(dir) == OF_SESSION && !PLACE_FIELD(dir))
+	if (ENTRY_LANG(dir) == OF_SESSION && !ENTRY_FIELD(dir))
 		return find_in_session(dir, name, ret_place);
-	if (PLACE_LANG(dir) != OF_SANDBOX)
+	if (ENTRY_LANG(dir) != OF_SANDBOX)
 		return -ENOENT;
-	if (PLACE_FIELD(dir) == FIELD_SESSIONS)
+	if (ENTRY_FIELD(dir) == FIELD_SESSIONS)
 		return find_session(s, name, ret_place);
-	return PLACE_FIELD(dir) ? -ENOENT : find_in_sandbox(s, name, ret_place);
+	return ENTRY_FIELD(dir) ? -ENOENT : find_in_sandbox(s, name, ret_place);
 }
 
 /* --- listing ---------------------------------------------------------------------- */
 
 struct lister {
-	void (*fn)(void *arg, const char *name, uint64_t place);
+	void (*fn)(void *arg, const char *name, uint64_t entry);
 	void *arg;
 	unsigned what;
 };
@@ -207,7 +207,7 @@ static void list_no(void *arg, const char *name, uint64_t no)
 {
 	struct lister *l = arg;
 
-	l->fn(l->arg, name, place_of(l->what, 0, no));
+	l->fn(l->arg, name, entry_of(l->what, 0, no));
 }
 
 static void list_sandbox(struct sandbox *s, struct lister *l)
@@ -215,7 +215,7 @@ static void list_sandbox(struct sandbox *s, struct lister *l)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].field != FIELD_HOLD)
 			l->fn(l->arg, rows[i].name,
-			      place_of(OF_SANDBOX, rows[i].field,
+			      entry_of(OF_SANDBOX, rows[i].field,
 				       sandbox_no(s)));
 	l->what = OF_FILE;
 	sandbox_files_list(s, list_no, l);
@@ -226,11 +226,11 @@ static void list_session(uint64_t dir, struct lister *l)
 	const char *field;
 
 	for (unsigned i = 0; (field = seat_field_name(i, false)); i++)
-		l->fn(l->arg, field, dir | PLACE(0, 0, i + 1));
+		l->fn(l->arg, field, dir | ENTRY(0, 0, i + 1));
 }
 
 void control_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
-		       void (*fn)(void *arg, const char *name, uint64_t place),
+		       void (*fn)(void *arg, const char *name, uint64_t entry),
 		       void *arg)
 {
 	struct lister l = { fn, arg, OF_SANDBOX };
@@ -238,33 +238,33 @@ void control_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
 
 	if (is_top(dir)) {
 		sandboxes_list(d, uid, false, list_no, &l);
-	} else if (s && PLACE_LANG(dir) == OF_SESSION) {
+	} else if (s && ENTRY_LANG(dir) == OF_SESSION) {
 		list_session(dir, &l);
-	} else if (s && PLACE_FIELD(dir) == FIELD_SESSIONS) {
+	} else if (s && ENTRY_FIELD(dir) == FIELD_SESSIONS) {
 		l.what = OF_SESSION;
 		sandbox_sessions_list(s, list_no, &l);
-	} else if (s && !PLACE_FIELD(dir)) {
+	} else if (s && !ENTRY_FIELD(dir)) {
 		list_sandbox(s, &l);
 	}
 }
 
 /* --- texts -------------------------------------------------------------------------- */
 
-int control_sandbox_text(struct fsd *d, uint64_t place, struct buf *out)
+int control_sandbox_text(struct fsd *d, uint64_t entry, struct buf *out)
 {
-	const struct sandbox *s = control_sandbox(d, place);
-	const struct sandbox_file *f = control_sandbox_file(d, place);
-	const struct seat *t = control_sandbox_session(d, place);
+	const struct sandbox *s = control_sandbox(d, entry);
+	const struct sandbox_file *f = control_sandbox_file(d, entry);
+	const struct seat *t = control_sandbox_session(d, entry);
 
 	if (!s)
 		return -ESTALE;
 	if (t)
-		return seat_field(t, PLACE_FIELD(place) - 1, out);
+		return seat_field(t, ENTRY_FIELD(entry) - 1, out);
 	if (f)
 		return f->text.len ? buf_add(out, f->text.data, f->text.len)
 				   : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].field == PLACE_FIELD(place) && rows[i].show)
+		if (rows[i].field == ENTRY_FIELD(entry) && rows[i].show)
 			return rows[i].show(s, out);
 	return 0; /* processes: of a machine, which is not asked for a size */
 }

@@ -12,26 +12,26 @@ struct sandbox;
 struct sandbox_file;
 struct seat;
 
-/* As control_find() and its like, of a place whose row is FSD_ROW_SANDBOXES. */
+/* As control_find() and its like, of a place whose row is FSD_VFILE_SANDBOXES. */
 int control_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		      uint64_t *ret_place);
-int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t place);
-bool control_sandbox_is_dir(uint64_t place);
-mode_t control_sandbox_mode(uint64_t place);
+int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t entry);
+bool control_sandbox_is_dir(uint64_t entry);
+mode_t control_sandbox_mode(uint64_t entry);
 void control_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
-		       void (*fn)(void *arg, const char *name, uint64_t place),
+		       void (*fn)(void *arg, const char *name, uint64_t entry),
 		       void *arg);
-int control_sandbox_text(struct fsd *d, uint64_t place, struct buf *out);
+int control_sandbox_text(struct fsd *d, uint64_t entry, struct buf *out);
 
 /* The sandbox that a place is in, and what the place is; NULL: another's. */
-struct sandbox *control_sandbox(struct fsd *d, uint64_t place);
+struct sandbox *control_sandbox(struct fsd *d, uint64_t entry);
 /* The sandbox's own directory, or NULL. */
-struct sandbox *control_sandbox_at(struct fsd *d, uint64_t place);
+struct sandbox *control_sandbox_at(struct fsd *d, uint64_t entry);
 /* The sandbox that an open file of the place holds, or NULL. */
-struct sandbox *control_sandbox_held(struct fsd *d, uint64_t place);
-struct seat *control_sandbox_session(struct fsd *d, uint64_t place);
-struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t place);
-uint64_t control_sandbox_place(const struct sandbox *s);
-uint64_t control_sandbox_file_place(const struct sandbox_file *f);
+struct sandbox *control_sandbox_held(struct fsd *d, uint64_t entry);
+struct seat *control_sandbox_session(struct fsd *d, uint64_t entry);
+struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t entry);
+uint64_t control_sandbox_entry(const struct sandbox *s);
+uint64_t control_sandbox_file_entry(const struct sandbox_file *f);
 
 #endif

@@ -27,7 +27,7 @@ static void text_walls(const struct walls *w, struct buf *out)
 			     "for tests\n");
 }
 
-static void text_guest_walls(const struct vm *vm, struct buf *out)
+static void text_guest_walls(const struct machines *vm, struct buf *out)
 {
 	uint32_t stand;
 	bool seen = vm_guest_walls(vm, &stand);

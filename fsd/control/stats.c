@@ -10,8 +10,8 @@
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/statistics.h"
 #include "fsd/sched/sched.h"
-#include "fsd/store/depot.h"
-#include "fsd/users/people.h"
+#include "fsd/store/store.h"
+#include "fsd/users/users.h"
 
 static void stats_states(struct fsd *d, uid_t uid, bool all, struct buf *out)
 {
@@ -143,12 +143,12 @@ void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
 		return; /* the rest comes from others' jobs, too */
 	statistics_print(d, out);
 	metric_line(out, "fsd_lost_found", "gauge",
-		    "Damaged entries in lost+found", depot_lost_count(d->depot));
+		    "Damaged entries in lost+found", store_lost_count(d->store));
 	metric_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
 		    s.warm);
 	metric_line(out, "fsd_machines_lukewarm", "gauge",
 		    "Those that are heated again, or made anew, in a quiet time",
-		    s.lukewarm);
+		    s.unheated);
 	metric_line(out, "fsd_zygotes", "gauge",
 		    "Heated machines that others are forked off", s.zygotes);
 	metric_line(out, "fsd_zygotes_wanted", "gauge",

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/store/depot_calls.h"
+#include "fsd/store/store_io.h"
 #include "node_int.h"
-#include "fsd/base/turns.h"
+#include "fsd/base/time_slice.h"
 
 /* --- the table ---------------------------------------------------------- */
 
@@ -26,11 +26,11 @@ int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes)
 	n->inherit = use->inherit;
 	n->fdstore = use->fdstore;
 	n->users = use->users;
-	n->depot = use->depot;
-	n->jobs_fd = depot_jobs_fd(n->depot);
-	n->turns = use->turns;
-	n->ino_key = node_ino_key(n->depot);
-	list_init(&n->walks);
+	n->store = use->store;
+	n->jobs_fd = store_jobs_fd(n->store);
+	n->slices = use->slices;
+	n->ino_key = node_ino_key(n->store);
+	list_init(&n->cursors);
 	*ret_nodes = n;
 	return node_inherit_begin(n);
 }
@@ -217,7 +217,7 @@ static void unlink_child(struct node *n)
 	if (!n->parent)
 		return;
 	hash_del(&n->nodes->by_name, &n->by_name);
-	walks_leave(&n->nodes->walks, &n->sibling);
+	list_cursors_leave(&n->nodes->cursors, &n->sibling);
 	list_del(&n->sibling);
 	list_del(&n->code);
 	n->parent->child_count--;
@@ -295,7 +295,7 @@ static void doom(struct node *node)
 }
 
 struct tree_end {
-	struct turn turn;
+	struct time_slice slice;
 	struct node *root; /* a reference */
 };
 
@@ -308,9 +308,9 @@ static struct node *some_leaf(struct node *node)
 	return node;
 }
 
-static bool on_tree_end(struct turn *t, uint64_t until)
+static bool on_tree_end(struct time_slice *t, uint64_t until)
 {
-	struct tree_end *end = container_of(t, struct tree_end, turn);
+	struct tree_end *end = container_of(t, struct tree_end, slice);
 	struct node *node;
 
 	while ((node = some_leaf(end->root)) != end->root) {
@@ -342,9 +342,9 @@ void node_root_free(struct node *root)
 		return;
 	}
 	node_ref(root);
-	end->turn.work = on_tree_end;
+	end->slice.work = on_tree_end;
 	end->root = root;
-	turn_begin(root->nodes->turns, &end->turn);
+	time_slice_begin(root->nodes->slices, &end->slice);
 }
 
 /* --- directories -------------------------------------------------------- */
@@ -354,14 +354,14 @@ uint64_t node_last_seq(const struct nodes *nodes)
 	return nodes->seq;
 }
 
-void node_walk(struct walk *w, struct node *dir)
+void node_walk(struct list_cursor *w, struct node *dir)
 {
-	walk_begin(w, &dir->nodes->walks, &dir->children);
+	list_cursor_begin(w, &dir->nodes->cursors, &dir->children);
 }
 
-struct node *node_walk_next(struct walk *w)
+struct node *node_walk_next(struct list_cursor *w)
 {
-	struct list *at = walk_next(w);
+	struct list *at = list_cursor_next(w);
 
 	return at ? list_entry(at, struct node, sibling) : NULL;
 }
@@ -449,7 +449,7 @@ int node_made(struct node *dir, const char *name, const char *path, int r,
 		*ret_node = node_add_child(dir, name, st);
 	if (*ret_node)
 		return 0;
-	depot_delete(dir->nodes->depot, path, is_dir);
+	store_delete(dir->nodes->store, path, is_dir);
 	return not_made(dir, path, -ENOMEM);
 }
 
@@ -464,7 +464,7 @@ int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 	if (r < 0)
 		return r;
 	node_ref(dir);
-	r = call_make_file(dir->nodes->depot, path, flags, mode & 0777, &st,
+	r = call_make_file(dir->nodes->store, path, flags, mode & 0777, &st,
 			   &fd);
 	r = node_made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
@@ -484,7 +484,7 @@ int node_make_dir(struct node *dir, const char *name, mode_t mode,
 	if (r < 0)
 		return r;
 	node_ref(dir);
-	r = call_make_dir(dir->nodes->depot, path, (mode & 0777) | 0700, &st);
+	r = call_make_dir(dir->nodes->store, path, (mode & 0777) | 0700, &st);
 	r = node_made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
 	if (r < 0)
@@ -503,9 +503,9 @@ int node_unlink(struct node *node)
 	if (node->is_dir && node_has_entries(node))
 		return -ENOTEMPTY;
 	node_keep_file(node);
-	quota_look(node);
+	quota_examine(node);
 	node_ref(node);
-	r = depot_delete(node->nodes->depot, path, node->is_dir);
+	r = store_delete(node->nodes->store, path, node->is_dir);
 	if (!node->unlinked && r < 0)
 		node_unkeep_file(node);
 	else if (!node->unlinked)
@@ -564,9 +564,9 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		return r;
 	if (old) {
 		node_keep_file(old);
-		quota_look(old);
+		quota_examine(old);
 	}
-	r = depot_rename(node->nodes->depot, from, to, old && !node->is_dir);
+	r = store_rename(node->nodes->store, from, to, old && !node->is_dir);
 	if (r < 0 && old)
 		node_unkeep_file(old);
 	if (r < 0)

@@ -5,7 +5,7 @@
  * a node is its name in the tree and its life. A node lives while it is linked
  * or somebody holds a reference: the kernel (lookups), an open handle, a run
  * that has yet to send it. One that is unlinked while a handle or a run holds
- * it keeps its file by a descriptor; so does the holder, for the next server.
+ * it keeps its file by a descriptor; so does the supervisor, for the next server.
  *
  * Inode numbers, also used as FUSE node ids:
  *   class 0  job number << 8 | row of the job table (row 0: the directory)
@@ -13,7 +13,7 @@
  *   class 2  stored files: the inode number in the state directory
  *   class 3  a job's config.json, likewise; the highest, because copying tools
  *            take directory entries in this order and it should come last
- *   class 4  what is in a session's machine, by a table (remote.c)
+ *   class 4  what is in a session's machine, by a table (guest_inode.c)
  *   class 5  the root of an area, for us: it is a row of the job table
  */
 #ifndef FSD_NODE_H
@@ -25,17 +25,17 @@
 
 #include "layout/layout.h"
 #include "fsd/base/hash.h"
-#include "quota_files.h"
-#include "fsd/base/walk.h"
+#include "file_quota.h"
+#include "fsd/base/list_cursor.h"
 
 #define INO_CLASS(ino) ((unsigned)((ino) >> 60))
 #define INO_REST(ino) ((ino) & ((1ull << 60) - 1))
 #define INO_MAKE(class, rest) ((uint64_t)(class) << 60 | (rest))
-enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_REMOTE, INO_ROOT };
+enum { INO_JOB, INO_FSD, INO_NODE, INO_CONFIG, INO_GUEST, INO_ROOT };
 
 struct nodes;
 struct job_meta;
-struct person;
+struct user;
 struct users;
 
 enum node_area {
@@ -65,7 +65,7 @@ struct node {
 	bool again;            /* some are; the store must be read again */
 	void *loading;         /* owned: a DIR; some of them are */
 	bool unlinked;
-	bool unstored;         /* unstored.h */
+	bool unsynced;         /* unsynced_inputs.h */
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
 	struct list codes;     /* of a job's own directory: the children whose
@@ -82,21 +82,21 @@ struct node {
 				  openings for writing */
 	bool cut;              /* the last write to it failed */
 	int keep_fd;           /* O_PATH of an unlinked node, or -1; */
-	bool stored;           /* the holder has it as well, */
-	struct person *payer;  /* borrowed: it is one of theirs; or NULL */
+	bool stored;           /* the supervisor has it as well, */
+	struct user *payer;    /* borrowed: it is one of theirs; or NULL */
 	struct quota_file quota; /* its size, as it counts */
 	struct inherit_node *kept; /* owned: while the kernel knows it */
 };
 
-struct depot;
-struct turns;
+struct store;
+struct time_slices;
 struct inherit;
 struct fdstore;
 struct fdstore_entry;
 /* All are borrowed. */
 struct nodes_use {
-	struct depot *depot;
-	struct turns *turns;
+	struct store *store;
+	struct time_slices *slices;
 	struct inherit *inherit;
 	struct fdstore *fdstore;
 	struct users *users;
@@ -116,7 +116,7 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
-/* The same for one whose name is gone: entry and fd (taken) are the holder's. */
+/* The same for one whose name is gone: entry and fd (taken) are the supervisor's. */
 int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
 			const struct fdstore_entry *entry, int fd,
 			struct node **ret);
@@ -146,9 +146,9 @@ void node_load_all(struct node *dir);
 bool node_has_entries(struct node *dir);
 /* Of the newest child in any directory. */
 uint64_t node_last_seq(const struct nodes *nodes);
-/* Goes through the children of a directory; see walk.h. */
-void node_walk(struct walk *w, struct node *dir);
-struct node *node_walk_next(struct walk *w); /* NULL at the end */
+/* Goes through the children of a directory; see list_cursor.h. */
+void node_walk(struct list_cursor *w, struct node *dir);
+struct node *node_walk_next(struct list_cursor *w); /* NULL at the end */
 /* NULL if there is none. */
 struct node *node_find(struct node *dir, const char *name);
 
@@ -176,7 +176,7 @@ int node_rename(struct node *node, struct node *dir, const char *name);
 int node_stat(const struct node *node, struct stat *ret_stat);
 /* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
 int node_open(const struct node *node, int flags);
-void node_close(const struct node *node, int fd); /* see depot_close_file() */
+void node_close(const struct node *node, int fd); /* see store_close_file() */
 /* All of an opened file, but no more than limit + 1 bytes; on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
 void node_changed(struct node *node); /* its content */

@@ -11,9 +11,9 @@
 
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "node_int.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 
 #define GONE UINT32_MAX /* no enum node_area */
 
@@ -27,7 +27,7 @@ static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
 	size_t i = hash;
 	uint32_t place;
 
-	while (place_index_next(&nodes->inherited, hash, &i, &place) == 0) {
+	while (slot_index_next(&nodes->inherited, hash, &i, &place) == 0) {
 		struct inherit_node *kept =
 			inherit_at(nodes->inherit, INHERIT_NODES, place);
 
@@ -40,8 +40,8 @@ static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
 /* A node has the record now, or the record is about to be freed. */
 static void take(struct nodes *nodes, const struct inherit_node *kept)
 {
-	place_index_del(&nodes->inherited, hash_u64(kept->ino),
-		   inherit_place(nodes->inherit, INHERIT_NODES, kept));
+	slot_index_del(&nodes->inherited, hash_u64(kept->ino),
+		   inherit_slot(nodes->inherit, INHERIT_NODES, kept));
 }
 
 static void look_ahead(const struct nodes *nodes, uint32_t from, uint32_t to)
@@ -51,7 +51,7 @@ static void look_ahead(const struct nodes *nodes, uint32_t from, uint32_t to)
 			inherit_at(nodes->inherit, INHERIT_NODES, i);
 
 		if (kept)
-			place_index_prefetch(&nodes->inherited, hash_u64(kept->ino));
+			slot_index_prefetch(&nodes->inherited, hash_u64(kept->ino));
 	}
 }
 
@@ -60,7 +60,7 @@ int node_inherit_begin(struct nodes *nodes)
 	struct inherit *in = nodes->inherit;
 	uint32_t count = inherit_count(in, INHERIT_NODES);
 
-	if (place_index_new(&nodes->inherited, count) < 0)
+	if (slot_index_new(&nodes->inherited, count) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		struct inherit_node *kept = inherit_at(in, INHERIT_NODES, i);
@@ -70,7 +70,7 @@ int node_inherit_begin(struct nodes *nodes)
 		if (kept && find(nodes, kept->ino))
 			kept->live = 0;
 		else if (kept)
-			place_index_add(&nodes->inherited, hash_u64(kept->ino), i);
+			slot_index_add(&nodes->inherited, hash_u64(kept->ino), i);
 	}
 	inherit_recycle(in, INHERIT_NODES);
 	return 0;
@@ -78,7 +78,7 @@ int node_inherit_begin(struct nodes *nodes)
 
 void node_inherit_end(struct nodes *nodes)
 {
-	place_index_done(&nodes->inherited);
+	slot_index_done(&nodes->inherited);
 }
 
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino)
@@ -221,7 +221,7 @@ int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
 	n->area = (enum node_area)entry->area;
 	n->keep_fd = take_fd(&file);
 	n->stored = true;
-	n->payer = person_keeps(nodes->users, entry->uid);
+	n->payer = user_keeps(nodes->users, entry->uid);
 	n->lookups = MAX(kept->lookups, 1);
 	n->kept = kept;
 	take(nodes, kept);

@@ -4,20 +4,20 @@
 #define FSD_NODE_INT_H
 
 #include "node.h"
-#include "fsd/base/place_index.h"
+#include "fsd/base/slot_index.h"
 
 struct nodes {
-	struct depot *depot; /* borrowed */
-	int jobs_fd; /* the depot's: all paths are relative to it */
+	struct store *store; /* borrowed */
+	int jobs_fd; /* the store's: all paths are relative to it */
 	struct hash by_ino, by_name;
 	uint64_t versions, seq, roots; /* given so far */
 	uint64_t ino_key;
-	struct list walks; /* of struct walk, in any directory */
-	struct turns *turns;
+	struct list cursors; /* of struct list_cursor, in any directory */
+	struct time_slices *slices;
 	struct inherit *inherit;
 	struct fdstore *fdstore;
 	struct users *users;
-	struct place_index inherited; /* records that no node has, by ino */
+	struct slot_index inherited;  /* records that no node has, by ino */
 };
 
 /* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
@@ -53,11 +53,11 @@ void node_gone(struct node *node);
 void node_renumber(struct node *node, uint64_t ino);
 struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino);
 
-/* node_ino.c: the number that users see for one of the store's. */
+/* inode_number.c: the number that users see for one of the store's. */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
-uint64_t node_ino_key(const struct depot *depot);
+uint64_t node_ino_key(const struct store *store);
 
-/* node_file.c: while a handle or a run needs it. The second closes it now, the
+/* node_data.c: while a handle or a run needs it. The second closes it now, the
  * third on another thread. */
 void node_keep_file(struct node *node);
 void node_unkeep_file(struct node *node);

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/store/depot_calls.h"
+#include "fsd/store/store_io.h"
 #include "node_int.h"
 #include "vm/vm.h"
 
@@ -23,7 +23,7 @@ int node_make_link(struct node *dir, const char *name, const char *target,
 	if (r < 0)
 		return r;
 	node_ref(dir);
-	r = call_make_link(dir->nodes->depot, path, target, &st);
+	r = call_make_link(dir->nodes->store, path, target, &st);
 	r = node_made(dir, name, path, r, &st, ret_node);
 	node_unref(dir);
 	return r;
@@ -74,7 +74,7 @@ int node_read_link(const struct node *node, char *room)
 	int r = node->parent ? node_path(node, path, sizeof(path)) : -ESTALE;
 
 	if (r >= 0)
-		r = depot_link_read(node->nodes->jobs_fd, path, room,
+		r = store_link_read(node->nodes->jobs_fd, path, room,
 				    LIMIT_PATH + 1);
 	if (r < 0)
 		return r;

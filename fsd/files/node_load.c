@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "vm/os/loop.h"
-#include "fsd/base/entries.h"
+#include "fsd/base/read_dir.h"
 #include "fsd/base/fiber.h"
 #include "node_int.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "node_int.h"
 
 /* Writes the components from the area's root down; returns the new length. */
@@ -35,7 +35,7 @@ int node_path(const struct node *node, char *room, size_t size)
 
 	if (!node->owner)
 		return -ESTALE;
-	depot_id(node->owner->meta->no, id);
+	store_id(node->owner->meta->no, id);
 	if (node->area == AREA_FILES)
 		at = snprintf(room, size, "%s/files/", id);
 	else if (node->area == AREA_SINK)

@@ -10,10 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fsd/mount/keeper.h"
+#include "fsd/mount/broker.h"
 #include "ops.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 
 #define CALL_UNKNOWN (~0ull) /* what who asks does cannot be told */
 
@@ -46,7 +46,7 @@ static bool sets_attributes(const unsigned long long *call)
 /* A copy of a finished job brings its own state, error, log and ctl. */
 static bool may_be_copied(const struct target *t)
 {
-	return t->kind == T_ROW && job_rows[t->row].kind != ROW_DIR &&
+	return t->kind == T_VFILE && job_vfiles[t->vfile].kind != VFILE_DIR &&
 	       job_takes_copies(t->job);
 }
 
@@ -57,7 +57,7 @@ static bool may_be_removed(const struct target *t,
 	bool removes = call[0] == SYS_unlink || call[0] == SYS_unlinkat ||
 		       call[0] == CALL_UNKNOWN;
 
-	return removes && t->kind == T_ROW && job_had_row(t->job, t->row);
+	return removes && t->kind == T_VFILE && job_had_vfile(t->job, t->vfile);
 }
 
 /* A copied result is nowhere to be seen. Return: it is one; *ret is that. */
@@ -67,11 +67,11 @@ static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct target dir;
 
 	if (ops_target(req, parent, &dir) < 0 || dir.kind != T_JOB ||
-	    !(dir.job->results.copied & 1u << job_row_by_name(name)) ||
+	    !(dir.job->results.copied & 1u << job_vfile_by_name(name)) ||
 	    !job_takes_copies(dir.job))
 		return false;
 	*ret = (struct target){ .kind = T_SINK, .job = dir.job,
-				.row = ROW_SINK_FILE };
+				.vfile = VFILE_SINK_FILE };
 	return true;
 }
 
@@ -84,7 +84,7 @@ static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 		struct target *t)
 {
-	unsigned long long call[KEEPER_CALL_WORDS];
+	unsigned long long call[BROKER_CALL_WORDS];
 	struct target copy;
 	int r;
 
@@ -96,7 +96,7 @@ static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 				      !find_copy(req, parent, name, &copy)))
 		return r;
 	/* Where it cannot be told what he does, it is nothing special. */
-	if (keeper_call(ops_fsd(req)->keeper, fuse_req_ctx(req)->pid, call) < 0)
+	if (broker_call(ops_fsd(req)->broker, fuse_req_ctx(req)->pid, call) < 0)
 		call[0] = CALL_UNKNOWN;
 	r = ops_find(req, parent, name, t); /* that was a wait */
 	if (r == 0 && may_be_copied(t) && is_exclusive_create(call))
@@ -115,7 +115,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t;
 	int r;
 
-	if (remote_lookup(req, parent, name))
+	if (guest_lookup(req, parent, name))
 		return;
 	ops_load(req, parent);
 	r = find(req, parent, name, &t);
@@ -133,7 +133,7 @@ void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
 	struct node *node;
 
-	if (remote_forgot(req, ino, nlookup))
+	if (guest_forgot(req, ino, nlookup))
 		return;
 	if (INO_CLASS(ino) >= INO_NODE) {
 		node = node_by_ino(ops_fsd(req)->nodes, ino);
@@ -152,7 +152,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	int r;
 
 	(void)fi;
-	if (remote_getattr(req, ino))
+	if (guest_getattr(req, ino))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From inode numbers to things, their attributes, and back. */
-#include "fsd/mount/keeper.h"
+#include "fsd/mount/broker.h"
 #include "ops.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
-#include "fsd/mount/notify.h"
-#include "fsd/users/people.h"
+#include "fsd/mount/inotify.h"
+#include "fsd/users/users.h"
 #include "fsd/living/sandboxes.h"
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 
 struct fsd *ops_fsd(fuse_req_t req)
 {
@@ -31,8 +31,8 @@ int ops_check_owner(fuse_req_t req, const struct job *job)
 	const struct fuse_ctx *who = fuse_req_ctx(req);
 
 	/* Another job may have got the name of the one that it is at. */
-	if (notify_is_helper(job->d, who->pid))
-		return notify_is_at(job, who->pid) ? 0 : -EACCES;
+	if (inotify_is_helper(job->d, who->pid))
+		return inotify_is_at(job, who->pid) ? 0 : -EACCES;
 	return who->uid == job->meta.uid || who->uid == 0 ? 0 : -EACCES;
 }
 
@@ -40,13 +40,13 @@ int ops_check_owner(fuse_req_t req, const struct job *job)
 
 static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 {
-	unsigned row = rest & 0xff;
+	unsigned vfile = rest & 0xff;
 
 	t->job = job_by_no(d, rest >> 8);
 	if (!t->job)
 		return -ESTALE;
-	t->row = row;
-	t->kind = row == 0 ? T_JOB : row >= JOB_ROW_MAX ? T_SINK : T_ROW;
+	t->vfile = vfile;
+	t->kind = vfile == 0 ? T_JOB : vfile >= JOB_VFILE_MAX ? T_SINK : T_VFILE;
 	return 0;
 }
 
@@ -114,7 +114,7 @@ int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret)
 	if (INO_CLASS(ino) != INO_FSD)
 		return target_node(d, ino, ret);
 	ret->kind = T_FSD;
-	ret->place = INO_REST(ino);
+	ret->entry = INO_REST(ino);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 
 	if (r == 0 && ret->kind == T_FSD)
 		r = control_check(ops_fsd(req), fuse_req_ctx(req)->uid,
-			       ret->place);
+			       ret->entry);
 	if (r == 0 && ret->job)
 		r = ops_check_owner(req, ret->job);
 	return r;
@@ -137,7 +137,7 @@ static bool warm_up(struct job *job)
 		return false;
 	job_hold(job);
 	if (job->leftover.cold)
-		depot_warm(job->d->depot, job->meta.no);
+		store_prefetch(job->d->store, job->meta.no);
 	leftover_seen(job);
 	return true;
 }
@@ -149,7 +149,7 @@ int ops_target(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	do {
 		r = resolve(req, ino, ret);
 	} while (ret->job &&
-		 (lane_wait(&ret->job->lane) || (r == 0 && warm_up(ret->job))));
+		 (fiber_lock_wait(&ret->job->lock) || (r == 0 && warm_up(ret->job))));
 	return r;
 }
 
@@ -170,9 +170,9 @@ void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name)
 	 * and waits for that may be waited for. */
 	while (fiber_self() && (job = ops_job_at(req, ino, name)) &&
 	       ops_check_owner(req, job) == 0 &&
-	       job->lane.owner != fiber_self()) {
+	       job->lock.owner != fiber_self()) {
 		if (held) {
-			lane_leave(&held->lane);
+			fiber_lock_leave(&held->lock);
 			job_unref(held);
 		}
 		job_hold(job);
@@ -186,11 +186,11 @@ uint64_t ops_ino(const struct target *t)
 	case T_ROOT:
 		return FUSE_ROOT_ID;
 	case T_FSD:
-		return INO_MAKE(INO_FSD, t->place);
+		return INO_MAKE(INO_FSD, t->entry);
 	case T_NODE:
 		return t->node->ino;
 	default:
-		return INO_MAKE(INO_JOB, t->job->meta.no << 8 | t->row);
+		return INO_MAKE(INO_JOB, t->job->meta.no << 8 | t->vfile);
 	}
 }
 
@@ -200,7 +200,7 @@ struct node *ops_dir_node(const struct target *t)
 		return t->node->is_dir ? t->node : NULL;
 	if (t->kind == T_JOB)
 		return t->job->files;
-	if (t->kind == T_ROW && t->row == JOB_ROW_OUTPUT)
+	if (t->kind == T_VFILE && t->vfile == JOB_VFILE_OUTPUT)
 		return t->job->results.sink ? t->job->results.sink : job_output(t->job);
 	return NULL;
 }
@@ -217,19 +217,19 @@ static int child_of_root(fuse_req_t req, const char *name, struct target *t)
 		/* Before a wait, which would tell others that it is there. */
 		if (!t->job || ops_check_owner(req, t->job) < 0)
 			return -ENOENT;
-	} while (lane_wait(&t->job->lane));
+	} while (fiber_lock_wait(&t->job->lock));
 	return 0;
 }
 
-static int child_row(fuse_req_t req, const struct job *job, unsigned row)
+static int child_vfile(fuse_req_t req, const struct job *job, unsigned vfile)
 {
-	switch (notify_sight(job, row, fuse_req_ctx(req)->pid)) {
-	case NOTIFY_HIDDEN:
+	switch (inotify_sight(job, vfile, fuse_req_ctx(req)->pid)) {
+	case INOTIFY_HIDDEN:
 		return -ENOENT;
-	case NOTIFY_SHOWN:
+	case INOTIFY_SHOWN:
 		return 0;
 	default:
-		return job_has_row(job, row) ? 0 : -ENOENT;
+		return job_has_vfile(job, vfile) ? 0 : -ENOENT;
 	}
 }
 
@@ -242,13 +242,13 @@ static int child_of_node(fuse_req_t req, const struct target *dir,
 	if (t->job && t->job->removed)
 		return -ENOENT;
 	if (dir->kind == T_JOB) {
-		t->row = job_row_by_name(name);
-		t->kind = T_ROW;
-		if (t->row)
-			return child_row(req, t->job, t->row);
+		t->vfile = job_vfile_by_name(name);
+		t->kind = T_VFILE;
+		if (t->vfile)
+			return child_vfile(req, t->job, t->vfile);
 	}
 	if (!node)
-		return dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT
+		return dir->kind == T_VFILE && dir->vfile == JOB_VFILE_OUTPUT
 			       ? -ENOENT
 			       : -ENOTDIR;
 	t->kind = T_NODE;
@@ -276,7 +276,7 @@ int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 	if (dir->kind == T_FSD) {
 		ret->kind = T_FSD;
 		return control_find(ops_fsd(req), fuse_req_ctx(req)->uid,
-				 dir->place, name, &ret->place);
+				 dir->entry, name, &ret->entry);
 	}
 	return child_of_node(req, dir, name, ret);
 }
@@ -299,11 +299,11 @@ static void set_times(struct stat *st, uint64_t ns)
 	st->st_atim = st->st_ctim = st->st_mtim;
 }
 
-static void stat_row(const struct target *t, struct stat *st)
+static void stat_vfile(const struct target *t, struct stat *st)
 {
 	const struct job_meta *m = &t->job->meta;
-	mode_t mode = t->row == ROW_SINK_FILE ? S_IFREG | 0644
-		      : t->row ? job_rows[t->row].mode
+	mode_t mode = t->vfile == VFILE_SINK_FILE ? S_IFREG | 0644
+		      : t->vfile ? job_vfiles[t->vfile].mode
 			       : S_IFDIR | 0777;
 
 	st->st_mode = mode & (S_IFMT | m->mode);
@@ -311,10 +311,10 @@ static void stat_row(const struct target *t, struct stat *st)
 	st->st_gid = m->gid;
 	st->st_nlink = t->job->removed ? 0 : S_ISDIR(mode) ? 2 : 1;
 	set_times(st, m->changed_ns);
-	if (t->kind == T_ROW && t->job->removed)
-		st->st_size = ops_handle_size(t->job, t->row);
-	else if (t->kind == T_ROW)
-		ops_stat_row(t->job, t->row, st);
+	if (t->kind == T_VFILE && t->job->removed)
+		st->st_size = ops_handle_size(t->job, t->vfile);
+	else if (t->kind == T_VFILE)
+		ops_stat_vfile(t->job, t->vfile, st);
 	st->st_blocks = (st->st_size + 511) / 512;
 }
 
@@ -333,11 +333,11 @@ static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
 static uint64_t control_time(fuse_req_t req, const struct target *t)
 {
 	struct fsd *d = ops_fsd(req);
-	struct times seen = people_times(d->users, fuse_req_ctx(req)->uid);
+	struct times seen = user_times(d->users, fuse_req_ctx(req)->uid);
 
 	if (t->kind == T_ROOT)
 		return seen.listed_ns;
-	return control_is_fixed(t->place) ? users_started_ns(d->users)
+	return control_is_fixed(t->entry) ? users_started_ns(d->users)
 				       : seen.changed_ns;
 }
 
@@ -353,22 +353,22 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 	if (t->kind == T_NODE) {
 		r = stat_node(req, t, ret);
 	} else if (t->job) {
-		stat_row(t, ret);
+		stat_vfile(t, ret);
 	} else {
 		ret->st_mode = t->kind == T_ROOT ? S_IFDIR | 0755
-						 : control_mode(t->place);
+						 : control_mode(t->entry);
 		if (t->kind == T_ROOT && d->options->allow_other)
 			ret->st_mode |= 01777;
 		ret->st_nlink = S_ISDIR(ret->st_mode) ? 2 : 1;
 		ret->st_uid = geteuid();
 		ret->st_gid = getegid();
-		owner = t->kind == T_FSD ? control_sandbox(d, t->place) : NULL;
+		owner = t->kind == T_FSD ? control_sandbox(d, t->entry) : NULL;
 		if (owner) {
 			ret->st_uid = sandbox_uid(owner);
 			ret->st_gid = sandbox_gid(owner);
 		}
-		if (t->kind == T_FSD && !control_is_dir(t->place) &&
-		    control_text(d, t->place, fuse_req_ctx(req)->uid, &text) == 0)
+		if (t->kind == T_FSD && !control_is_dir(t->entry) &&
+		    control_text(d, t->entry, fuse_req_ctx(req)->uid, &text) == 0)
 			ret->st_size = (off_t)text.len;
 		buf_done(&text);
 		set_times(ret, owner ? sandbox_made_ns(owner)
@@ -397,14 +397,14 @@ static bool is_final(const struct target *t)
 {
 	if (t->kind == T_NODE)
 		return t->node->area == AREA_OUTPUT;
-	if (t->kind != T_ROW)
+	if (t->kind != T_VFILE)
 		return false;
-	switch (job_rows[t->row].kind) {
-	case ROW_FOLLOW:
-	case ROW_WAIT: /* they have no size */
+	switch (job_vfiles[t->vfile].kind) {
+	case VFILE_FOLLOW:
+	case VFILE_WAIT: /* they have no size */
 		return true;
 	default:
-		return job_rows[t->row].result &&
+		return job_vfiles[t->vfile].result &&
 		       t->job->meta.state == JOB_DONE;
 	}
 }

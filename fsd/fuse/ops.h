@@ -17,19 +17,19 @@ enum target_kind {
 	T_ROOT,
 	T_FSD,  /* .fsd and below; place */
 	T_JOB,  /* a job's directory; job */
-	T_ROW,  /* a virtual file of a job; job, row */
+	T_VFILE, /* a virtual file of a job; job, row */
 	T_SINK, /* a result's copy in a draft: accepted, no effect; job, row */
 	T_NODE, /* a stored file or directory; node, job */
 };
 
 /* A row above the job table's, for copies of results in a draft. */
-enum { ROW_SINK_FILE = 0xff };
+enum { VFILE_SINK_FILE = 0xff };
 
 struct target {
 	enum target_kind kind;
 	struct job *job;
-	unsigned row;
-	uint64_t place;
+	unsigned vfile;
+	uint64_t entry;
 	struct node *node;
 };
 
@@ -69,7 +69,7 @@ int ops_entry(fuse_req_t req, const struct target *t,
 	      struct fuse_entry_param *ret);
 
 /* Adds what it knows to st, which has the time of the job's last change. */
-void ops_stat_row(struct job *job, unsigned row, struct stat *st);
+void ops_stat_vfile(struct job *job, unsigned vfile, struct stat *st);
 /* 0, or file_name_check()'s error with last_error told of dir. */
 int ops_check_file_name(fuse_req_t req, const char *dir, const char *name);
 /* 0, or -EBUSY / -EPERM with last_error told, if dir may not be changed. */
@@ -160,8 +160,8 @@ void op_poll(fuse_req_t, fuse_ino_t, struct fuse_file_info *,
 /* ops_file.c: a handle's truncation, for setattr. */
 int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size);
 
-/* ops_row.c: the size of a row of a removed job, by a handle on it. */
-off_t ops_handle_size(const struct job *job, unsigned row);
+/* ops_vfile.c: the size of a row of a removed job, by a handle on it. */
+off_t ops_handle_size(const struct job *job, unsigned vfile);
 /* ops_open.c: at the very end. */
 void ops_handles_free(struct fsd *d);
 void ops_listings_free(struct fsd *d);

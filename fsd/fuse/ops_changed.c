@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fsd/base/fiber.h"
-#include "fsd/submit/commit.h"
+#include "fsd/submit/submit.h"
 #include "fsd/submit/draft.h"
 
 void ops_touched(struct job *job)
@@ -19,12 +19,12 @@ void ops_changed(struct job *job, const struct node *node)
 	if (!job || job->removed)
 		return;
 	job_touch(job);
-	commit_evaluate(job, node && node->parent == job->files &&
+	submit_evaluate(job, node && node->parent == job->files &&
 				     !strcmp(node->name, "config.json"));
 }
 
 struct changed_reply {
-	struct commit_wait wait;
+	struct submit_wait wait;
 	fuse_req_t req;
 	struct job *job;  /* a reference */
 	bool with_stat;
@@ -39,7 +39,7 @@ static void reply_changed(fuse_req_t req, int r, const struct stat *st)
 		ops_answer(req, r);
 }
 
-static void on_looked_at(struct commit_wait *w)
+static void on_looked_at(struct submit_wait *w)
 {
 	struct changed_reply *c = container_of(w, struct changed_reply, wait);
 
@@ -58,7 +58,7 @@ void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 			.wait.done = on_looked_at, .req = req, .job = job,
 			.with_stat = st, .st = st ? *st : (struct stat){ 0 },
 		};
-		if (commit_wait(job, &c->wait)) {
+		if (submit_wait(job, &c->wait)) {
 			job_ref(job);
 			return;
 		}
@@ -68,11 +68,11 @@ void ops_reply_changed(fuse_req_t req, struct job *job, int r,
 }
 
 struct settled {
-	struct commit_wait wait;
+	struct submit_wait wait;
 	struct fiber *fiber;
 };
 
-static void on_settled(struct commit_wait *w)
+static void on_settled(struct submit_wait *w)
 {
 	fiber_wake(container_of(w, struct settled, wait)->fiber);
 }
@@ -81,7 +81,7 @@ bool ops_await_settled(struct job *job)
 {
 	struct settled s = { .wait.done = on_settled, .fiber = fiber_self() };
 
-	if (!s.fiber || !job || !commit_wait(job, &s.wait))
+	if (!s.fiber || !job || !submit_wait(job, &s.wait))
 		return false;
 	jobs_let_go();
 	fiber_pause();

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fsd/jobs/parsed.h"
-#include "fsd/submit/commit.h"
+#include "fsd/jobs/parsed_config.h"
+#include "fsd/submit/submit.h"
 
 static bool is_config(const struct node *node)
 {
@@ -56,9 +56,9 @@ static int judge(fuse_req_t req, struct handle *h)
 	ops_hold_job_of(h);
 	if (!is_config(h->t.node))
 		return 0;
-	parsed_prepare(job_of_node(h->t.node), h->t.node);
+	parsed_config_prepare(job_of_node(h->t.node), h->t.node);
 	job = job_of_node(h->t.node); /* whichever it has been moved to */
-	r = is_config(h->t.node) ? commit_judge(job, h->t.node, &err) : 0;
+	r = is_config(h->t.node) ? submit_judge(job, h->t.node, &err) : 0;
 	return r < 0 ? ops_refuse(req, r, job->meta.name, "%s", err.text) : 0;
 }
 

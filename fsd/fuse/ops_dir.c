@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "fsd/submit/draft.h"
-#include "fsd/submit/resume.h"
+#include "fsd/submit/restart.h"
 #include "fsd/control/control.h"
-#include "fsd/mount/notify.h"
+#include "fsd/mount/inotify.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
 #include "fsd/living/sandboxes.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 #include "ops_sandbox.h"
 
 static const char *dir_name(const struct target *dir)
@@ -27,7 +27,7 @@ static bool is_output(const struct target *dir)
 	const struct node *node = ops_dir_node(dir);
 
 	return node ? node->area == AREA_OUTPUT
-		    : dir->kind == T_ROW && dir->row == JOB_ROW_OUTPUT;
+		    : dir->kind == T_VFILE && dir->vfile == JOB_VFILE_OUTPUT;
 }
 
 static int check_writable(fuse_req_t req, const struct target *dir,
@@ -139,26 +139,26 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 	if (made < 0)
 		return ops_refuse(req, made, name,
 				  "the job cannot be made in %s: %s",
-				  depot_dir(d->depot), strerror(-made));
+				  store_dir(d->store), strerror(-made));
 	return 0;
 }
 
 /* A virtual name: a copy's output/ in a draft, else nobody's to make. */
-static int make_row_dir(fuse_req_t req, struct job *job, unsigned row,
-			struct target *t)
+static int make_vfile_dir(fuse_req_t req, struct job *job, unsigned vfile,
+			  struct target *t)
 {
-	*t = (struct target){ .kind = T_ROW, .job = job, .row = row };
-	if (notify_take_made(job, row, fuse_req_ctx(req)->pid))
+	*t = (struct target){ .kind = T_VFILE, .job = job, .vfile = vfile };
+	if (inotify_take_made(job, vfile, fuse_req_ctx(req)->pid))
 		return 0;
-	if (job_has_row(job, row))
-		return job->results.sink && row == JOB_ROW_OUTPUT && done_before(job->d)
+	if (job_has_vfile(job, vfile))
+		return job->results.sink && vfile == JOB_VFILE_OUTPUT && done_before(job->d)
 			       ? 0
 			       : -EEXIST;
-	if (row != JOB_ROW_OUTPUT || !job_takes_copies(job))
+	if (vfile != JOB_VFILE_OUTPUT || !job_takes_copies(job))
 		return ops_refuse(req, -EPERM, job->meta.name,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
-				  job_rows[row].name);
+				  job_vfiles[vfile].name);
 	requests_begin(job->d, 0);
 	return job_sink_make(job);
 }
@@ -167,7 +167,7 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		    mode_t mode, struct target *t)
 {
 	struct target dir;
-	unsigned row = 0;
+	unsigned vfile = 0;
 	int r = ops_target(req, parent, &dir);
 
 	if (r < 0)
@@ -177,9 +177,9 @@ static int make_dir(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (ops_sandbox_is(&dir))
 		return ops_sandbox_mkdir(req, &dir, name, t);
 	if (dir.kind == T_JOB)
-		row = job_row_by_name(name);
-	if (row)
-		return make_row_dir(req, dir.job, row, t);
+		vfile = job_vfile_by_name(name);
+	if (vfile)
+		return make_vfile_dir(req, dir.job, vfile, t);
 	r = ops_check_writable(req, &dir, name);
 	if (r < 0)
 		return r;
@@ -198,7 +198,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	struct target t = { 0 };
 	int r;
 
-	if (remote_mkdir(req, parent, name, mode))
+	if (guest_mkdir(req, parent, name, mode))
 		return;
 	ops_hold(req, parent, NULL);
 	r = make_dir(req, parent, name, mode, &t);
@@ -222,10 +222,10 @@ static bool is_told(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 	if (ops_target(req, parent, &t) < 0 || t.kind != T_JOB)
 		return false;
-	t.kind = T_ROW;
-	t.row = job_row_by_name(name);
-	return t.row &&
-	       notify_take_made(t.job, t.row, fuse_req_ctx(req)->pid) &&
+	t.kind = T_VFILE;
+	t.vfile = job_vfile_by_name(name);
+	return t.vfile &&
+	       inotify_take_made(t.job, t.vfile, fuse_req_ctx(req)->pid) &&
 	       ops_entry(req, &t, ret) == 0;
 }
 
@@ -249,11 +249,11 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 /* Virtual files come and go with the job: rm -r must get past them. A result
  * that is removed by hand stays away until the next run. */
-static int unlink_row(struct job *job, unsigned row)
+static int unlink_vfile(struct job *job, unsigned vfile)
 {
-	if (job_rows[row].result && job->results.has) {
-		job_row_hide(job, row);
-		notify_removed(job, row);
+	if (job_vfiles[vfile].result && job->results.has) {
+		job_vfile_hide(job, vfile);
+		inotify_removed(job, vfile);
 	}
 	return 0;
 }
@@ -265,7 +265,7 @@ int ops_unlink_node(struct target *t)
 	int r = 0;
 
 	if (input && job) {
-		resume_take_up(job);
+		restart_take_up(job);
 		r = run_keep_inputs(job, t->node);
 	}
 	if (r < 0)
@@ -282,13 +282,13 @@ int ops_unlink_node(struct target *t)
 static int do_unlink(fuse_req_t req, struct target *t)
 {
 	requests_begin(ops_fsd(req), 0);
-	if (t->kind == T_ROW &&
-	    notify_take_gone(t->job, t->row, fuse_req_ctx(req)->pid))
+	if (t->kind == T_VFILE &&
+	    inotify_take_gone(t->job, t->vfile, fuse_req_ctx(req)->pid))
 		return 0; /* it was gone before */
-	if (t->kind == T_ROW)
-		return job_rows[t->row].kind == ROW_DIR
+	if (t->kind == T_VFILE)
+		return job_vfiles[t->vfile].kind == VFILE_DIR
 			       ? -EISDIR
-			       : unlink_row(t->job, t->row);
+			       : unlink_vfile(t->job, t->vfile);
 	if (t->kind == T_NODE)
 		return t->node->is_dir ? -EISDIR : ops_unlink_node(t);
 	if (ops_sandbox_is(t))
@@ -301,13 +301,13 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t = { 0 };
 	int r;
 
-	if (remote_unlink(req, parent, name))
+	if (guest_unlink(req, parent, name))
 		return;
 	ops_hold(req, parent, name);
 	r = ops_find(req, parent, name, &t);
 	if (r == 0)
 		r = do_unlink(req, &t);
-	else if (r == -ENOENT && (t.row || done_before(ops_fsd(req))))
+	else if (r == -ENOENT && (t.vfile || done_before(ops_fsd(req))))
 		r = 0; /* a result may go by itself after it was looked up */
 	if (r < 0)
 		ops_fail(req, parent, name, r);
@@ -325,7 +325,7 @@ static int rmdir_output(struct job *job)
 	}
 	if (job_output(job) && node_has_entries(job->results.output))
 		return -ENOTEMPTY;
-	return unlink_row(job, JOB_ROW_OUTPUT);
+	return unlink_vfile(job, JOB_VFILE_OUTPUT);
 }
 
 static int rmdir_job(fuse_req_t req, struct job *job)
@@ -335,14 +335,14 @@ static int rmdir_job(fuse_req_t req, struct job *job)
 	if (r < 0 && r != -ENOTEMPTY)
 		return ops_refuse(req, r, job->meta.name,
 				  "the job cannot be removed from %s: %s",
-				  depot_dir(job->d->depot), strerror(-r));
+				  store_dir(job->d->store), strerror(-r));
 	return r;
 }
 
 static int do_rmdir(fuse_req_t req, struct target *t)
 {
 	struct sandbox *session =
-		t->kind == T_FSD ? control_session(ops_fsd(req), t->place) : NULL;
+		t->kind == T_FSD ? control_session(ops_fsd(req), t->entry) : NULL;
 
 	requests_begin(ops_fsd(req), 0);
 	if (session) {
@@ -351,13 +351,13 @@ static int do_rmdir(fuse_req_t req, struct target *t)
 	}
 	if (ops_sandbox_is(t))
 		return ops_sandbox_rmdir(req, t);
-	if (t->kind == T_JOB && notify_is_helper(ops_fsd(req),
-						 fuse_req_ctx(req)->pid))
+	if (t->kind == T_JOB && inotify_is_helper(ops_fsd(req),
+						  fuse_req_ctx(req)->pid))
 		return retain_take(take_ptr(t->job));
 	if (t->kind == T_JOB)
 		return rmdir_job(req, take_ptr(t->job));
-	if (t->kind == T_ROW)
-		return t->row == JOB_ROW_OUTPUT ? rmdir_output(t->job)
+	if (t->kind == T_VFILE)
+		return t->vfile == JOB_VFILE_OUTPUT ? rmdir_output(t->job)
 						: -ENOTDIR;
 	if (t->kind == T_NODE)
 		return t->node->is_dir ? ops_unlink_node(t) : -ENOTDIR;
@@ -369,7 +369,7 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct target t = { 0 };
 	int r;
 
-	if (remote_rmdir(req, parent, name))
+	if (guest_rmdir(req, parent, name))
 		return;
 	ops_hold(req, parent, name);
 	r = ops_find(req, parent, name, &t);

@@ -7,17 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/submit/commit.h"
-#include "fsd/store/depot_calls.h"
-#include "open_files.h"
+#include "fsd/submit/submit.h"
+#include "fsd/store/store_io.h"
+#include "handle_table.h"
 #include "fsd/mount/requests.h"
 #include "fsd/control/control.h"
-#include "fsd/mount/keeper.h"
-#include "fsd/jobs/parsed.h"
+#include "fsd/mount/broker.h"
+#include "fsd/jobs/parsed_config.h"
 #include "fsd/run/run.h"
-#include "fsd/jobs/unstored.h"
+#include "fsd/jobs/unsynced_inputs.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 #include "ops_sandbox.h"
 
 /* --- writing ----------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static void reply_ctl(fuse_req_t req, const char *path, int r, struct err *err,
 /* `start`, which may need a large config.json parsed first. The write(2) that
  * it belongs to waits, so the handle lives. */
 struct slow_start {
-	struct commit_wait wait;
+	struct submit_wait wait;
 	fuse_req_t req;
 	struct handle *h;
 	size_t size;
@@ -47,12 +47,12 @@ static void start_job(fuse_req_t req, struct handle *h, size_t size)
 {
 	struct job *job = h->t.job;
 	struct err err = { 0 };
-	int r = job->removed ? -ENOENT : commit_start(job, &err);
+	int r = job->removed ? -ENOENT : submit_start(job, &err);
 
 	reply_ctl(req, job->meta.name, r, &err, size);
 }
 
-static void on_prepared(struct commit_wait *w)
+static void on_prepared(struct submit_wait *w)
 {
 	struct slow_start *s = container_of(w, struct slow_start, wait);
 
@@ -64,11 +64,11 @@ static void write_start(fuse_req_t req, struct handle *h, size_t size)
 {
 	struct slow_start *s = calloc(1, sizeof(*s));
 
-	commit_prepare(h->t.job);
+	submit_prepare(h->t.job);
 	if (s) {
 		*s = (struct slow_start){ .wait.done = on_prepared, .req = req,
 					  .h = h, .size = size };
-		if (commit_wait(h->t.job, &s->wait))
+		if (submit_wait(h->t.job, &s->wait))
 			return;
 		free(s);
 	}
@@ -111,10 +111,10 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		r = control_ctl(ops_fsd(req), data, size, &err);
 	else if (job->removed)
 		r = -ENOENT;
-	else if (depot_read_only(job->d->depot) &&
+	else if (store_read_only(job->d->store) &&
 		 job->meta.state != JOB_RUNNING)
 		r = err_set(&err, -EROFS, "ctl: %s",
-			    depot_read_only(job->d->depot));
+			    store_read_only(job->d->store));
 	else
 		r = ctl_parse(data, size, false, &cmd, &err);
 	if (job && r == 0 && !ctl_done_before(job, cmd.verb)) {
@@ -158,7 +158,7 @@ void ops_hold_job_of(const struct handle *h)
 
 	while (fiber_self() &&
 	       (job = h->t.kind == T_NODE ? job_of(h) : h->t.job) &&
-	       job->lane.owner != fiber_self()) {
+	       job->lock.owner != fiber_self()) {
 		jobs_let_go(); /* never two */
 		job_hold(job);
 	}
@@ -176,7 +176,7 @@ static void written(fuse_req_t req, struct handle *h, int r, const char *data,
 		ops_answer(req, ops_refuse(req, r, job_name(h),
 					   "%s cannot be stored in %s: %s",
 					   h->t.node->name,
-					   depot_dir(h->d->depot),
+					   store_dir(h->d->store),
 					   strerror(-r)));
 		return;
 	}
@@ -210,7 +210,7 @@ static int append_again(struct handle *h, size_t size)
 	if ((uint64_t)st.st_size >= before + size)
 		return (int)size;
 	return (uint64_t)st.st_size > before
-		       ? call_truncate(d->depot, h->fd, (off_t)before)
+		       ? call_truncate(d->store, h->fd, (off_t)before)
 		       : 0;
 }
 
@@ -226,8 +226,8 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 						  true));
 		return;
 	}
-	if (depot_read_only(h->d->depot)) /* it was opened before */
-		r = err_set(&err, -EROFS, "%s", depot_read_only(h->d->depot));
+	if (store_read_only(h->d->store)) /* it was opened before */
+		r = err_set(&err, -EROFS, "%s", store_read_only(h->d->store));
 	else
 		r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size,
 				      &err);
@@ -246,7 +246,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 	}
 	/* No lane is held: it changes no name, and may take long. The write(2)
 	 * that it belongs to waits, so the handle lives. */
-	written(req, h, (int)call_write(h->d->depot, h->fd, data, size, off),
+	written(req, h, (int)call_write(h->d->store, h->fd, data, size, off),
 		data, off);
 }
 
@@ -255,7 +255,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 {
 	struct handle *h = ops_handle(req, fi);
 
-	if (remote_write(req, ino, data, size, off, fi))
+	if (guest_write(req, ino, data, size, off, fi))
 		return;
 	if (!h) {
 		ops_answer(req, -ESTALE);
@@ -270,7 +270,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 	else if (h->kind == H_STAGED)
 		ops_staged_write(req, h, data, size, off);
 	else if (h->kind == H_FEED)
-		wait_write(h->t.job, req, data, size, fi->flags & O_NONBLOCK);
+		blocked_write(h->t.job, req, data, size, fi->flags & O_NONBLOCK);
 	else
 		fuse_reply_write(req, size);
 }
@@ -284,7 +284,7 @@ int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size)
 		return -ESTALE;
 	if (h->kind != H_FILE)
 		return 0;
-	r = call_truncate(h->d->depot, h->fd, size);
+	r = call_truncate(h->d->store, h->fd, size);
 	if (r < 0)
 		return r;
 	h->kept->changed = true;
@@ -314,8 +314,8 @@ static void parse_first(struct handle *h)
 {
 	struct job *job = job_of_node(h->t.node);
 
-	if (job && commit_precheck_is_slow(job, h->t.node))
-		parsed_prepare(job, h->t.node);
+	if (job && submit_precheck_is_slow(job, h->t.node))
+		parsed_config_prepare(job, h->t.node);
 }
 
 /*
@@ -331,12 +331,12 @@ static void ask_closer(void *arg)
 	struct fsd *d = h->d;
 	uint64_t fh = open_files_fh(d->open_files, h->kept);
 	int32_t closer = h->kept->closer;
-	int has = keeper_opens(d->keeper, closer, h->t.node->ino);
+	int has = broker_opens(d->broker, closer, h->t.node->ino);
 
 	/* It may have been released meanwhile, or flushed by another one. */
 	if (has > 0 && open_files_at(d->open_files, fh, INHERIT_FILE) == h &&
 	    h->kept->closer == closer && job_of(h)->accept.promised)
-		job_start(job_of(h), commit_settle);
+		job_start(job_of(h), submit_after_release);
 }
 
 static void on_doubt(struct loop_timer *t)
@@ -373,12 +373,12 @@ static int flush(fuse_req_t req, struct handle *h)
 	job = job_of_node(h->t.node); /* whichever it has been moved to */
 	if (!job)
 		return 0;
-	r = commit_precheck(job, h->t.node, last);
+	r = submit_precheck(job, h->t.node, last);
 	if (r < 0 || !last || h->t.node->area != AREA_FILES)
 		return r;
-	r = commit_would_start(job, h->t.node);
+	r = submit_would_start(job, h->t.node);
 	if (r > 0) {
-		r = commit_promise(job, 1 + open_files_fh(h->d->open_files,
+		r = submit_accept(job, 1 + open_files_fh(h->d->open_files,
 						     h->kept));
 		h->kept->closer = r == 0 ? fuse_req_ctx(req)->pid : 0;
 		if (r == 0)
@@ -406,7 +406,7 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct handle *h = ops_handle(req, fi);
 	int r = 0;
 
-	if (remote_sync(req, ino))
+	if (guest_sync(req, ino))
 		return;
 	if (h)
 		hold_settled(h);
@@ -441,13 +441,13 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	struct sync_call s = { .fd = h ? h->fd : -1, .data = datasync };
 	int r = 0;
 
-	if (remote_sync(req, ino))
+	if (guest_sync(req, ino))
 		return;
 	if (h && h->kind == H_FILE && h->kept->writer && h->fd >= 0)
-		r = depot_do(ops_fsd(req)->depot, do_sync, &s);
+		r = store_do(ops_fsd(req)->store, do_sync, &s);
 	if (r < 0 && h->t.kind == T_NODE) {
 		ops_hold_job_of(h);
-		unstored_fsync(h->t.node, r);
+		unsynced_fsync(h->t.node, r);
 	}
 	if (r < 0)
 		ops_fail(req, ino, NULL, r);
@@ -468,7 +468,7 @@ static void settle(struct handle *h, struct node *node)
 	requests_begin(d, job ? job->meta.run : 0);
 	/* A closer was answered, perhaps by the server before. */
 	if (job && h->kept->closer && !h->kept->failed)
-		commit_keep_place(job);
+		submit_keep_place(job);
 	if (!h->kept->failed)
 		ops_changed(job_of_node(node),
 			    h->kept->changed && !node->writers ? node : NULL);
@@ -476,7 +476,7 @@ static void settle(struct handle *h, struct node *node)
 	if (job &&
 	    (!job->accept.by ||
 	     job->accept.by == 1 + open_files_fh(d->open_files, h->kept)))
-		commit_settle(job);
+		submit_after_release(job);
 }
 
 /* The last close of this open file: the moment that counts. */
@@ -485,7 +485,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct handle *h = ops_handle(req, fi);
 	struct node *node;
 
-	if (remote_sync(req, ino))
+	if (guest_sync(req, ino))
 		return;
 	if (!h) {
 		open_files_drop(ops_fsd(req)->open_files, fi->fh);

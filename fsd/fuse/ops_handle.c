@@ -2,22 +2,22 @@
 /* Makes and frees open files. */
 #include "ops_handle.h"
 
-#include "fsd/jobs/events.h"
+#include "fsd/jobs/event_log.h"
 #include "fsd/control/control_sandbox.h"
 #include "fsd/jobs/held.h"
 #include "fsd/living/sandboxes.h"
-#include "fsd/users/people.h"
-#include "open_files.h"
+#include "fsd/users/users.h"
+#include "handle_table.h"
 #include "ops_refusal.h"
 
 bool ops_handle_holds(const struct handle *h)
 {
-	return h->t.kind == T_ROW && held_by(h->t.job, h->t.row);
+	return h->t.kind == T_VFILE && held_by(h->t.job, h->t.vfile);
 }
 
 struct sandbox *ops_handle_sandbox(const struct handle *h)
 {
-	return h->t.kind == T_FSD ? control_sandbox_held(h->d, h->t.place) : NULL;
+	return h->t.kind == T_FSD ? control_sandbox_held(h->d, h->t.entry) : NULL;
 }
 
 struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
@@ -56,8 +56,8 @@ struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 int ops_handle_weigh(fuse_req_t req, struct handle *h)
 {
 	struct err err = { 0 };
-	int r = person_weigh(h->d->users, fuse_req_ctx(req)->uid, &h->weight,
-			     h->text.len, &err);
+	int r = user_weigh(h->d->users, fuse_req_ctx(req)->uid, &h->weight,
+			   h->text.len, &err);
 
 	return r < 0 ? ops_refuse_at(req, ops_ino(&h->t), NULL, r, err.text) : 0;
 }
@@ -76,19 +76,19 @@ struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
 void ops_handle_free(struct handle *h)
 {
 	list_del(&h->node);
-	person_closes(h->payer);
+	user_closes(h->payer);
 	open_files_del(h->d->open_files, take_ptr(h->kept));
 	loop_timer_del(&h->doubt);
-	wait_poll_drop(&h->poll);
+	blocked_poll_drop(&h->poll);
 	quota_done_with(&h->open);
-	fdstore_row_closed(h->d->fdstore, &h->row);
+	fdstore_vfile_closed(h->d->fdstore, &h->vfile);
 	if (h->t.kind == T_NODE)
 		node_close(h->t.node, h->fd);
 	else
 		fd_close(&h->fd);
 	free(h->prefix);
 	buf_done(&h->text);
-	person_unweigh(&h->weight);
+	user_unweigh(&h->weight);
 	events_reader_free(h->events);
 	if (h->t.kind == T_NODE)
 		node_unref(h->t.node);

@@ -6,8 +6,8 @@
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "ops.h"
-#include "fsd/mount/wait.h"
-#include "fsd/users/people.h"
+#include "fsd/mount/blocked_reads.h"
+#include "fsd/users/users.h"
 
 enum handle_kind {
 	H_FILE,   /* fd: a stored file, stdout, stderr, log, result.json */
@@ -25,7 +25,7 @@ struct handle {
 	enum handle_kind kind;
 	struct target t;  /* with references to its job and node */
 	int fd;           /* owned, H_FILE; */
-	struct person *payer; /* borrowed: it is one of theirs; or NULL */
+	struct user *payer;   /* borrowed: it is one of theirs; or NULL */
 	/*
 	 * Owned: what must outlive this process.
 	 *   run      H_WAIT, a stream: the run at open, 0 if none was under way
@@ -42,12 +42,12 @@ struct handle {
 	struct json_prefix *prefix; /* owned: ops_config.c; or NULL */
 	struct loop_timer doubt; /* so long after its close there is no release */
 	struct buf text;  /* H_TEXT, H_STAGED, */
-	struct person_weight weight; /* which has this */
+	struct user_weight weight;   /* which has this */
 	bool cut;         /* H_STAGED: it was opened to be empty */
 	struct events_reader *events; /* owned, H_WAIT on `events` */
-	struct wait_poll poll;
+	struct blocked_poll poll;
 	struct quota_open open;
-	struct fdstore_row row; /* H_FILE of a row: in t.job->rows */
+	struct fdstore_vfile vfile; /* H_FILE of a row: in t.job->rows */
 };
 
 /* One on t, without a descriptor. kept: what an earlier server has left of it, or
@@ -79,7 +79,7 @@ int ops_config_written(fuse_req_t req, struct handle *h, const char *data,
 void ops_doubt(struct handle *h);
 /* Of the server before: a result that is not the job's any more, since it was
  * removed or has run again. */
-bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t);
+bool ops_vfile_is_gone(const struct inherit_handle *kept, const struct target *t);
 /* One of the server before; of what is gone fd (taken) is its file. Return: 0 or
  * negative errno. */
 int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
@@ -90,6 +90,6 @@ int ops_record_hold(fuse_req_t req, struct job *job);
 /* ops_list.c */
 void ops_listing_restore(struct fsd *d, struct inherit_handle *kept);
 /* A row's text as it is now. Return: 0 or negative errno. */
-int ops_row_text(struct handle *h);
+int ops_vfile_text(struct handle *h);
 
 #endif

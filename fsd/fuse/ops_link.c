@@ -55,7 +55,7 @@ static int make_link(fuse_req_t req, const char *target, fuse_ino_t parent,
 
 	if (r < 0)
 		return r;
-	if (dir.kind == T_ROOT || (dir.kind == T_JOB && job_row_by_name(name)))
+	if (dir.kind == T_ROOT || (dir.kind == T_JOB && job_vfile_by_name(name)))
 		return ops_refuse(req, -EPERM, name,
 				  "a link cannot be made here");
 	r = ops_check_writable(req, &dir, name);
@@ -89,7 +89,7 @@ void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
 	int r;
 
 	ops_hold(req, parent, NULL);
-	r = INO_CLASS(parent) == INO_REMOTE
+	r = INO_CLASS(parent) == INO_GUEST
 		    ? ops_refuse(req, -EPERM, name, "links cannot be made among "
 				 "a session's files")
 		    : make_link(req, link, parent, name, &t);

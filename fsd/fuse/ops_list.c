@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "fsd/control/control.h"
-#include "open_files.h"
+#include "handle_table.h"
 #include "fsd/mount/requests.h"
-#include "fsd/jobs/shelf.h"
+#include "fsd/jobs/unloaded_jobs.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 
 /* Offsets: 0 the beginning; then what comes behind each of
  *   1 "."   2 ".."   3... rows and places   FIRST_SEQ + seq   OFF_CONFIG */
@@ -31,7 +31,7 @@ struct listing {
 	struct job *job;   /* references to what was opened, by its kind: a */
 	struct node *node; /* directory that is removed can be looked at */
 	struct node *dir;  /* a reference: what is walked, or NULL: jobs */
-	struct walk walk;  /* of jobs or of dir's children */
+	struct list_cursor cursor; /* of jobs or of dir's children */
 	uint64_t last_seq; /* of those that are listed, */
 	uint64_t passed;   /* and of the one that was looked at last */
 	off_t told;        /* the last offset that was given out */
@@ -44,7 +44,7 @@ struct answer {
 	char *room;
 	size_t len, size;
 	off_t from;  /* entries with an offset up to it are left out */
-	off_t place; /* of the row or place that comes next */
+	off_t entry; /* of the row or place that comes next */
 	off_t last;  /* of those that are in it */
 	bool full;
 	uint64_t until; /* now_ns(): then the others have a turn */
@@ -69,20 +69,20 @@ static void put(struct answer *a, off_t off, const char *name, uint64_t ino,
 	a->last = off;
 }
 
-static void put_place(void *arg, const char *name, uint64_t place)
+static void put_place(void *arg, const char *name, uint64_t entry)
 {
 	struct answer *a = arg;
 
-	put(a, ++a->place, name, INO_MAKE(INO_FSD, place), control_mode(place));
+	put(a, ++a->entry, name, INO_MAKE(INO_FSD, entry), control_mode(entry));
 }
 
 static void put_rows(struct answer *a, const struct job *job)
 {
-	for (unsigned i = 1; i < JOB_ROW_MAX; i++)
-		if (job_rows[i].listed && job_has_row(job, i))
-			put(a, OFF_DOTS + (off_t)i, job_rows[i].name,
+	for (unsigned i = 1; i < JOB_VFILE_MAX; i++)
+		if (job_vfiles[i].listed && job_has_vfile(job, i))
+			put(a, OFF_DOTS + (off_t)i, job_vfiles[i].name,
 			    INO_MAKE(INO_JOB, job->meta.no << 8 | i),
-			    job_rows[i].mode);
+			    job_vfiles[i].mode);
 }
 
 /* --- what is many ---------------------------------------------------------- */
@@ -123,14 +123,14 @@ static void step(struct answer *a)
 /* To the first entry behind seq. */
 static void walk_to(struct listing *l, uint64_t seq, struct answer *a)
 {
-	struct walk *w = &l->walk;
+	struct list_cursor *w = &l->cursor;
 	struct list *at;
 
-	while ((at = walk_back(w)) && seq_of(l, at) > seq)
+	while ((at = list_cursor_back(w)) && seq_of(l, at) > seq)
 		if (took_long(a))
 			breathe(a);
 	while (w->next != w->head && seq_of(l, w->next) <= seq) {
-		walk_next(w);
+		list_cursor_next(w);
 		if (took_long(a))
 			breathe(a);
 	}
@@ -142,15 +142,15 @@ static bool is_at_end(struct listing *l, struct answer *a)
 {
 	struct fsd *d = ops_fsd(a->req);
 
-	if (l->walk.next != l->walk.head)
-		return seq_of(l, l->walk.next) > l->last_seq;
+	if (l->cursor.next != l->cursor.head)
+		return seq_of(l, l->cursor.next) > l->last_seq;
 	if (l->dir || l->last_seq != UINT64_MAX)
 		return true;
 	a->full = a->len > 0;
-	if (shelf_is_empty(d))
+	if (unloaded_is_empty(d))
 		l->last_seq = jobs_last_seq(d);
 	else if (!a->full)
-		shelf_help(d);
+		unloaded_help(d);
 	if (!a->full)
 		walk_to(l, l->passed, a);
 	return false;
@@ -178,7 +178,7 @@ static void put_node(struct answer *a, const struct node *n)
 
 static void put_many(struct answer *a, struct listing *l)
 {
-	struct walk *w = &l->walk;
+	struct list_cursor *w = &l->cursor;
 	struct node *config;
 
 	/* Mostly it stands there already. */
@@ -195,7 +195,7 @@ static void put_many(struct answer *a, struct listing *l)
 		if (a->full)
 			return;
 		l->passed = seq_of(l, w->next);
-		walk_next(w);
+		list_cursor_next(w);
 	}
 	if (a->full)
 		return;
@@ -208,7 +208,7 @@ static void put_many(struct answer *a, struct listing *l)
 
 static void listing_end(struct listing *l)
 {
-	walk_end(&l->walk);
+	list_cursor_end(&l->cursor);
 	if (l->dir)
 		node_unref(take_ptr(l->dir));
 }
@@ -244,10 +244,10 @@ static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
 		node_ref(dir);
 		l->dir = dir;
 		l->last_seq = node_last_seq(d->nodes);
-		node_walk(&l->walk, dir);
+		node_walk(&l->cursor, dir);
 	} else if (l->t.kind == T_ROOT) {
-		l->last_seq = shelf_is_empty(d) ? jobs_last_seq(d) : UINT64_MAX;
-		jobs_walk(&l->walk, d);
+		l->last_seq = unloaded_is_empty(d) ? jobs_last_seq(d) : UINT64_MAX;
+		jobs_walk(&l->cursor, d);
 	}
 	return 0;
 }
@@ -258,17 +258,17 @@ static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
 
 	put(a, 1, ".", ino, S_IFDIR);
 	put(a, OFF_DOTS, "..", FUSE_ROOT_ID, S_IFDIR);
-	a->place = OFF_DOTS;
+	a->entry = OFF_DOTS;
 	if (l->t.kind == T_ROOT)
 		put(a, OFF_DOTS + 1, FSD_DIR_NAME, INO_MAKE(INO_FSD, 0),
 		    S_IFDIR);
 	if (l->t.kind == T_FSD)
 		control_list(ops_fsd(a->req), fuse_req_ctx(a->req)->uid,
-			  l->t.place, put_place, a);
+			  l->t.entry, put_place, a);
 	if (l->t.kind == T_JOB && ops_target(a->req, ino, &t) == 0 &&
 	    !t.job->removed)
 		put_rows(a, t.job);
-	if (l->walk.head && !a->full)
+	if (l->cursor.head && !a->full)
 		put_many(a, l);
 }
 
@@ -323,7 +323,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct target t;
 	int r;
 
-	if (remote_opendir(req, ino, fi))
+	if (guest_opendir(req, ino, fi))
 		return;
 	if (requests_again(ops_fsd(req), &fi->fh) && listing_of(req, fi)) {
 		fuse_reply_open(req, fi);
@@ -357,7 +357,7 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	struct listing *l = listing_of(req, fi);
 	int r;
 
-	if (remote_readdir(req, ino, size, off, fi))
+	if (guest_readdir(req, ino, size, off, fi))
 		return;
 	if (!l) {
 		ops_answer(req, -ESTALE);
@@ -379,7 +379,7 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct listing *l = listing_of(req, fi);
 
-	if (remote_releasedir(req, ino, fi))
+	if (guest_releasedir(req, ino, fi))
 		return;
 	if (!l) {
 		open_files_drop(ops_fsd(req)->open_files, fi->fh);

@@ -7,22 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/store/depot.h"
-#include "fsd/jobs/events.h"
+#include "fsd/store/store.h"
+#include "fsd/jobs/event_log.h"
 #include "fsd/control/control.h"
 #include "fsd/jobs/held.h"
-#include "fsd/mount/notify.h"
-#include "open_files.h"
-#include "fsd/users/people.h"
+#include "fsd/mount/inotify.h"
+#include "handle_table.h"
+#include "fsd/users/users.h"
 #include "fsd/mount/requests.h"
 #include "fsd/submit/draft.h"
-#include "fsd/submit/resume.h"
+#include "fsd/submit/restart.h"
 #include "fsd/run/run.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 #include "ops_sandbox.h"
 #include "fsd/living/sandboxes.h"
-#include "fsd/jobs/unstored.h"
+#include "fsd/jobs/unsynced_inputs.h"
 
 static bool wants_write(const struct fuse_file_info *fi)
 {
@@ -41,21 +41,21 @@ static void set_direct(struct fuse_file_info *fi)
 /* --- opening ------------------------------------------------------------------ */
 
 /* Before it takes a descriptor, which may be a wait: they are counted by then. */
-static int pay(fuse_req_t req, const struct target *t, struct person **ret)
+static int pay(fuse_req_t req, const struct target *t, struct user **ret)
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
 	struct fsd *d = ops_fsd(req);
 	struct err err = { 0 };
 	int r;
 
-	if (notify_is_helper(d, who->pid))
+	if (inotify_is_helper(d, who->pid))
 		return 0;
-	r = person_may_open(d->users, who->uid, &err);
+	r = user_may_open(d->users, who->uid, &err);
 	if (r < 0)
 		return ops_refuse(req, r,
 				  t->job ? t->job->meta.name : t->node->name,
 				  "%s", err.text);
-	*ret = person_opens(d->users, who->uid);
+	*ret = user_opens(d->users, who->uid);
 	return 0;
 }
 
@@ -70,9 +70,9 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if (write && t->node->area == AREA_OUTPUT)
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "results cannot be changed");
-	if (write && depot_read_only(ops_fsd(req)->depot))
+	if (write && store_read_only(ops_fsd(req)->store))
 		return ops_refuse_at(req, ops_ino(t), NULL, -EROFS,
-				     depot_read_only(ops_fsd(req)->depot));
+				     store_read_only(ops_fsd(req)->store));
 	if (write && t->job && ops_is_frozen(t->job, t->node->name))
 		return ops_refuse_frozen(req, t->job, t->node->name, false);
 	*ret = ops_handle_new(ops_fsd(req), H_FILE, t);
@@ -82,7 +82,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 	if (r < 0)
 		return r;
 	if (flags & O_TRUNC)
-		quota_look(t->node);
+		quota_examine(t->node);
 	(*ret)->fd = node_open(t->node, flags);
 	if ((*ret)->fd < 0)
 		return (*ret)->fd;
@@ -91,7 +91,7 @@ static int open_node(fuse_req_t req, const struct target *t,
 	(*ret)->kept->opener = fuse_req_ctx(req)->pid;
 	(*ret)->kept->changed = !!(fi->flags & O_TRUNC);
 	if ((*ret)->kept->changed) {
-		unstored_cut(t->node);
+		unsynced_cut(t->node);
 		node_changed(t->node);
 		quota_settle(t->node);
 	}
@@ -100,100 +100,100 @@ static int open_node(fuse_req_t req, const struct target *t,
 	return 0;
 }
 
-int ops_row_text(struct handle *h)
+int ops_vfile_text(struct handle *h)
 {
 	struct job *job = h->t.job;
 
 	buf_clear(&h->text);
-	switch (h->t.row) {
-	case JOB_ROW_STATE:
+	switch (h->t.vfile) {
+	case JOB_VFILE_STATE:
 		return buf_fmt(&h->text, "%s\n", state_name(job->meta.state));
-	case JOB_ROW_ERROR:
+	case JOB_VFILE_ERROR:
 		return buf_str(&h->text, job_error(job));
-	case JOB_ROW_EXIT_CODE:
+	case JOB_VFILE_EXIT_CODE:
 		return buf_fmt(&h->text, "%u\n", job->meta.exit_code);
 	default:
 		return 0;
 	}
 }
 
-/* stored: the holder has it. */
-static void enlist_row(struct handle *h, int fd, bool stored, bool counts)
+/* stored: the supervisor has it. */
+static void enlist_vfile(struct handle *h, int fd, bool stored, bool counts)
 {
 	h->kind = H_FILE;
 	h->fd = fd;
 	if (counts)
-		quota_opened(&h->t.job->file_owner, &h->open, h->t.row, fd);
-	h->row.id = open_files_fh(h->d->open_files, h->kept);
-	h->row.fd = fd;
-	h->row.stored = stored;
-	list_add_tail(&h->t.job->rows, &h->row.node);
+		quota_opened(&h->t.job->file_owner, &h->open, h->t.vfile, fd);
+	h->vfile.id = open_files_fh(h->d->open_files, h->kept);
+	h->vfile.fd = fd;
+	h->vfile.stored = stored;
+	list_add_tail(&h->t.job->rows, &h->vfile.node);
 }
 
 static int open_fd(struct handle *h, int fd)
 {
-	enlist_row(h, fd, false, h->t.row != JOB_ROW_LOG);
+	enlist_vfile(h, fd, false, h->t.vfile != JOB_VFILE_LOG);
 	/* what is empty need not be there */
-	return fd == -ENOENT && job_rows[h->t.row].kind == ROW_STREAM
+	return fd == -ENOENT && job_vfiles[h->t.vfile].kind == VFILE_STREAM
 		       ? 0
 		       : MIN(fd, 0);
 }
 
-/* The holder has it; it counts for a job that is removed, and for no run of one
+/* The supervisor has it; it counts for a job that is removed, and for no run of one
  * that is not. */
 static void open_gone(struct handle *h, int fd)
 {
-	enlist_row(h, fd, true, h->t.job->removed);
+	enlist_vfile(h, fd, true, h->t.job->removed);
 }
 
-static bool takes_descriptor(unsigned row)
+static bool takes_descriptor(unsigned vfile)
 {
-	return job_rows[row].kind == ROW_STREAM || row == JOB_ROW_RESULT;
+	return job_vfiles[vfile].kind == VFILE_STREAM || vfile == JOB_VFILE_RESULT;
 }
 
 /* Opens what a row's kind says for reading. */
-static int open_row_read(struct handle *h, struct fuse_file_info *fi)
+static int open_vfile_read(struct handle *h, struct fuse_file_info *fi)
 {
 	struct job *job = h->t.job;
 	const struct job_meta *m = &job->meta;
 
-	resume_look(job);
+	restart_examine(job);
 	fi->direct_io = 1; /* its size may change at any time */
-	if (h->t.row == JOB_ROW_LOG)
+	if (h->t.vfile == JOB_VFILE_LOG)
 		return open_fd(h, job_log_open(job));
-	switch (job_rows[h->t.row].kind) {
-	case ROW_STREAM:
+	switch (job_vfiles[h->t.vfile].kind) {
+	case VFILE_STREAM:
 		/* Then mmap works; but while somebody truncates it the kernel
 		 * takes no size from us, and would read up to an older one. */
 		fi->direct_io = m->state != JOB_DONE ||
-				notify_grows(job, h->t.row);
+				inotify_grows(job, h->t.vfile);
 		h->kept->run = job->run ? m->run : 0;
-		return open_fd(h, run_open(job, h->t.row == JOB_ROW_STDOUT
+		return open_fd(h, run_open(job, h->t.vfile == JOB_VFILE_STDOUT
 							? VM_OUT
 							: VM_ERR));
-	case ROW_FILE:
+	case VFILE_FILE:
 		fi->direct_io = 0;
-		if (h->t.row == JOB_ROW_EXIT_CODE)
-			return ops_row_text(h);
-		return open_fd(h, depot_run_open(job->d->depot, m->no, m->run,
+		if (h->t.vfile == JOB_VFILE_EXIT_CODE)
+			return ops_vfile_text(h);
+		return open_fd(h, store_run_open(job->d->store, m->no, m->run,
 						 "result.json"));
-	case ROW_FOLLOW:
-	case ROW_WAIT:
+	case VFILE_FOLLOW:
+	case VFILE_WAIT:
 		h->kind = H_WAIT;
 		h->kept->run = job->run ? m->run : 0;
 		/* They can be sought, since head and tail -c fail where a
 		 * regular file cannot. */
-		if (h->t.row != JOB_ROW_EVENTS)
+		if (h->t.vfile != JOB_VFILE_EVENTS)
 			return 0;
 		h->events = events_reader_new(job);
 		return h->events ? 0 : -ENOMEM;
-	case ROW_FEED:
+	case VFILE_FEED:
 		h->kind = H_FEED;
 		return 0;
-	case ROW_DIR:
+	case VFILE_DIR:
 		return -EISDIR;
 	default:
-		return ops_row_text(h);
+		return ops_vfile_text(h);
 	}
 }
 
@@ -214,45 +214,45 @@ static int open_feed(fuse_req_t req, const struct target *t,
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int open_row(fuse_req_t req, const struct target *t,
-		    struct fuse_file_info *fi, struct handle **ret)
+static int open_vfile(fuse_req_t req, const struct target *t,
+		      struct fuse_file_info *fi, struct handle **ret)
 {
-	bool ctl = t->row == JOB_ROW_CTL;
-	bool helper = notify_is_at(t->job, fuse_req_ctx(req)->pid);
-	bool hold = held_by(t->job, t->row); /* also for writing, without effect */
+	bool ctl = t->vfile == JOB_VFILE_CTL;
+	bool helper = inotify_is_at(t->job, fuse_req_ctx(req)->pid);
+	bool hold = held_by(t->job, t->vfile); /* also for writing, without effect */
 	bool write = wants_write(fi) && !hold;
 	int r = 0;
 
-	if (!helper && !job_has_row(t->job, t->row))
+	if (!helper && !job_has_vfile(t->job, t->vfile))
 		return -ENOENT;
-	if (write && job_rows[t->row].kind == ROW_FEED)
+	if (write && job_vfiles[t->vfile].kind == VFILE_FEED)
 		return open_feed(req, t, fi, ret);
 	if (write && !ctl && !helper && !job_takes_copies(t->job))
 		return ops_refuse(req, -EPERM, t->job->meta.name,
 				  "%s is a virtual file and cannot be written",
-				  job_rows[t->row].name);
+				  job_vfiles[t->vfile].name);
 	*ret = ops_handle_new(ops_fsd(req), ctl ? H_CTL : write ? H_SINK : H_TEXT, t);
 	if (!*ret)
 		return -ENOMEM;
 	fi->direct_io = 1;
 	if ((*ret)->kind != H_TEXT)
 		return 0;
-	if (takes_descriptor(t->row))
+	if (takes_descriptor(t->vfile))
 		r = pay(req, t, &(*ret)->payer);
 	if (r == 0)
-		r = open_row_read(*ret, fi);
+		r = open_vfile_read(*ret, fi);
 	if ((*ret)->fd < 0)
-		person_closes(take_ptr((*ret)->payer));
+		user_closes(take_ptr((*ret)->payer));
 	return r;
 }
 
-static int open_face(fuse_req_t req, const struct target *t,
-		     struct fuse_file_info *fi, struct handle **ret)
+static int open_control(fuse_req_t req, const struct target *t,
+			struct fuse_file_info *fi, struct handle **ret)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
-	bool ctl = t->place == FSD_ROW_CTL;
+	bool ctl = t->entry == FSD_VFILE_CTL;
 
-	if (control_is_dir(t->place))
+	if (control_is_dir(t->entry))
 		return -EISDIR;
 	fi->direct_io = 1;
 	if (ops_sandbox_is(t) && (wants_write(fi) || (fi->flags & O_TRUNC)))
@@ -269,7 +269,7 @@ static int open_face(fuse_req_t req, const struct target *t,
 		return -ENOMEM;
 	if (ops_sandbox_is(t))
 		return ops_sandbox_text(*ret);
-	return control_text(ops_fsd(req), t->place, uid, &(*ret)->text);
+	return control_text(ops_fsd(req), t->entry, uid, &(*ret)->text);
 }
 
 static int do_open(fuse_req_t req, const struct target *t,
@@ -278,10 +278,10 @@ static int do_open(fuse_req_t req, const struct target *t,
 	switch (t->kind) {
 	case T_NODE:
 		return open_node(req, t, fi, ret);
-	case T_ROW:
-		return open_row(req, t, fi, ret);
+	case T_VFILE:
+		return open_vfile(req, t, fi, ret);
 	case T_FSD:
-		return open_face(req, t, fi, ret);
+		return open_control(req, t, fi, ret);
 	case T_SINK:
 		*ret = ops_handle_new(ops_fsd(req), H_SINK, t);
 		return *ret ? 0 : -ENOMEM;
@@ -297,7 +297,7 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 
 	k->flags = (uint32_t)fi->flags & (O_ACCMODE | O_APPEND);
 	k->what = h->kind;
-	if (h->kind == H_FILE && h->t.kind == T_ROW)
+	if (h->kind == H_FILE && h->t.kind == T_VFILE)
 		k->end = h->t.job->meta.run;
 	k->uid = fuse_req_ctx(req)->uid;
 	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
@@ -326,11 +326,11 @@ static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 	return h;
 }
 
-bool ops_row_is_gone(const struct inherit_handle *kept, const struct target *t)
+bool ops_vfile_is_gone(const struct inherit_handle *kept, const struct target *t)
 {
-	return t->kind == T_ROW &&
+	return t->kind == T_VFILE &&
 	       (t->job->removed ||
-		(kept->what == H_FILE && takes_descriptor(t->row) &&
+		(kept->what == H_FILE && takes_descriptor(t->vfile) &&
 		 kept->end != t->job->meta.run));
 }
 
@@ -338,7 +338,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 		       const struct target *t, int fd)
 {
 	struct handle *h = ops_handle_make(d, kept->what, t, kept);
-	bool gone = ops_row_is_gone(kept, t);
+	bool gone = ops_vfile_is_gone(kept, t);
 	struct fuse_file_info unused = { 0 };
 	int flags = (int)kept->flags & (O_ACCMODE | O_APPEND);
 	unsigned run = kept->run;
@@ -352,19 +352,19 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	else
 		fd_close(&fd);
 	if (r == 0 && t->kind == T_NODE)
-		h->fd = node_open(t->node, depot_read_only(d->depot)
+		h->fd = node_open(t->node, store_read_only(d->store)
 						   ? O_RDONLY : flags);
 	if (r == 0 && t->kind == T_NODE && h->fd < 0)
 		r = h->fd;
 	else if (r == 0 && t->kind == T_NODE && kept->writer)
 		node_writer_begin(t->node);
-	if (r == 0 && t->kind == T_ROW && !gone && h->kind != H_CTL &&
+	if (r == 0 && t->kind == T_VFILE && !gone && h->kind != H_CTL &&
 	    h->kind != H_SINK && h->kind != H_FEED)
-		r = open_row_read(h, &unused);
+		r = open_vfile_read(h, &unused);
 	if (r == 0 && t->kind == T_FSD && h->kind == H_TEXT)
-		r = control_text(d, t->place, kept->uid, &h->text);
+		r = control_text(d, t->entry, kept->uid, &h->text);
 	if (h && h->fd >= 0)
-		h->payer = person_opens(d->users, kept->uid);
+		h->payer = user_opens(d->users, kept->uid);
 	kept->run = run;
 	if (r < 0 && h) { /* the number stays its owner's, without an object */
 		open_files_adopt(d->open_files, take_ptr(h->kept), NULL);
@@ -379,7 +379,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct target t;
 	int r = 0;
 
-	if (remote_open(req, ino, fi))
+	if (guest_open(req, ino, fi))
 		return;
 	ops_hold(req, ino, NULL);
 	h = opened_before(req, fi);
@@ -409,23 +409,23 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* --- creating -------------------------------------------------------------------- */
 
-static int create_sink(fuse_req_t req, const struct target *dir, unsigned row,
+static int create_sink(fuse_req_t req, const struct target *dir, unsigned vfile,
 		       struct target *t)
 {
-	if (notify_take_made(dir->job, row, fuse_req_ctx(req)->pid)) {
-		*t = (struct target){ .kind = T_ROW, .job = dir->job,
-				      .row = row };
+	if (inotify_take_made(dir->job, vfile, fuse_req_ctx(req)->pid)) {
+		*t = (struct target){ .kind = T_VFILE, .job = dir->job,
+				      .vfile = vfile };
 		return 0;
 	}
 	if (!job_takes_copies(dir->job))
 		return ops_refuse(req, -EPERM, dir->job->meta.name,
 				  "%s is a virtual file and cannot be made by "
 				  "hand",
-				  job_rows[row].name);
-	job_row_copied(dir->job, row);
+				  job_vfiles[vfile].name);
+	job_vfile_copied(dir->job, vfile);
 	job_keep(dir->job);
 	*t = (struct target){ .kind = T_SINK, .job = dir->job,
-			      .row = ROW_SINK_FILE };
+			      .vfile = VFILE_SINK_FILE };
 	return 0;
 }
 
@@ -434,7 +434,7 @@ static int create_node(fuse_req_t req, const struct target *dir,
 		       struct target *t, struct handle **ret)
 {
 	struct fsd *d = ops_fsd(req);
-	struct person *payer = NULL;
+	struct user *payer = NULL;
 	struct err err = { 0 };
 	uint64_t before;
 	int fd, r = ops_check_file(req, dir, name);
@@ -459,13 +459,13 @@ static int create_node(fuse_req_t req, const struct target *dir,
 	r = node_make_file(ops_dir_node(dir), name, mode,
 			   fi->flags & (O_ACCMODE | O_APPEND), &t->node, &fd);
 	if (r < 0) {
-		person_closes(payer);
+		user_closes(payer);
 		return ops_refuse(req, r, dir->job->meta.name,
 				  "%s cannot be made: %s", name, strerror(-r));
 	}
 	*ret = ops_handle_new(d, H_FILE, t);
 	if (!*ret) {
-		person_closes(payer);
+		user_closes(payer);
 		fd_close(&fd);
 		return -ENOMEM;
 	}
@@ -486,7 +486,7 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     struct handle **ret)
 {
 	struct target dir;
-	unsigned row = 0;
+	unsigned vfile = 0;
 	int r = ops_target(req, parent, &dir);
 
 	if (r < 0)
@@ -500,9 +500,9 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return ops_sandbox_create(req, &dir, name, t, ret);
 	}
 	if (dir.kind == T_JOB)
-		row = job_row_by_name(name);
-	if (row) {
-		r = create_sink(req, &dir, row, t);
+		vfile = job_vfile_by_name(name);
+	if (vfile) {
+		r = create_sink(req, &dir, vfile, t);
 		if (r == 0)
 			*ret = ops_handle_new(ops_fsd(req), H_SINK, t);
 		fi->direct_io = fi->noflush = 1; /* no page of it is kept */
@@ -519,7 +519,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct target t = { 0 };
 	int r;
 
-	if (remote_create(req, parent, name, mode, fi))
+	if (guest_create(req, parent, name, mode, fi))
 		return;
 	ops_hold(req, parent, NULL);
 	h = opened_before(req, fi);

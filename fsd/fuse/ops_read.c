@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "fsd/store/depot_calls.h"
-#include "open_files.h"
+#include "fsd/store/store_io.h"
+#include "handle_table.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 #include "ops_sandbox.h"
 #include "fsd/mount/requests.h"
 #include "fsd/run/run.h"
@@ -22,8 +22,8 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 
 	if (off == 0 && ops_sandbox_is(&h->t))
 		r = ops_sandbox_text(h);
-	if (off == 0 && h->t.kind == T_ROW) {
-		r = ops_row_text(h);
+	if (off == 0 && h->t.kind == T_VFILE) {
+		r = ops_vfile_text(h);
 		h->kept->seen = (int)h->t.job->meta.state;
 	}
 	if (r < 0)
@@ -37,7 +37,7 @@ static void reply_text(fuse_req_t req, struct handle *h, size_t size, off_t off)
 
 static uint64_t stream_left(const struct handle *h, off_t off)
 {
-	uint64_t size = run_stream_size(h->t.job, h->t.row == JOB_ROW_STDOUT
+	uint64_t size = run_stream_size(h->t.job, h->t.vfile == JOB_VFILE_STDOUT
 							  ? VM_OUT : VM_ERR);
 
 	return size - MIN((uint64_t)off, size);
@@ -48,7 +48,7 @@ static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
 			    off_t off)
 {
 	auto_free char *room = malloc(size);
-	ssize_t n = room ? call_read(ops_fsd(req)->depot, h->fd, room, size,
+	ssize_t n = room ? call_read(ops_fsd(req)->store, h->fd, room, size,
 				     off)
 			 : -ENOMEM;
 
@@ -67,7 +67,7 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 	/* Of a stream that grows no more than stat() tells. */
 	if (h->kept->run && h->t.job->run && h->kept->run == h->t.job->meta.run)
 		size = (size_t)MIN(size, stream_left(h, off));
-	if (h->t.kind == T_ROW && h->t.row == JOB_ROW_LOG)
+	if (h->t.kind == T_VFILE && h->t.vfile == JOB_VFILE_LOG)
 		job_log_flush(h->t.job);
 	if (h->fd >= 0)
 		n = call_read_now(h->fd, room, size, off);
@@ -79,13 +79,13 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 		fuse_reply_buf(req, room, (size_t)n);
 }
 
-static struct wait_read wait_what(struct handle *h, size_t size, uint64_t off,
-				  int flags)
+static struct blocked_read wait_what(struct handle *h, size_t size, uint64_t off,
+				     int flags)
 {
 	if (!h->kept->run && h->t.job->run)
 		h->kept->run = h->t.job->meta.run;
-	return (struct wait_read){
-		.row = h->t.row, .run = h->kept->run, .offset = off, .size = size,
+	return (struct blocked_read){
+		.vfile = h->t.vfile, .run = h->kept->run, .offset = off, .size = size,
 		.nonblock = flags & O_NONBLOCK, .end = &h->kept->end,
 		.events = h->events,
 	};
@@ -95,9 +95,9 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	     struct fuse_file_info *fi)
 {
 	struct handle *h = ops_handle(req, fi);
-	struct wait_read what;
+	struct blocked_read what;
 
-	if (remote_read(req, ino, size, off))
+	if (guest_read(req, ino, size, off))
 		return;
 	if (!h) {
 		ops_answer(req, -ESTALE);
@@ -115,7 +115,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		return;
 	case H_WAIT:
 		what = wait_what(h, size, (uint64_t)off, fi->flags);
-		wait_read(h->t.job, req, &what);
+		blocked_read(h->t.job, req, &what);
 		return;
 	default:
 		fuse_reply_buf(req, NULL, 0);
@@ -127,9 +127,9 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 {
 	struct handle *h = ops_handle(req, fi);
 	unsigned events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
-	struct wait_read what;
+	struct blocked_read what;
 
-	if (remote_poll(req, ino, ph))
+	if (guest_poll(req, ino, ph))
 		return;
 	if (!h) {
 		if (ph)
@@ -143,9 +143,9 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	}
 	if (h->kind == H_WAIT || h->kind == H_FEED) {
 		what = wait_what(h, 1, h->kept->end, 0);
-		events = wait_poll_events(h->t.job, &what);
-	} else if (h->kind == H_TEXT && h->t.kind == T_ROW &&
-		   h->t.row == JOB_ROW_STATE) { /* as sysfs does: a change, or it has gone */
+		events = blocked_poll_events(h->t.job, &what);
+	} else if (h->kind == H_TEXT && h->t.kind == T_VFILE &&
+		   h->t.vfile == JOB_VFILE_STATE) { /* as sysfs does: a change, or it has gone */
 		events = h->kept->seen == (int)h->t.job->meta.state &&
 					 !h->t.job->removed
 				 ? 0
@@ -153,7 +153,7 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	}
 	if (ph && h->t.job) {
 		h->kept->poll = requests_poll(ops_fsd(req));
-		wait_poll_set(h->t.job, &h->poll, ph);
+		blocked_poll_set(h->t.job, &h->poll, ph);
 	} else if (ph) {
 		fuse_pollhandle_destroy(ph);
 	}

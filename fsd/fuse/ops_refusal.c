@@ -9,9 +9,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "fsd/mount/notify.h"
+#include "fsd/mount/inotify.h"
 #include "fsd/users/last_error.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 
 /* What is said of an error that no sentence was made for. One that is not here
  * is an answer rather than a refusal: ENOENT, EEXIST, ENOTEMPTY, EINTR. */
@@ -47,7 +47,7 @@ static const char *says(int code)
 
 static bool is_helper(fuse_req_t req)
 {
-	return notify_is_helper(ops_fsd(req), fuse_req_ctx(req)->pid);
+	return inotify_is_helper(ops_fsd(req), fuse_req_ctx(req)->pid);
 }
 
 int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
@@ -85,11 +85,11 @@ static void find_below(const struct target *t, struct where *w)
 {
 	char path[STORE_PATH_MAX];
 
-	if (t->kind == T_ROW || (t->kind == T_NODE &&
-				 t->node->area != AREA_FILES))
-		add(w, job_rows[t->kind == T_ROW && t->row < JOB_ROW_MAX
-					? t->row
-					: JOB_ROW_OUTPUT].name);
+	if (t->kind == T_VFILE || (t->kind == T_NODE &&
+				   t->node->area != AREA_FILES))
+		add(w, job_vfiles[t->kind == T_VFILE && t->vfile < JOB_VFILE_MAX
+					? t->vfile
+					: JOB_VFILE_OUTPUT].name);
 	if (t->kind == T_NODE && node_rel_path(t->node, path, sizeof(path)) > 0)
 		snprintf(w->rest + strlen(w->rest),
 			 sizeof(w->rest) - strlen(w->rest), "%s%.500s",
@@ -101,9 +101,9 @@ static struct where find(fuse_req_t req, fuse_ino_t ino, const char *name)
 	struct where w = { .path = "?" };
 	struct target t;
 
-	if (remote_is(ino)) {
+	if (guest_is(ino)) {
 		w.path = FSD_DIR_NAME;
-		if (remote_where(req, ino, w.rest, sizeof(w.rest)) && name)
+		if (guest_where(req, ino, w.rest, sizeof(w.rest)) && name)
 			add(&w, name);
 		return w;
 	}
@@ -113,8 +113,8 @@ static struct where find(fuse_req_t req, fuse_ino_t ino, const char *name)
 		w.path = !name ? "/" : job_name_check(name) < 0 ? "?" : name;
 		return w;
 	}
-	if (t.kind == T_FSD && t.place && t.place < FSD_ROW_MAX)
-		add(&w, fsd_rows[t.place].name);
+	if (t.kind == T_FSD && t.entry && t.entry < FSD_VFILE_MAX)
+		add(&w, fsd_vfiles[t.entry].name);
 	if (t.kind == T_FSD)
 		w.path = FSD_DIR_NAME;
 	else if (!t.job || ops_check_owner(req, t.job) < 0)
@@ -166,7 +166,7 @@ static bool is_told(fuse_req_t req, fuse_ino_t ino)
 
 	if (is_helper(req) || last_error_is_set(d->users, uid))
 		return true;
-	return !remote_is(ino) && ops_resolve(d, ino, &t) == 0 && t.job &&
+	return !guest_is(ino) && ops_resolve(d, ino, &t) == 0 && t.job &&
 	       ops_check_owner(req, t.job) == 0 &&
 	       last_error_pass_on(d->users, uid, t.job->meta.uid);
 }
@@ -179,7 +179,7 @@ void ops_fail(fuse_req_t req, fuse_ino_t ino, const char *name, int r)
 		w = find(req, ino, name);
 		ops_refuse(req, r, w.path, "%s%s%s: %s", w.rest,
 			   *w.rest ? ": " : "",
-			   remote_is(ino) ? "the session's machine refuses it"
+			   guest_is(ino) ? "the session's machine refuses it"
 					  : says(-r), strerror(-r));
 	}
 	fuse_reply_err(req, -r);

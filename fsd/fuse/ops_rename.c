@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fsd/jobs/unstored.h"
+#include "fsd/jobs/unsynced_inputs.h"
 #include "fsd/mount/requests.h"
-#include "fsd/store/depot.h"
-#include "fsd/submit/commit.h"
+#include "fsd/store/store.h"
+#include "fsd/submit/submit.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 #include "ops_sandbox.h"
 
 /*
@@ -25,23 +25,23 @@ static int renamed(struct job *job, const struct node *node, int before)
 	int r;
 
 	job_touch(job);
-	commit_evaluate_now(job, node && node->parent == job->files &&
+	submit_evaluate_now(job, node && node->parent == job->files &&
 				 !strcmp(node->name, "config.json"));
-	r = commit_answer(job);
+	r = submit_answer(job);
 	return r == before || job_name_is_draft(job->meta.name) ? 0 : r;
 }
 
 static void undone(struct job *job)
 {
 	job_log(job, "the rename was undone");
-	commit_evaluate_now(job, false);
+	submit_evaluate_now(job, false);
 }
 
 /* The rename cannot go back. The call succeeds if it is on record that the job is
  * refused; else the next server would find a draft. */
 static int stay_refused(const struct job *job, int failure)
 {
-	return depot_meta_write(job->d->depot, &job->meta) < 0 ? failure : 0;
+	return store_meta_write(job->d->store, &job->meta) < 0 ? failure : 0;
 }
 
 static bool rename_back(struct job *job, const char *from)
@@ -58,7 +58,7 @@ static bool rename_back(struct job *job, const char *from)
 
 static int start_job_renamed(struct job *job, const char *from)
 {
-	int before = job_name_is_draft(from) ? 0 : commit_answer(job);
+	int before = job_name_is_draft(from) ? 0 : submit_answer(job);
 	int r = renamed(job, NULL, before);
 
 	if (r == 0)
@@ -88,7 +88,7 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	name_claim(job->d, &claim, to);
 	r = from ? ops_check_free(req, to) : -ENOMEM;
 	if (r == 0)
-		r = commit_precheck_submit(job, to, &err);
+		r = submit_precheck_submit(job, to, &err);
 	if (r == 0)
 		r = job_rename(job, to);
 	if (r == 0) {
@@ -101,19 +101,19 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 
 /* rsync writes a temporary file and renames it: onto a virtual name, in a
  * draft, that is a copy without effect. */
-static int rename_to_row(fuse_req_t req, struct target *from, unsigned row)
+static int rename_to_vfile(fuse_req_t req, struct target *from, unsigned vfile)
 {
 	struct job *job = from->job;
 
 	if (from->kind == T_NODE && !from->node->is_dir &&
 	    job_takes_copies(job)) {
-		job_row_copied(job, row);
+		job_vfile_copied(job, vfile);
 		job_keep(job);
 		return ops_unlink_node(from);
 	}
 	return ops_refuse(req, -EPERM, job->meta.name,
 			  "%s is a virtual file and cannot be replaced",
-			  job_rows[row].name);
+			  job_vfiles[vfile].name);
 }
 
 static bool is_below(const struct node *node, const struct node *dir)
@@ -155,7 +155,7 @@ static int move_node(struct node *node, struct job *job, struct node *dir,
 	int r = quota_move_begin(&move, node, dir, node_find(dir, name), err);
 
 	if (r == 0)
-		r = unstored_rename(node, job, dir, name);
+		r = unsynced_rename(node, job, dir, name);
 	if (r == 0)
 		r = node_rename(node, dir, name);
 	if (r == -ENAMETOOLONG)
@@ -164,7 +164,7 @@ static int move_node(struct node *node, struct job *job, struct node *dir,
 	if (r < 0)
 		return r;
 	quota_move_end(&move, node);
-	unstored_renamed(old_job, job);
+	unsynced_renamed(old_job, job);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ static int start_node_renamed(struct node *node, struct job *job,
 			      const char *old_name, bool replaced)
 {
 	struct err err = { 0 };
-	int r = renamed(job, node->writers ? NULL : node, commit_answer(job));
+	int r = renamed(job, node->writers ? NULL : node, submit_answer(job));
 
 	if (r == 0)
 		return 0;
@@ -204,7 +204,7 @@ static int check_move(fuse_req_t req, struct target *from,
 	if (r < 0)
 		return r;
 	if (dir->kind == T_JOB && !strcmp(name, "config.json"))
-		r = commit_precheck_config(dir->job, from->node, &err);
+		r = submit_precheck_config(dir->job, from->node, &err);
 	return r < 0 ? ops_refuse(req, r, dir->job->meta.name, "%s", err.text)
 		     : 0;
 }
@@ -261,17 +261,17 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 {
 	struct target dir, to = { 0 }, from;
 	uint64_t run_before;
-	unsigned row;
+	unsigned vfile;
 	int r = ops_target(req, parent, &dir);
 
 	if (r == 0)
 		r = ops_target(req, newparent, &to);
 	if (r == 0)
 		r = ops_child(req, &dir, name, &from);
-	if (r == -ENOENT && to.kind == T_JOB && job_row_by_name(newname) &&
+	if (r == -ENOENT && to.kind == T_JOB && job_vfile_by_name(newname) &&
 	    job_takes_copies(to.job) &&
 	    requests_again(ops_fsd(req), &run_before))
-		return 0; /* rename_to_row() has taken it */
+		return 0; /* rename_to_vfile() has taken it */
 	if (r == -ENOENT && requests_again(ops_fsd(req), &run_before) &&
 	    ops_child(req, &to, newname, &from) == 0)
 		return renamed_before(&from, &to, name, run_before, ret_job);
@@ -296,8 +296,8 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 				     "a virtual file cannot be renamed");
 	if (!from.job)
 		return -ENOENT; /* the tree that it is in is given up */
-	if (to.kind == T_JOB && (row = job_row_by_name(newname)))
-		return rename_to_row(req, &from, row);
+	if (to.kind == T_JOB && (vfile = job_vfile_by_name(newname)))
+		return rename_to_vfile(req, &from, vfile);
 	if (to.kind == T_ROOT)
 		return from.node->is_dir
 			       ? -EXDEV
@@ -313,7 +313,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct job *job = NULL;
 	int r;
 
-	if (remote_rename(req, parent, name, newparent, newname, flags))
+	if (guest_rename(req, parent, name, newparent, newname, flags))
 		return;
 	do {
 		ops_hold(req, parent, name);
@@ -322,7 +322,7 @@ void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		 ops_await_settled(ops_job_at(req, newparent, NULL)));
 	r = do_rename(req, parent, name, newparent, newname, flags, &job);
 	if (job)
-		commit_give_place(job);
+		submit_give_place(job);
 	if (r < 0)
 		ops_fail(req, newparent, newname, r);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The open files of the server before, by what it has left of them in
- * d->inherit. What they are on is found by its number, or by what the holder has
+ * d->inherit. What they are on is found by its number, or by what the supervisor has
  * kept (fdstore.h); where it is gone, a handle stays without an object and its
  * owner is told ESTALE.
  */
@@ -10,20 +10,20 @@
 
 #include "fsd/handover/fdstore.h"
 #include "ops_handle.h"
-#include "ops_remote.h"
-#include "open_files.h"
+#include "ops_guest.h"
+#include "handle_table.h"
 
 /* The disk may have it still: its server was killed before it was in the store. */
 static int find_run(struct fsd *d, const struct inherit_handle *kept,
-		    const struct job *job, unsigned row, int *ret)
+		    const struct job *job, unsigned vfile, int *ret)
 {
-	struct fdstore_entry e = { .kind = FDSTORE_ROW,
+	struct fdstore_entry e = { .kind = FDSTORE_VFILE,
 				   .id = open_files_fh(d->open_files, kept) };
 
 	if (!job || job->removed || kept->end > UINT32_MAX)
 		return -ESTALE;
-	*ret = depot_run_open(d->depot, job->meta.no, (unsigned)kept->end,
-			      job_rows[row].name);
+	*ret = store_run_open(d->store, job->meta.no, (unsigned)kept->end,
+			      job_vfiles[vfile].name);
 	if (*ret < 0)
 		return -ESTALE;
 	e.uid = job->meta.uid;
@@ -39,17 +39,17 @@ static int find_run(struct fsd *d, const struct inherit_handle *kept,
 static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 			struct target *t)
 {
-	uint64_t no = INO_REST(kept->ino) >> 8, row = INO_REST(kept->ino) & 0xff;
+	uint64_t no = INO_REST(kept->ino) >> 8, vfile = INO_REST(kept->ino) & 0xff;
 	struct job *job = job_by_no(d, no);
 	struct fdstore_entry e;
 	int fd = -1, r;
 
-	if (kept->what != H_FILE || !row || row >= JOB_ROW_MAX)
+	if (kept->what != H_FILE || !vfile || vfile >= JOB_VFILE_MAX)
 		return -ESTALE;
-	r = fdstore_fetch(d->fdstore, FDSTORE_ROW,
+	r = fdstore_fetch(d->fdstore, FDSTORE_VFILE,
 			  open_files_fh(d->open_files, kept), &e, &fd);
 	if (r < 0)
-		r = find_run(d, kept, job, (unsigned)row, &fd);
+		r = find_run(d, kept, job, (unsigned)vfile, &fd);
 	if (r < 0)
 		return r;
 	job = job ? job_ref(job) : job_gone(d, no, &e);
@@ -57,8 +57,8 @@ static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	*t = (struct target){ .kind = T_ROW, .job = job,
-			      .row = (unsigned)row };
+	*t = (struct target){ .kind = T_VFILE, .job = job,
+			      .vfile = (unsigned)vfile };
 	r = ops_handle_restore(d, kept, t, fd);
 	job_unref(job);
 	return r;
@@ -70,7 +70,7 @@ static bool is_gone(const struct inherit_handle *kept, int r,
 	return INO_CLASS(kept->ino) == INO_JOB &&
 	       (r == -ESTALE ||
 		(r == 0 && t->job &&
-		 (t->job->removed || ops_row_is_gone(kept, t))));
+		 (t->job->removed || ops_vfile_is_gone(kept, t))));
 }
 
 static void restore_file(struct fsd *d, struct inherit_handle *kept)
@@ -97,7 +97,7 @@ static void count_gone(struct fsd *d)
 	list_for_each(pos, tmp, open_files_handles(d->open_files)) {
 		struct handle *h = list_entry(pos, struct handle, node);
 
-		if (h->t.kind == T_ROW && h->t.job->removed)
+		if (h->t.kind == T_VFILE && h->t.job->removed)
 			quota_gone_end(&h->t.job->file_owner);
 	}
 }
@@ -131,8 +131,8 @@ void ops_restore(struct fsd *d)
 			restore_file(d, kept);
 		else if (kept->kind == INHERIT_LISTING)
 			ops_listing_restore(d, kept);
-		else if (kept->kind == INHERIT_REMOTE)
-			remote_listing_restore(d, kept);
+		else if (kept->kind == INHERIT_GUEST_INODE)
+			guest_listing_restore(d, kept);
 	}
 	count_gone(d);
 	doubt_closes(d);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "fsd/control/control.h"
-#include "fsd/control/control_place.h"
+#include "fsd/control/control_entry.h"
 #include "fsd/control/control_sandbox.h"
 #include "fsd/mount/requests.h"
 #include "fsd/living/sandboxes.h"
@@ -24,18 +24,18 @@
 
 bool ops_sandbox_is(const struct target *t)
 {
-	return t->kind == T_FSD && PLACE_ROW(t->place) == FSD_ROW_SANDBOXES;
+	return t->kind == T_FSD && ENTRY_VFILE(t->entry) == FSD_VFILE_SANDBOXES;
 }
 
 static struct sandbox *sandbox_of(struct fsd *d, const struct target *t)
 {
-	return control_sandbox(d, t->place);
+	return control_sandbox(d, t->entry);
 }
 
 static bool is_own(const struct target *t, unsigned field)
 {
-	return PLACE_LANG(t->place) == OF_SANDBOX &&
-	       PLACE_FIELD(t->place) == field;
+	return ENTRY_LANG(t->entry) == OF_SANDBOX &&
+	       ENTRY_FIELD(t->entry) == field;
 }
 
 static int refuse(fuse_req_t req, const struct sandbox *s, int r,
@@ -56,7 +56,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 	uint64_t before;
 	int r;
 
-	if (PLACE_SESSION(dir->place))
+	if (ENTRY_SESSION(dir->entry))
 		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
 				  "no directory can be made in a sandbox's; its "
 				  "files are in files/");
@@ -69,7 +69,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 		return -EEXIST;
 	if (s && sandbox_uid(s) == who->uid) { /* by a server that was killed */
 		*ret = (struct target){ .kind = T_FSD,
-					.place = control_sandbox_place(s) };
+					.entry = control_sandbox_entry(s) };
 		return 0;
 	}
 	if (lifecycle_is_draining(d->lifecycle))
@@ -80,31 +80,31 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 	if (r < 0)
 		return ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text);
 	*ret = (struct target){ .kind = T_FSD,
-				.place = control_sandbox_place(s) };
+				.entry = control_sandbox_entry(s) };
 	return 0;
 }
 
 int ops_sandbox_rmdir(fuse_req_t req, const struct target *t)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox *s = control_sandbox_at(d, t->place);
-	struct seat *session = control_sandbox_session(d, t->place);
+	struct sandbox *s = control_sandbox_at(d, t->entry);
+	struct seat *session = control_sandbox_session(d, t->entry);
 
 	if (s)
 		sandbox_end(s);
-	else if (session && !PLACE_FIELD(t->place))
+	else if (session && !ENTRY_FIELD(t->entry))
 		seat_end(session);
 	else
-		return control_is_dir(t->place) ? -EPERM : -ENOTDIR;
+		return control_is_dir(t->entry) ? -EPERM : -ENOTDIR;
 	return 0;
 }
 
 int ops_sandbox_unlink(fuse_req_t req, const struct target *t)
 {
-	struct sandbox_file *f = control_sandbox_file(ops_fsd(req), t->place);
+	struct sandbox_file *f = control_sandbox_file(ops_fsd(req), t->entry);
 
 	if (!f)
-		return control_is_dir(t->place) ? -EISDIR : -EPERM;
+		return control_is_dir(t->entry) ? -EISDIR : -EPERM;
 	sandbox_file_del(f);
 	return 0;
 }
@@ -131,22 +131,22 @@ int ops_sandbox_rename(fuse_req_t req, const struct target *from,
 		       unsigned flags)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox_file *f = control_sandbox_file(d, from->place), *old;
-	uint64_t place;
+	struct sandbox_file *f = control_sandbox_file(d, from->entry), *old;
+	uint64_t entry;
 	char *copy;
 	int r;
 
-	if (!f || control_sandbox_at(d, dir->place) != f->sandbox ||
+	if (!f || control_sandbox_at(d, dir->entry) != f->sandbox ||
 	    (flags & ~(unsigned)RENAME_NOREPLACE))
 		return ops_refuse(req, -EPERM, FSD_DIR_NAME,
 				  "only a file beside a sandbox's config.json "
 				  "can be renamed, and only there");
-	r = control_sandbox_find(d, sandbox_uid(f->sandbox), dir->place, name,
-			      &place);
-	if (r == 0 && PLACE_LANG(place) == OF_SANDBOX)
-		return PLACE_FIELD(place) == FIELD_CONFIG
+	r = control_sandbox_find(d, sandbox_uid(f->sandbox), dir->entry, name,
+			      &entry);
+	if (r == 0 && ENTRY_LANG(entry) == OF_SANDBOX)
+		return ENTRY_FIELD(entry) == FIELD_CONFIG
 			       ? rename_to_config(req, f, flags) : -EPERM;
-	old = r == 0 ? control_sandbox_file(d, place) : NULL;
+	old = r == 0 ? control_sandbox_file(d, entry) : NULL;
 	if (old == f)
 		return 0;
 	if (old && (flags & RENAME_NOREPLACE))
@@ -169,7 +169,7 @@ int ops_sandbox_create(fuse_req_t req, const struct target *dir,
 		       struct handle **ret_handle)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox *s = control_sandbox_at(d, dir->place);
+	struct sandbox *s = control_sandbox_at(d, dir->entry);
 	struct sandbox_file *f;
 	struct err err = { 0 };
 	int r;
@@ -186,7 +186,7 @@ int ops_sandbox_create(fuse_req_t req, const struct target *dir,
 	if (r < 0)
 		return r;
 	*ret = (struct target){ .kind = T_FSD,
-				.place = control_sandbox_file_place(f) };
+				.entry = control_sandbox_file_entry(f) };
 	*ret_handle = ops_handle_new(d, H_STAGED, ret);
 	return *ret_handle ? 0 : -ENOMEM;
 }
@@ -195,7 +195,7 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 		     const struct fuse_file_info *fi, struct handle **ret)
 {
 	struct fsd *d = ops_fsd(req);
-	struct sandbox_file *f = control_sandbox_file(d, t->place);
+	struct sandbox_file *f = control_sandbox_file(d, t->entry);
 
 	if (is_own(t, FIELD_HOLD)) { /* what is written has no effect */
 		*ret = ops_handle_new(d, H_SINK, t);
@@ -215,7 +215,7 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 	if (f && (*ret)->cut)
 		buf_clear(&f->text);
 	return f || (*ret)->cut ? 0
-				: control_sandbox_text(d, t->place, &(*ret)->text);
+				: control_sandbox_text(d, t->entry, &(*ret)->text);
 }
 
 int ops_sandbox_text(struct handle *h)
@@ -230,7 +230,7 @@ int ops_sandbox_text(struct handle *h)
 		h->kept->seen = (int)sandbox_state_no(s);
 	r = is_own(&h->t, FIELD_PROCESSES)
 		    ? sandbox_show_processes(s, &text)
-		    : control_sandbox_text(h->d, h->t.place, &text);
+		    : control_sandbox_text(h->d, h->t.entry, &text);
 	buf_done(&h->text); /* another reader may have been at it meanwhile */
 	h->text = text;
 	return r;
@@ -238,11 +238,11 @@ int ops_sandbox_text(struct handle *h)
 
 static void on_told(struct list *node)
 {
-	struct wait_poll *p = list_entry(node, struct wait_poll, node);
+	struct blocked_poll *p = list_entry(node, struct blocked_poll, node);
 
 	if (p->ph)
 		fuse_lowlevel_notify_poll(p->ph);
-	wait_poll_drop(p);
+	blocked_poll_drop(p);
 }
 
 unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
@@ -256,7 +256,7 @@ unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
 			 : POLLERR | POLLHUP;
 	}
 	if (ph) {
-		wait_poll_drop(&h->poll);
+		blocked_poll_drop(&h->poll);
 		h->poll.ph = ph;
 		sandbox_watch(s, &h->poll.node, on_told);
 	}
@@ -272,9 +272,9 @@ static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
 		 uint64_t size)
 {
 	uid_t uid = f ? sandbox_uid(f->sandbox) : fuse_req_ctx(req)->uid;
-	struct person_weight *w = f ? &f->weight : h ? &h->weight : NULL;
+	struct user_weight *w = f ? &f->weight : h ? &h->weight : NULL;
 	struct err err = { 0 };
-	int r = w ? person_weigh(ops_fsd(req)->users, uid, w, size, &err) : 0;
+	int r = w ? user_weigh(ops_fsd(req)->users, uid, w, size, &err) : 0;
 
 	return r < 0 ? ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text) : 0;
 }
@@ -282,9 +282,9 @@ static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
 /* NULL: it is no more. */
 static struct buf *text_of(struct handle *h)
 {
-	struct sandbox_file *f = control_sandbox_file(h->d, h->t.place);
+	struct sandbox_file *f = control_sandbox_file(h->d, h->t.entry);
 
-	if (PLACE_LANG(h->t.place) == OF_FILE)
+	if (ENTRY_LANG(h->t.entry) == OF_FILE)
 		return f ? &f->text : NULL;
 	return sandbox_of(h->d, &h->t) ? &h->text : NULL;
 }
@@ -379,7 +379,7 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 	in_order = at == text->len;
 	r = at > LIMIT_CONFIG_BYTES || size > LIMIT_CONFIG_BYTES - at
 		    ? -EFBIG
-		    : weigh(req, h, control_sandbox_file(h->d, h->t.place),
+		    : weigh(req, h, control_sandbox_file(h->d, h->t.entry),
 			    MAX(text->len, at + size));
 	if (r == 0)
 		r = put(text, data, size, at);
@@ -442,14 +442,14 @@ int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
 			const struct stat *attr, int to_set,
 			struct fuse_file_info *fi)
 {
-	struct sandbox_file *f = control_sandbox_file(ops_fsd(req), t->place);
+	struct sandbox_file *f = control_sandbox_file(ops_fsd(req), t->entry);
 	struct handle *h = fi ? ops_handle(req, fi) : NULL;
 	struct buf *text = h && h->kind == H_STAGED ? text_of(h)
 						    : f ? &f->text : NULL;
 	const struct sandbox *s = sandbox_of(ops_fsd(req), t);
 	int r;
 
-	if (!s || control_is_dir(t->place))
+	if (!s || control_is_dir(t->entry))
 		return s ? -EPERM : -ESTALE;
 	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != sandbox_uid(s))
 		return -EPERM;

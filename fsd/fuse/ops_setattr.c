@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/jobs/event.h"
-#include "fsd/store/depot_calls.h"
+#include "fsd/jobs/job_state.h"
+#include "fsd/store/store_io.h"
 #include "fsd/control/control.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 #include "ops_sandbox.h"
-#include "fsd/jobs/unstored.h"
+#include "fsd/jobs/unsynced_inputs.h"
 
 /*
  * Everything in a job is its owner's. To whom it belongs already it may be
@@ -39,7 +39,7 @@ static int truncate_node(struct fsd *d, const struct target *t, off_t size)
 
 	if (fd < 0)
 		return fd;
-	r = call_truncate(d->depot, fd, size);
+	r = call_truncate(d->store, fd, size);
 	node_changed(t->node);
 	if (r == 0)
 		ops_changed(t->job, t->node);
@@ -67,7 +67,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	       : truncate_node(ops_fsd(req), t, size);
 	quota_settle(t->node);
 	if (r == 0 && !size)
-		unstored_cut(t->node);
+		unsynced_cut(t->node);
 	return r;
 }
 
@@ -116,7 +116,7 @@ static int change(fuse_req_t req, const struct target *t,
 
 	if (ops_sandbox_is(t))
 		return ops_sandbox_setattr(req, t, attr, to_set, fi);
-	if (t->kind == T_ROOT || (t->kind == T_FSD && control_is_dir(t->place)))
+	if (t->kind == T_ROOT || (t->kind == T_FSD && control_is_dir(t->entry)))
 		return -EPERM;
 	if (t->kind == T_FSD)
 		return to_set & FUSE_SET_ATTR_SIZE ? 0 : -EPERM;
@@ -138,7 +138,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 	struct stat st;
 	int r;
 
-	if (remote_setattr(req, ino, attr, to_set))
+	if (guest_setattr(req, ino, attr, to_set))
 		return;
 	ops_hold(req, ino, NULL);
 	r = ops_target(req, ino, &t);
@@ -162,7 +162,7 @@ void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	struct stat st;
 	int r;
 
-	if (remote_access(req, ino, mask))
+	if (guest_access(req, ino, mask))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r == 0 && (mask & X_OK)) {

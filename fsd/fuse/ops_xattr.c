@@ -8,9 +8,9 @@
 
 #include "fsd/control/about.h"
 #include "fsd/control/control.h"
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "ops_refusal.h"
-#include "ops_remote.h"
+#include "ops_guest.h"
 
 static const char *const upgrade_words[] = {
 	[UPGRADE_NONE] = "none", [UPGRADE_DONE] = "done",
@@ -38,7 +38,7 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 	if (t->kind == T_JOB && !strcmp(name, "user.fsd.id")) {
 		char id[STORE_ID_SIZE];
 
-		depot_id(t->job->meta.no, id);
+		store_id(t->job->meta.no, id);
 		return snprintf(room, 64, "%s", id);
 	}
 	/* ENODATA would promise that one can be set, and editors try it. */
@@ -63,7 +63,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 	char room[64] = "";
 	int r;
 
-	if (remote_getxattr(req, ino, name, size))
+	if (guest_getxattr(req, ino, name, size))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r == 0)
@@ -79,7 +79,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 	struct target t;
 	int r;
 
-	if (remote_listxattr(req, ino, size))
+	if (guest_listxattr(req, ino, size))
 		return;
 	r = ops_target(req, ino, &t);
 	if (r < 0)

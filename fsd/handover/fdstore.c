@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends descriptors to the holder and asks for those of the server before. A struct
- * fdstore owns `late`: drops that the holder's full socket did not take.
+ * Sends descriptors to the supervisor and asks for those of the server before. A struct
+ * fdstore owns `late`: drops that the supervisor's full socket did not take.
  *
  * A timer sends them again, and fdstore_keep() does so first: a late drop could remove
- * what was stored since. fdstore_fetch() blocks for the holder's answer; it is used only
+ * what was stored since. fdstore_fetch() blocks for the supervisor's answer; it is used only
  * while a server takes over. All functions run on the loop.
  */
 #include "fdstore.h"
@@ -20,8 +20,8 @@
 #include "vm/os/fdpass.h"
 #include "vm/os/loop.h"
 
-/* The holder only reads this socket, so the socket is full until the kernel runs the
- * holder. A holder that does not run within this time is waited for once. */
+/* The supervisor only reads this socket, so the socket is full until the kernel runs the
+ * supervisor. A supervisor that does not run within this time is waited for once. */
 #define PATIENCE_MS 100
 #define AGAIN_NS (100 * NS_PER_MS)
 
@@ -29,11 +29,11 @@ struct fdstore {
 	struct loop *loop; /* borrowed */
 	int control;       /* borrowed */
 	bool fetching;     /* the server before may have left something */
-	bool deaf;         /* the holder did not take the last message */
+	bool deaf;         /* the supervisor did not take the last message */
 	struct dropped {
 		uint32_t kind;
 		uint64_t id;
-	} *late; /* owned: drops that the holder has not received; their order
+	} *late; /* owned: drops that the supervisor has not received; their order
 		    does not matter */
 	size_t count, size;
 	struct loop_timer again;
@@ -154,10 +154,10 @@ void fdstore_keep_rows(struct fdstore *s, const struct list *rows,
 {
 	struct fdstore_entry e = *of;
 
-	e.kind = FDSTORE_ROW;
+	e.kind = FDSTORE_VFILE;
 	list_for_each(pos, tmp, rows) {
-		struct fdstore_row *row =
-			list_entry(pos, struct fdstore_row, node);
+		struct fdstore_vfile *row =
+			list_entry(pos, struct fdstore_vfile, node);
 
 		e.id = row->id;
 		if (!row->stored)
@@ -165,11 +165,11 @@ void fdstore_keep_rows(struct fdstore *s, const struct list *rows,
 	}
 }
 
-void fdstore_row_closed(struct fdstore *s, struct fdstore_row *row)
+void fdstore_vfile_closed(struct fdstore *s, struct fdstore_vfile *row)
 {
 	list_del(&row->node);
 	if (row->stored)
-		fdstore_drop(s, FDSTORE_ROW, row->id);
+		fdstore_drop(s, FDSTORE_VFILE, row->id);
 }
 
 /* The server that stored it may have been compromised. A descriptor of another type, such

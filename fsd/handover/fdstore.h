@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is reached by a descriptor alone: machines, and files that have no name any
- * more and are still open. The holder gets one of each machine's wire and monitor
+ * more and are still open. The supervisor gets one of each machine's wire and monitor
  * as it is made, and of a file before its name goes; the next server asks for it.
  * They are in no directory: whatever ends, and when, nothing of them is left. A
- * server that is killed in between leaves the file in its place, the holder with a
+ * server that is killed in between leaves the file in its place, the supervisor with a
  * descriptor that nobody asks for, or both done.
  *
  *   server -> FDSTORE_KEEP    with the descriptor, if there is one
@@ -23,7 +23,7 @@ struct loop;
 
 enum fdstore_kind {
 	FDSTORE_NODE = 1, /* a stored file, O_PATH; id: its inode number */
-	FDSTORE_ROW,      /* a result that is its job's no more; id: the open file's */
+	FDSTORE_VFILE,    /* a result that is its job's no more; id: the open file's */
 	FDSTORE_SOCKET,   /* to a machine or its jailer; id: vm_keep's key */
 	FDSTORE_FEED_IN,  /* what is read of a job's open standard input, */
 	FDSTORE_FEED_OUT, /* and written to; id: the job's number */
@@ -34,10 +34,10 @@ struct fdstore_entry {
 	uint64_t id;
 	uint32_t uid, gid, mode; /* of the job that it was in */
 	uint32_t unused;
-	uint64_t changed_ns;  /* FDSTORE_ROW: of the job */
+	uint64_t changed_ns;  /* FDSTORE_VFILE: of the job */
 };
 
-/* Its first byte is none of those that server/holder.h has. */
+/* Its first byte is none of those that server/supervisor.h has. */
 enum fdstore_call {
 	FDSTORE_KEEP = 'K',
 	FDSTORE_DROP = 'D',
@@ -54,11 +54,11 @@ struct fdstore_message {
 /* --- fdstore.c: the server's side; without a store nothing is kept ------------- */
 
 struct fdstore;
-/* control: the holder's socket, borrowed. */
+/* control: the supervisor's socket, borrowed. */
 int fdstore_new(struct loop *loop, int control, struct fdstore **ret);
 void fdstore_free(struct fdstore *s); /* NULL is fine */
 
-/* From now on the holder has fd, too; it stays the caller's, -1: there is none.
+/* From now on the supervisor has fd, too; it stays the caller's, -1: there is none.
  * Return: 0, or negative errno: the file ends with this process. */
 int fdstore_keep(struct fdstore *s, const struct fdstore_entry *entry, int fd);
 void fdstore_drop(struct fdstore *s, enum fdstore_kind kind, uint64_t id);
@@ -70,7 +70,7 @@ void fdstore_sweep(struct fdstore *s);
 
 /* A result that is open, embedded, zeroed. The second, before its job is removed,
  * keeps all those in the list; they are dropped when they are closed. */
-struct fdstore_row {
+struct fdstore_vfile {
 	struct list node;
 	uint64_t id;
 	int fd;      /* borrowed, below 0: what is empty need not be there */
@@ -78,9 +78,9 @@ struct fdstore_row {
 };
 void fdstore_keep_rows(struct fdstore *s, const struct list *rows,
 		       const struct fdstore_entry *of);
-void fdstore_row_closed(struct fdstore *s, struct fdstore_row *row);
+void fdstore_vfile_closed(struct fdstore *s, struct fdstore_vfile *row);
 
-/* --- fdstore_holder.c: the holder's; what it is told it does not believe -------- */
+/* --- fdstore_table.c: the supervisor's; what it is told it does not believe -------- */
 
 struct fdstore_table;
 /* most: so many entries at a time. */

@@ -17,7 +17,7 @@
 
 #include "layout/layout.h"
 
-#define TAPES 1024u
+#define REPLAYS 1024u
 #define MUXES 512u
 #define SANDBOXES 2048u
 #define SEATS (1u << 18)
@@ -25,12 +25,12 @@
 #define HEAD_AT 0
 #define MESSAGE_AT KIB(64)
 #define MESSAGE_SIZE (MIB(1) + KIB(64))
-#define TAPES_AT (GIB(5) + MIB(256))
+#define REPLAYS_AT (GIB(5) + MIB(256))
 #define SEATS_AT (GIB(6) + MIB(256))
 #define MUXES_AT (GIB(6) + MIB(512))
 #define SANDBOXES_AT (GIB(8) + MIB(512))
 #define REMOTES_AT GIB(13)
-#define WHOLE (REMOTES_AT + REMOTES * sizeof(struct inherit_remote))
+#define WHOLE (REMOTES_AT + REMOTES * sizeof(struct inherit_guest_inode))
 
 static const struct {
 	uint64_t at;
@@ -44,12 +44,12 @@ static const struct {
 	[INHERIT_UNTOLD] = { GIB(3), sizeof(struct inherit_untold), 1u << 20 },
 	[INHERIT_JOBS] = { GIB(4), sizeof(struct inherit_job), 1u << 22 },
 	[INHERIT_BLOCKS] = { GIB(2), sizeof(struct inherit_block), 1u << 16 },
-	[INHERIT_TAPES] = { TAPES_AT, sizeof(struct vm_tape), TAPES },
+	[INHERIT_REPLAYS] = { REPLAYS_AT, sizeof(struct vm_replay), REPLAYS },
 	[INHERIT_SEATS] = { SEATS_AT, sizeof(struct inherit_seat), SEATS },
 	[INHERIT_MUXES] = { MUXES_AT, sizeof(struct vm_mux), MUXES },
 	[INHERIT_SANDBOXES] = { SANDBOXES_AT, sizeof(struct inherit_sandbox),
 				SANDBOXES },
-	[INHERIT_REMOTES] = { REMOTES_AT, sizeof(struct inherit_remote),
+	[INHERIT_GUEST_INODES] = { REMOTES_AT, sizeof(struct inherit_guest_inode),
 			      REMOTES },
 };
 
@@ -61,9 +61,9 @@ _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_node) == 40, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_job) == 312, "as it lies in memory");
-_Static_assert(sizeof(struct vm_tape) == VM_TAPE_HEAD + VM_TAPE_ROOM + VM_TAPE_FEED,
+_Static_assert(sizeof(struct vm_replay) == VM_REPLAY_HEAD + VM_REPLAY_ROOM + VM_REPLAY_FEED,
 	       "as it lies in memory");
-_Static_assert(TAPES_AT + TAPES * sizeof(struct vm_tape) <= SEATS_AT,
+_Static_assert(REPLAYS_AT + REPLAYS * sizeof(struct vm_replay) <= SEATS_AT,
 	       "the tapes' room");
 _Static_assert(SEATS_AT + SEATS * sizeof(struct inherit_seat) <= MUXES_AT,
 	       "the seats' room");
@@ -79,7 +79,7 @@ _Static_assert(offsetof(struct inherit_message, data) % 8 == 0,
 struct inherit {
 	uint8_t *base; /* owned mapping of WHOLE bytes */
 	struct {
-		uint32_t *place; /* owned: free places, last in first out */
+		uint32_t *slot;  /* owned: free places, last in first out */
 		uint32_t count, size;
 	} free[INHERIT_TABLES];
 };
@@ -94,11 +94,11 @@ int inherit_make(void)
 }
 
 static uint32_t *live_of(const struct inherit *in, enum inherit_table table,
-			 uint32_t place)
+			 uint32_t slot)
 {
 	/* A record begins with it. */
 	return (uint32_t *)(void *)(in->base + tables[table].at +
-				    (uint64_t)place * tables[table].size);
+				    (uint64_t)slot * tables[table].size);
 }
 
 int inherit_open(int fd, struct inherit **ret)
@@ -134,7 +134,7 @@ void inherit_close(struct inherit *in)
 	if (!in)
 		return;
 	for (unsigned i = 0; i < INHERIT_TABLES; i++)
-		free(in->free[i].place);
+		free(in->free[i].slot);
 	munmap(in->base, WHOLE);
 	free(in);
 }
@@ -153,20 +153,20 @@ struct inherit_message *inherit_message(struct inherit *in, unsigned i)
 /* --- records ------------------------------------------------------------- */
 
 static int push_free(struct inherit *in, enum inherit_table table,
-		     uint32_t place)
+		     uint32_t slot)
 {
 	uint32_t size = in->free[table].size;
 	uint32_t *bigger;
 
 	if (in->free[table].count == size) {
 		size = size ? size * 2 : 256;
-		bigger = realloc(in->free[table].place, size * sizeof(*bigger));
+		bigger = realloc(in->free[table].slot, size * sizeof(*bigger));
 		if (!bigger)
 			return -ENOMEM; /* its place is lost until the end */
-		in->free[table].place = bigger;
+		in->free[table].slot = bigger;
 		in->free[table].size = size;
 	}
-	in->free[table].place[in->free[table].count++] = place;
+	in->free[table].slot[in->free[table].count++] = slot;
 	return 0;
 }
 
@@ -176,14 +176,14 @@ static size_t zeroed(enum inherit_table table)
 	switch (table) {
 	case INHERIT_BLOCKS:
 		return sizeof(uint32_t);
-	case INHERIT_TAPES:
-		return VM_TAPE_HEAD;
+	case INHERIT_REPLAYS:
+		return VM_REPLAY_HEAD;
 	case INHERIT_MUXES:
 		return VM_MUX_HEAD;
 	case INHERIT_SANDBOXES:
 		return INHERIT_SANDBOX_HEAD;
-	case INHERIT_REMOTES:
-		return offsetof(struct inherit_remote, path);
+	case INHERIT_GUEST_INODES:
+		return offsetof(struct inherit_guest_inode, path);
 	default:
 		return tables[table].size;
 	}
@@ -193,27 +193,27 @@ void *inherit_add(struct inherit *in, enum inherit_table table,
 		  uint32_t *ret_place)
 {
 	struct inherit_head *head = inherit_head(in);
-	uint32_t place, *live;
+	uint32_t slot, *live;
 
 	if (in->free[table].count)
-		place = in->free[table].place[--in->free[table].count];
+		slot = in->free[table].slot[--in->free[table].count];
 	else if (head->count[table] < tables[table].most)
-		place = head->count[table]++;
+		slot = head->count[table]++;
 	else
 		return NULL;
-	live = live_of(in, table, place);
+	live = live_of(in, table, slot);
 	memset(live, 0, zeroed(table));
-	*ret_place = place;
+	*ret_place = slot;
 	return live;
 }
 
-void *inherit_at(struct inherit *in, enum inherit_table table, uint32_t place)
+void *inherit_at(struct inherit *in, enum inherit_table table, uint32_t slot)
 {
 	uint32_t *live;
 
-	if (place >= inherit_head(in)->count[table])
+	if (slot >= inherit_head(in)->count[table])
 		return NULL;
-	live = live_of(in, table, place);
+	live = live_of(in, table, slot);
 	return __atomic_load_n(live, __ATOMIC_ACQUIRE) ? live : NULL;
 }
 
@@ -223,8 +223,8 @@ uint32_t inherit_count(const struct inherit *in, enum inherit_table table)
 		->count[table];
 }
 
-uint32_t inherit_place(const struct inherit *in, enum inherit_table table,
-		       const void *record)
+uint32_t inherit_slot(const struct inherit *in, enum inherit_table table,
+		      const void *record)
 {
 	return (uint32_t)(((uint64_t)((const uint8_t *)record - in->base) -
 			   tables[table].at) / tables[table].size);
@@ -235,7 +235,7 @@ void inherit_del(struct inherit *in, enum inherit_table table, void *record)
 	uint32_t *live = record;
 
 	__atomic_store_n(live, 0u, __ATOMIC_RELEASE);
-	push_free(in, table, inherit_place(in, table, record));
+	push_free(in, table, inherit_slot(in, table, record));
 }
 
 void inherit_recycle(struct inherit *in, enum inherit_table table)

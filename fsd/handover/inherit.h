@@ -3,13 +3,13 @@
  * What a serving process leaves to the next one when it is killed: requests
  * that the kernel waits for, open files, the inode numbers that it knows, what
  * is on record of each job. The
- * memory is the holder's (holder.h), so it outlives whoever writes it; what is
- * to outlive the host is in the depot.
+ * memory is the supervisor's (supervisor.h), so it outlives whoever writes it; what is
+ * to outlive the host is in the store.
  *
  *   0        struct inherit_head
  *   64 KiB   struct inherit_message, some: requests that are being looked at
  *   64 MiB   requests   512 MiB  handles   1 GiB  nodes   2 GiB  blocks
- *   3 GiB    untold   4 GiB  jobs    5.25 GiB  tapes   6.25 GiB  seats
+ *   3 GiB    untold   4 GiB  jobs    5.25 GiB  replay buffers   6.25 GiB  seats
  *   6.5 GiB  muxes    8.5 GiB  sandboxes  13 GiB  files of sandboxes
  *
  * All but what is used is a hole. A table's record begins with `live`, which
@@ -27,7 +27,7 @@
 #include "vm/channel/mux.h"
 #include "vm/vm.h"
 
-/* Raised with every change of what is here, and of holder.h. */
+/* Raised with every change of what is here, and of supervisor.h. */
 #define INHERIT_VERSION 16u
 
 #define INHERIT_INIT_MAX 4096u
@@ -40,8 +40,8 @@
 enum inherit_table {
 	INHERIT_REQUESTS, INHERIT_HANDLES, INHERIT_NODES, INHERIT_BLOCKS,
 	INHERIT_UNTOLD, INHERIT_JOBS,
-	INHERIT_TAPES, /* struct vm_tape: runs whose machines may outlive us */
-	INHERIT_SEATS, INHERIT_SANDBOXES, INHERIT_REMOTES,
+	INHERIT_REPLAYS, /* struct vm_replay: runs whose machines may outlive us */
+	INHERIT_SEATS, INHERIT_SANDBOXES, INHERIT_GUEST_INODES,
 	INHERIT_MUXES, /* struct vm_mux: the machines of sandboxes */
 	INHERIT_TABLES
 };
@@ -56,7 +56,7 @@ struct inherit_head {
 	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
 	uint64_t last_seq;  /* of requests */
 	uint32_t count[INHERIT_TABLES]; /* records that were ever in use */
-	/* Processes that tell watchers (notify.h), also of dead servers; 0: none. */
+	/* Processes that tell watchers (inotify.h), also of dead servers; 0: none. */
 	int32_t helper[INHERIT_HELPERS];
 	struct vm_known known; /* of the machines' room */
 	/* shutdown.c: servers that the disk has ended, the last one first, as now_ns()
@@ -92,9 +92,9 @@ struct inherit_request {
 	};
 };
 
-enum inherit_handle_kind { INHERIT_FILE = 1, INHERIT_LISTING, INHERIT_REMOTE };
+enum inherit_handle_kind { INHERIT_FILE = 1, INHERIT_LISTING, INHERIT_GUEST_INODE };
 
-/* An open file or directory; for its number for the kernel see open_files.h. */
+/* An open file or directory; for its number for the kernel see handle_table.h. */
 struct inherit_handle {
 	uint32_t live;
 	uint16_t kind;   /* enum inherit_handle_kind */
@@ -135,7 +135,7 @@ struct inherit_untold {
 #define INHERIT_NAME 208u
 #define INHERIT_WHY 200u
 
-/* A job: what its meta says (depot.h), for kept.c; and what is on no record. */
+/* A job: what its meta says (store.h), for meta_copy.c; and what is on no record. */
 struct inherit_job {
 	uint32_t live;
 	uint32_t torn;   /* the disk may say something else, or nothing */
@@ -183,7 +183,7 @@ struct inherit_seat {
 };
 
 /* A file of a sandbox that the kernel has looked up. */
-struct inherit_remote {
+struct inherit_guest_inode {
 	uint32_t live;
 	uint32_t is_dir;
 	uint64_t ino, home;   /* of the home or root that it is in */
@@ -213,11 +213,11 @@ struct inherit_message *inherit_message(struct inherit *in, unsigned i);
 void *inherit_add(struct inherit *in, enum inherit_table table,
 		  uint32_t *ret_place);
 /* NULL if there is no such place or nothing live there. */
-void *inherit_at(struct inherit *in, enum inherit_table table, uint32_t place);
+void *inherit_at(struct inherit *in, enum inherit_table table, uint32_t slot);
 /* Places of a table: 0 .. this - 1. */
 uint32_t inherit_count(const struct inherit *in, enum inherit_table table);
-uint32_t inherit_place(const struct inherit *in, enum inherit_table table,
-		       const void *record);
+uint32_t inherit_slot(const struct inherit *in, enum inherit_table table,
+		      const void *record);
 void inherit_del(struct inherit *in, enum inherit_table table, void *record);
 /* None of a table is live any more. */
 void inherit_clear(struct inherit *in, enum inherit_table table);

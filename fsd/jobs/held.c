@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts the open files `hold` of a job. The job is removed with the last of them, by
- * retain.c.
+ * retention.c.
  */
 #include "held.h"
 

@@ -11,9 +11,9 @@
 #include "job.h"
 
 /* Is it a file that holds its job? */
-static inline bool held_by(const struct job *job, unsigned row)
+static inline bool held_by(const struct job *job, unsigned vfile)
 {
-	return job && row == JOB_ROW_HOLD;
+	return job && vfile == JOB_VFILE_HOLD;
 }
 
 /* Another open file of it. */

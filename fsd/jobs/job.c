@@ -9,16 +9,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "event.h"
-#include "events.h"
+#include "job_state.h"
+#include "event_log.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
-#include "fsd/store/kept.h"
-#include "parsed.h"
-#include "fsd/users/people.h"
+#include "fsd/store/meta_copy.h"
+#include "parsed_config.h"
+#include "fsd/users/users.h"
 #include "jobs_int.h"
 #include "leftover.h"
-#include "shelf.h"
+#include "unloaded_jobs.h"
 #include "statistics.h"
 
 int jobs_new(struct fsd *d, const struct job_watcher *const *watchers)
@@ -33,7 +33,7 @@ int jobs_new(struct fsd *d, const struct job_watcher *const *watchers)
 	d->jobs->d = d;
 	d->jobs->watchers = watchers;
 	list_init(&d->jobs->all);
-	list_init(&d->jobs->walks);
+	list_init(&d->jobs->cursors);
 	list_init(&d->jobs->claims);
 	list_init(&d->jobs->retention.doomed);
 	list_init(&d->jobs->log_writer.unlogged);
@@ -44,7 +44,7 @@ void jobs_end(struct fsd *d)
 {
 	if (jobs_ended(d))
 		return;
-	shelf_free(d);
+	unloaded_free(d);
 	list_for_each(pos, tmp, &d->jobs->all) {
 		struct job *job = list_entry(pos, struct job, all);
 
@@ -86,7 +86,7 @@ struct job *job_by_no(struct fsd *d, uint64_t no)
 		if (job->meta.no == no)
 			return job;
 	}
-	return shelf_by_no(d, no);
+	return unloaded_by_no(d, no);
 }
 
 struct job *job_by_name(struct fsd *d, const char *name)
@@ -99,7 +99,7 @@ struct job *job_by_name(struct fsd *d, const char *name)
 		if (!strcmp(job->meta.name, name))
 			return job;
 	}
-	return shelf_by_name(d, name);
+	return unloaded_by_name(d, name);
 }
 
 struct list *jobs_all(struct fsd *d)
@@ -112,9 +112,9 @@ uint64_t jobs_last_seq(const struct fsd *d)
 	return d->jobs->seq;
 }
 
-void jobs_walk(struct walk *w, struct fsd *d)
+void jobs_walk(struct list_cursor *w, struct fsd *d)
 {
-	walk_begin(w, &d->jobs->walks, &d->jobs->all);
+	list_cursor_begin(w, &d->jobs->cursors, &d->jobs->all);
 }
 
 /* --- life --------------------------------------------------------------- */
@@ -135,30 +135,30 @@ void job_unref(struct job *job)
 		hash_del(&job->d->jobs->by_no, &job->by_no);
 	node_root_free(job->files);
 	job_results_free(job);
-	parsed_unref(job->config.parsed);
+	parsed_config_unref(job->config.parsed);
 	events_free(job->events);
 	free(job->error);
 	free(job->meta.name);
-	if (job->meta.kept && !job->meta.kept->live)
-		kept_free(job->d->inherit, job->meta.kept);
+	if (job->meta.copy && !job->meta.copy->live)
+		meta_copy_free(job->d->inherit, job->meta.copy);
 	free(job);
 }
 
 void job_hold(struct job *job)
 {
 	job_ref(job); /* also for the wait */
-	if (!lane_enter(&job->lane))
+	if (!fiber_lock_enter(&job->lock))
 		job_unref(job);
 }
 
 void jobs_let_go(void)
 {
 	struct list *held = fiber_self() ? fiber_held(fiber_self()) : NULL;
-	struct lane *lane;
+	struct fiber_lock *lock;
 
-	while (held && (lane = list_first(held, struct lane, held))) {
-		lane_leave(lane);
-		job_unref(container_of(lane, struct job, lane));
+	while (held && (lock = list_first(held, struct fiber_lock, held))) {
+		fiber_lock_leave(lock);
+		job_unref(container_of(lock, struct job, lock));
 	}
 }
 
@@ -196,8 +196,8 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	job->d = d;
 	job->refs = 1;
 	job->meta = *meta;
-	job->owner = person_of(d->users, meta->uid);
-	lane_init(&job->lane);
+	job->owner = user_of(d->users, meta->uid);
+	fiber_lock_init(&job->lock);
 	job->file_owner.nodes = d->nodes;
 	job->file_owner.meta = &job->meta;
 	list_init(&job->file_owner.open);
@@ -205,7 +205,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	list_init(&job->inotify.notes);
 	list_init(&job->readers.parked);
 	list_init(&job->readers.polls);
-	list_init(&job->readers.walks);
+	list_init(&job->readers.cursors);
 	job->meta.name = strdup(meta->name);
 	if (!job->meta.name) {
 		free(job);
@@ -243,7 +243,7 @@ static int job_enlist(struct job *job, bool loaded)
 	/* By the clock: a counter would tell each user of the others' jobs. */
 	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
-	person_count(job->owner, m->state, 1);
+	user_count(job->owner, m->state, 1);
 	return 0;
 }
 
@@ -252,7 +252,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 {
 	uint64_t now = realtime_ns();
 	struct job_meta meta = {
-		.no = depot_next_no(d->depot), .uid = uid, .gid = gid,
+		.no = store_next_no(d->store), .uid = uid, .gid = gid,
 		.mode = mode & 0777, .state = JOB_DRAFT,
 		.created_ns = now, .changed_ns = now,
 	};
@@ -264,17 +264,17 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	free(meta.name);
 	if (!job)
 		return -ENOMEM;
-	job->meta.kept = kept_new(d->inherit, meta.no);
-	r = job->meta.kept ? depot_job_make(d->depot, &job->meta) : -ENOMEM;
+	job->meta.copy = meta_copy_new(d->inherit, meta.no);
+	r = job->meta.copy ? store_job_make(d->store, &job->meta) : -ENOMEM;
 	if (r < 0) {
 		job_unref(job);
 		return r;
 	}
-	job->unstored.known = true;
+	job->unsynced.known = true;
 	r = job_enlist(job, true);
 	if (r < 0)
 		return r;
-	person_listed(d->users, job->owner);
+	user_listed(d->users, job->owner);
 	*ret_job = job;
 	return 0;
 }
@@ -316,11 +316,11 @@ static void job_delist(struct job *job)
 	struct jobs *jobs = job->d->jobs;
 
 	hash_del(&jobs->by_name, &job->by_name);
-	walks_leave(&jobs->walks, &job->all);
+	list_cursors_leave(&jobs->cursors, &job->all);
 	list_del(&job->all);
-	person_count(job->owner, job->meta.state, -1);
+	user_count(job->owner, job->meta.state, -1);
 	job->removed = true;
-	person_listed(job->d->users, job->owner);
+	user_listed(job->d->users, job->owner);
 }
 
 int job_rename(struct job *job, const char *name)
@@ -334,14 +334,14 @@ int job_rename(struct job *job, const char *name)
 		return -ENOMEM;
 	meta.name = copy;
 	job_fill_accepted(job, &meta);
-	r = depot_meta_write(job->d->depot, &meta);
+	r = store_meta_write(job->d->store, &meta);
 	if (r < 0)
 		return r;
 	hash_del(&jobs->by_name, &job->by_name);
 	hash_add(&jobs->by_name, &job->by_name, hash_text(name, 0));
 	free(job->meta.name);
 	job->meta.name = take_ptr(copy);
-	person_listed(job->d->users, job->owner);
+	user_listed(job->d->users, job->owner);
 	return 0;
 }
 
@@ -353,7 +353,7 @@ static int remove_stored(struct job *job)
 	node_root_keep(job->files);
 	node_root_keep(job->results.sink);
 	job_keep_results(job);
-	r = depot_job_remove(job->d->depot, job->meta.no);
+	r = store_job_remove(job->d->store, job->meta.no);
 	if (r == 0)
 		return 0;
 	node_root_unkeep(job->files);
@@ -367,10 +367,10 @@ int job_remove(struct job *job)
 	int r;
 
 	watch_leaving(job);
-	kept_begin(job->meta.kept);
+	meta_copy_begin(job->meta.copy);
 	r = remove_stored(job);
 	if (r == 0)
-		kept_gone(job->meta.kept);
+		meta_copy_gone(job->meta.copy);
 	if (r < 0) {
 		log_warn("job %s: it cannot be removed: %s", job->meta.name,
 			 strerror(-r));
@@ -394,7 +394,7 @@ int job_remove(struct job *job)
 const char *job_error(struct job *job)
 {
 	if (job->error_stored)
-		job->error = depot_error_read(job->d->depot, job->meta.no);
+		job->error = store_error_read(job->d->store, job->meta.no);
 	job->error_stored = false;
 	return job->error ? job->error : "";
 }
@@ -404,7 +404,7 @@ static void store_error(struct job *job, const char *text)
 	int r = 0;
 
 	if (text || *job_error(job))
-		r = depot_error_write(job->d->depot, job->meta.no, text);
+		r = store_error_write(job->d->store, job->meta.no, text);
 	if (r < 0)
 		log_warn("job %s: its error cannot be stored: %s",
 			 job->meta.name, strerror(-r));
@@ -436,5 +436,5 @@ void job_show_error(struct job *job, const char *sentence)
 
 void job_touch(struct job *job)
 {
-	job->meta.changed_ns = person_changed(job->d->users, job->owner);
+	job->meta.changed_ns = user_changed(job->d->users, job->owner);
 }

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The job object and the table of all jobs. A removed job has no name any more;
- * its number is known while a handle or a parked request refers to it. meta.state is assigned by event.c alone.
+ * its number is known while a handle or a parked request refers to it. meta.state is assigned by job_state.c alone.
  */
 #ifndef FSD_JOB_H
 #define FSD_JOB_H
 
 #include "fsd/fsd.h"
 #include "fsd/base/hash.h"
-#include "fsd/base/lane.h"
+#include "fsd/base/fiber_lock.h"
 #include "fsd/files/node.h"
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "fsd/sched/sched.h"
 #include "job_parts.h"
 #include "job_results.h"
-#include "retain.h"
+#include "retention.h"
 
 struct run;
-struct person;
+struct user;
 struct events;
 struct fdstore_entry;
 struct job_watcher;
 
 struct job {
 	struct fsd *d;          /* borrowed */
-	struct job_meta meta;   /* as in the store; event.c and job.c change it */
+	struct job_meta meta;   /* as in the store; job_state.c and job.c change it */
 	struct hash_node by_no, by_name;
 	struct list all;        /* in jobs, in the order of making */
 	uint64_t seq;           /* raised along that list, unique */
 	unsigned refs;          /* the table's, handles', parked requests' */
-	struct lane lane;       /* whose turn it is to change it */
+	struct fiber_lock lock; /* whose turn it is to change it */
 	bool removed;           /* no longer in the tree */
-	struct person *owner;   /* borrowed; NULL without memory */
+	struct user *owner;     /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
 	struct file_owner file_owner; /* the job as its files know it */
-	struct list rows;       /* of struct fdstore_row */
+	struct list rows;       /* of struct fdstore_vfile */
 	char *error;            /* owned: text of `error`, NULL: empty; */
 	bool error_stored;      /* but the store has it: job_error() */
 	struct events *events;  /* owned: the newest run's, or NULL */
@@ -44,7 +44,7 @@ struct job {
 	struct job_accept accept;
 	struct job_leftover leftover;
 	struct job_config_cache config;
-	struct job_unstored unstored;
+	struct job_unsynced unsynced;
 	struct job_log log;
 	/* of rooms above */
 	struct run *run;        /* run/; owned: the run that is not over, or NULL */
@@ -70,16 +70,16 @@ bool jobs_ended(const struct fsd *d); /* also before jobs_new() */
 void jobs_free(struct jobs *jobs);    /* when no job has a reference; NULL is fine */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
-/* For each job in order that is not on the shelf (shelf.h): pos is the list
+/* For each job in order that is not not loaded yet (unloaded_jobs.h): pos is the list
  * node of job->all. */
 struct list *jobs_all(struct fsd *d);
 uint64_t jobs_last_seq(const struct fsd *d);
-void jobs_walk(struct walk *w, struct fsd *d); /* see walk.h */
+void jobs_walk(struct list_cursor *w, struct fsd *d); /* see list_cursor.h */
 
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	     gid_t gid, struct job **ret_job);
-/* For shelf.c: takes up a job that the store holds. Return: 0 or -ENOMEM. */
+/* For unloaded_jobs.c: takes up a job that the store holds. Return: 0 or -ENOMEM. */
 int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job);
 int job_rename(struct job *job, const char *name);
 /* Kills its run, deletes everything of it. Return: 0, or negative errno: the

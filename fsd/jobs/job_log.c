@@ -30,10 +30,10 @@ void job_lines_take(struct job *job, struct job_lines *ret)
 	events_take(job, &ret->events);
 }
 
-void job_lines_store_log(struct depot *depot, struct job_lines *l)
+void job_lines_store_log(struct store *store, struct job_lines *l)
 {
 	if (l->log.len)
-		l->result = depot_log(depot, l->no, l->log.data, l->log.len);
+		l->result = store_log(store, l->no, l->log.data, l->log.len);
 	if (l->result == 0)
 		buf_done(&l->log);
 }
@@ -63,7 +63,7 @@ void job_lines_done(struct job_lines *l)
 }
 
 struct storing {
-	struct depot *depot;
+	struct store *store;
 	struct job_lines lines;
 };
 
@@ -72,19 +72,19 @@ static int do_store(void *arg)
 {
 	struct storing *s = arg;
 
-	events_store(s->depot, &s->lines.events);
-	job_lines_store_log(s->depot, &s->lines);
+	events_store(s->store, &s->lines.events);
+	job_lines_store_log(s->store, &s->lines);
 	return 0;
 }
 
 /* The job is held. */
 static void flush(struct job *job)
 {
-	struct storing s = { .depot = job->d->depot };
+	struct storing s = { .store = job->d->store };
 
 	job_lines_take(job, &s.lines);
 	if (s.lines.log.len || s.lines.events.records.len)
-		depot_do(s.depot, do_store, &s);
+		store_do(s.store, do_store, &s);
 	job_lines_stored(job, &s.lines);
 }
 
@@ -131,14 +131,14 @@ void job_log_begin(struct job *job)
 
 int job_log_open(struct job *job)
 {
-	struct depot *depot = job->d->depot;
+	struct store *store = job->d->store;
 	int r;
 
 	job_log_flush(job);
-	r = depot_log_open(depot, job->meta.no);
+	r = store_log_open(store, job->meta.no);
 	/* Before the first line, which may be waited for. */
-	if (r == -ENOENT && depot_log(depot, job->meta.no, "", 0) == 0)
-		r = depot_log_open(depot, job->meta.no);
+	if (r == -ENOENT && store_log(store, job->meta.no, "", 0) == 0)
+		r = store_log_open(store, job->meta.no);
 	return r;
 }
 
@@ -151,7 +151,7 @@ bool job_log_ends_with(struct job *job, const char *text)
 	char *from;
 
 	job_log_flush(job);
-	fd = depot_log_open(job->d->depot, job->meta.no);
+	fd = store_log_open(job->d->store, job->meta.no);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return false;
 	n = pread(fd, line, sizeof(line),

@@ -7,7 +7,7 @@
 #ifndef FSD_JOB_LOG_H
 #define FSD_JOB_LOG_H
 
-#include "events.h"
+#include "event_log.h"
 
 /* One line of now, as in a log. Return: 0 or negative errno, as all of buf. */
 int job_log_line(struct buf *out, const char *fmt, ...)
@@ -29,7 +29,7 @@ struct job_lines {
 	struct events_batch events;
 };
 void job_lines_take(struct job *job, struct job_lines *ret);
-void job_lines_store_log(struct depot *depot, struct job_lines *lines);
+void job_lines_store_log(struct store *store, struct job_lines *lines);
 void job_lines_stored(struct job *job, struct job_lines *lines);
 void job_lines_done(struct job_lines *lines); /* the job is no more */
 

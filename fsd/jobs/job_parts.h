@@ -7,16 +7,16 @@
 #ifndef FSD_JOB_PARTS_H
 #define FSD_JOB_PARTS_H
 
-#include "fsd/base/turns.h"
-#include "fsd/base/walk.h"
+#include "fsd/base/time_slice.h"
+#include "fsd/base/list_cursor.h"
 #include "fsd/sched/sched.h"
 
-struct parsed;
-struct commit_later;
-struct commit_examined;
+struct parsed_config;
+struct submit_deferred;
+struct submit_examined;
 struct inherit_untold;
 
-/* event.c: what a close was promised. */
+/* job_state.c: what a close was promised. */
 struct job_accept {
 	bool promised; /* it is on record that the job starts, */
 	uint64_t by;   /* for this open file, as 1 + fh; 0: unknown; */
@@ -31,14 +31,14 @@ struct job_leftover {
 	uint64_t queued_ns; /* MONOTONIC, since when they try; 0: unknown */
 };
 
-/* parsed.c: config.json as it was at this file and version. */
+/* parsed_config.c: config.json as it was at this file and version. */
 struct job_config_cache {
-	struct parsed *parsed; /* a reference, or NULL */
+	struct parsed_config *parsed; /* a reference, or NULL */
 	uint64_t ino, version;
 };
 
-/* unstored.c: inputs whose fsync failed. */
-struct job_unstored {
+/* unsynced_inputs.c: inputs whose fsync failed. */
+struct job_unsynced {
 	bool known; /* of all nodes it is known whether the disk has them; */
 	bool some;  /* it has not all */
 };
@@ -62,8 +62,8 @@ struct job_submit {
 	struct sched_place place; /* in the queue: while it is promised, or while a
 				     rename or release is under way that may start
 				     the job */
-	struct commit_later *later; /* owned, or NULL: it is examined later */
-	struct commit_examined *examined; /* owned: a verdict that may still hold */
+	struct submit_deferred *later; /* owned, or NULL: it is examined later */
+	struct submit_examined *examined; /* owned: a verdict that may still hold */
 	int failure;         /* negative errno: it is refused since it could not be
 				read or stored, or had no place, when it was last
 				examined; 0: for what it says */
@@ -71,7 +71,7 @@ struct job_submit {
 	uint64_t draft_ns;   /* which is due then (MONOTONIC) */
 };
 
-/* mount/notify.c: what watchers (inotify) are to hear. */
+/* mount/inotify.c: what watchers (inotify) are to hear. */
 struct job_inotify {
 	struct list queue;  /* in one of its queues, with a reference */
 	struct list notes;  /* owned: of struct note, oldest first */
@@ -81,13 +81,13 @@ struct job_inotify {
 	struct inherit_untold *untold; /* owned: while there are notes */
 };
 
-/* mount/wait.c: requests that wait for a change of the job. */
+/* mount/blocked_reads.c: requests that wait for a change of the job. */
 struct job_readers {
 	struct list parked;  /* of struct parked */
-	struct list polls;   /* of struct wait_poll */
-	struct list walks;   /* of struct walk, through parked */
-	struct turn kick;    /* goes through both */
-	struct walk kick_at;
+	struct list polls;   /* of struct blocked_poll */
+	struct list cursors; /* of struct list_cursor, through parked */
+	struct time_slice kick; /* goes through both */
+	struct list_cursor kick_at;
 	bool kicked;         /* kick is under way and has a reference */
 };
 

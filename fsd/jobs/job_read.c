@@ -10,7 +10,7 @@
 
 #include "job_watch.h"
 #include "fsd/base/fiber.h"
-#include "fsd/store/depot_calls.h"
+#include "fsd/store/store_io.h"
 
 struct fetch {
 	struct job *job; /* a reference */
@@ -26,7 +26,7 @@ static void on_fetch(void *arg)
 	auto_free char *room = malloc(f.size);
 
 	if (room)
-		call_read(f.job->d->depot, f.fd, room, f.size,
+		call_read(f.job->d->store, f.fd, room, f.size,
 			  (off_t)f.offset);
 	fd_close(&f.fd);
 	job_changed(f.job);

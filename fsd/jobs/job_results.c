@@ -16,7 +16,7 @@
 
 void job_keep(struct job *job)
 {
-	struct inherit_job *k = job->meta.kept;
+	struct inherit_job *k = job->meta.copy;
 
 	if (!k)
 		return;
@@ -29,7 +29,7 @@ void job_keep(struct job *job)
 
 unsigned job_kept_hidden(const struct job *job)
 {
-	const struct inherit_job *k = job->meta.kept;
+	const struct inherit_job *k = job->meta.copy;
 
 	return k && k->hidden_run == job->meta.run ? k->hidden : 0;
 }
@@ -46,7 +46,7 @@ static void find_sink(struct job *job)
 /* As the server before has left it. */
 void job_results_adopt(struct job *job)
 {
-	struct inherit_job *k = job->meta.kept;
+	struct inherit_job *k = job->meta.copy;
 
 	if (!k)
 		return;
@@ -84,7 +84,7 @@ int job_output_make(struct job *job, unsigned run)
 
 	if (job_output(job))
 		return 0;
-	r = depot_output_make(job->d->depot, job->meta.no, run);
+	r = store_output_make(job->d->store, job->meta.no, run);
 	if (r == 0)
 		job->results.output = node_root_new(&job->file_owner, AREA_OUTPUT, run,
 					    true);
@@ -135,7 +135,7 @@ void job_results_show(struct job *job, bool recorded)
 		return;
 	/* For this server alone: the next one finds results of its own. */
 	node_root_free(job_take_output(job));
-	job->results.hidden |= 1u << JOB_ROW_RESULT;
+	job->results.hidden |= 1u << JOB_VFILE_RESULT;
 }
 
 void job_results_hide(struct job *job)
@@ -158,7 +158,7 @@ void job_results_free(struct job *job)
 
 int job_sink_make(struct job *job)
 {
-	int r = depot_sink_make(job->d->depot, job->meta.no);
+	int r = store_sink_make(job->d->store, job->meta.no);
 
 	if (r < 0)
 		return r;
@@ -174,18 +174,18 @@ void job_sink_drop(struct job *job)
 	node_root_free(take_ptr(job->results.sink));
 	job_keep(job);
 	quota_area_end(&job->file_owner, AREA_SINK);
-	depot_sink_drop(job->d->depot, job->meta.no);
+	store_sink_drop(job->d->store, job->meta.no);
 }
 
-void job_row_hide(struct job *job, enum job_row row)
+void job_vfile_hide(struct job *job, enum job_vfile vfile)
 {
-	job->results.hidden |= 1u << row;
+	job->results.hidden |= 1u << vfile;
 	job_keep(job);
 }
 
-void job_row_copied(struct job *job, enum job_row row)
+void job_vfile_copied(struct job *job, enum job_vfile vfile)
 {
-	job->results.copied |= 1u << row;
+	job->results.copied |= 1u << vfile;
 }
 
 bool job_is_frozen(const struct job *job)
@@ -205,33 +205,33 @@ static bool has_result(const struct job *job)
 	struct stat st;
 
 	return job->meta.exit_code != status_exit_code(STATUS_FAILED, 0) ||
-	       (depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+	       (store_run_stat(job->d->store, job->meta.no, job->meta.run,
 			       "result.json", &st) == 0 &&
 		st.st_size);
 }
 
-bool job_has_row(const struct job *job, enum job_row row)
+bool job_has_vfile(const struct job *job, enum job_vfile vfile)
 {
-	if (job->results.hidden & (1u << row))
+	if (job->results.hidden & (1u << vfile))
 		return false;
-	if (row == JOB_ROW_RESULT && job->results.has && !has_result(job))
+	if (vfile == JOB_VFILE_RESULT && job->results.has && !has_result(job))
 		return false;
-	if (row == JOB_ROW_OUTPUT && job->results.sink)
+	if (vfile == JOB_VFILE_OUTPUT && job->results.sink)
 		return true;
-	if (job->results.has && job_rows[row].result)
+	if (job->results.has && job_vfiles[vfile].result)
 		return true;
-	return job_row_exists(row, job->meta.state);
+	return job_vfile_exists(vfile, job->meta.state);
 }
 
 bool job_was_put_back(const struct job *job)
 {
 	return job->meta.state == JOB_QUEUED &&
-	       depot_run_has(job->d->depot, job->meta.no, job->meta.run);
+	       store_run_has(job->d->store, job->meta.no, job->meta.run);
 }
 
-bool job_had_row(const struct job *job, enum job_row row)
+bool job_had_vfile(const struct job *job, enum job_vfile vfile)
 {
 	return job->meta.state == JOB_QUEUED &&
-	       job_row_exists(row, JOB_RUNNING) &&
+	       job_vfile_exists(vfile, JOB_RUNNING) &&
 	       (job->meta.attempt > 1 || job_was_put_back(job));
 }

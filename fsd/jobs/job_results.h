@@ -46,7 +46,7 @@ void job_unkeep_results(struct job *job);
 void job_results_find(struct job *job);
 void job_results_adopt(struct job *job);
 void job_results_free(struct job *job);
-/* For event.c: the newest run was none; has: an earlier one left results. */
+/* For job_state.c: the newest run was none; has: an earlier one left results. */
 void job_results_take_back(struct job *job, bool has);
 /* The run is over and its results are to be seen. recorded: the record says so; else
  * result.json and output/ are hidden, since no record vouches for them. */
@@ -60,8 +60,8 @@ void job_results_hide(struct job *job);
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);
 /* The user removed this row, or wrote a copy of it into a draft. */
-void job_row_hide(struct job *job, enum job_row row);
-void job_row_copied(struct job *job, enum job_row row);
+void job_vfile_hide(struct job *job, enum job_vfile vfile);
+void job_vfile_copied(struct job *job, enum job_vfile vfile);
 /* Copies hidden, copied and sink, which are in no file, to shared memory for the next
  * server. The second: what a server left there as hidden rows of the newest run. */
 void job_keep(struct job *job);
@@ -70,10 +70,10 @@ unsigned job_kept_hidden(const struct job *job);
 bool job_is_frozen(const struct job *job); /* queued or running */
 bool job_takes_copies(const struct job *job); /* of results; they have no effect */
 /* True if the row is to be seen now. */
-bool job_has_row(const struct job *job, enum job_row row);
+bool job_has_vfile(const struct job *job, enum job_vfile vfile);
 /* Is it queued although it was on record as running, by whichever server? */
 bool job_was_put_back(const struct job *job);
 /* It is between two attempts, and the previous one has shown the row. */
-bool job_had_row(const struct job *job, enum job_row row);
+bool job_had_vfile(const struct job *job, enum job_vfile vfile);
 
 #endif

@@ -23,9 +23,9 @@ void job_changed(struct job *job)
 	CALL_ALL(job, changed);
 }
 
-void job_grew(struct job *job, enum job_row row)
+void job_grew(struct job *job, enum job_vfile vfile)
 {
-	CALL_ALL(job, grew, row);
+	CALL_ALL(job, grew, vfile);
 }
 
 void watch_known(struct job *job)

@@ -21,7 +21,7 @@ struct job_watcher {
 	/* Its state was entered; the same state may be entered twice. */
 	void (*entered)(struct job *job);
 	/* The file of this row has more bytes. */
-	void (*grew)(struct job *job, enum job_row row);
+	void (*grew)(struct job *job, enum job_vfile vfile);
 	/* The job is about to be removed, or the server ends: stop its run. A fiber
 	 * may wait. */
 	void (*leaving)(struct job *job);
@@ -38,6 +38,6 @@ struct job_watcher {
 
 /* Calls every watcher's `changed` or `grew`. From the loop or a fiber. */
 void job_changed(struct job *job);
-void job_grew(struct job *job, enum job_row row);
+void job_grew(struct job *job, enum job_vfile vfile);
 
 #endif

@@ -4,14 +4,14 @@
 #define FSD_JOBS_INT_H
 
 #include "job_watch.h"
-#include "fsd/base/order.h"
+#include "fsd/base/sorted_ids.h"
 
-/* retain.c */
+/* retention.c */
 struct retention {
-	struct order left;       /* jobs that a previous server left done */
+	struct sorted_ids left;  /* jobs that a previous server left done */
 	struct list doomed;      /* of struct job */
-	struct turn remove;      /* goes through doomed */
-	struct turn begin;       /* goes through left */
+	struct time_slice remove; /* goes through doomed */
+	struct time_slice begin; /* goes through left */
 	struct loop_timer timer; /* begins remove */
 	struct hash owners;      /* owned: of struct retain_owner */
 };
@@ -25,12 +25,12 @@ struct log_writer {
 
 /* leftover.c */
 struct leftovers {
-	struct order queued, refused;
-	struct turn turn;        /* takes them up */
+	struct sorted_ids queued, refused;
+	struct time_slice slice; /* takes them up */
 	bool (*take_up)(struct fsd *d, uint64_t until);
 };
 
-/* events_read.c: the data of one read of `events`, used at once */
+/* event_log_read.c: the data of one read of `events`, used at once */
 struct events_room {
 	char out[EVENT_DATA_MAX + EVENT_HELD_MAX];
 	char err[EVENT_DATA_MAX + EVENT_HELD_MAX];
@@ -44,11 +44,11 @@ struct jobs {
 	bool ended;             /* jobs_end() was called */
 	const struct job_watcher *const *watchers; /* borrowed; ends with NULL */
 	struct hash by_no, by_name;
-	struct list all, walks; /* of struct job, struct walk */
+	struct list all, cursors; /* of struct job, struct list_cursor */
 	uint64_t seq;           /* given so far */
 	struct list claims;     /* of struct name_claim */
 	struct statistics *statistics; /* owned */
-	struct shelf *shelf;    /* owned, or NULL: every job is in all */
+	struct unloaded_jobs *unloaded; /* owned, or NULL: every job is in all */
 	struct retention retention;
 	struct log_writer log_writer;
 	struct leftovers leftovers;

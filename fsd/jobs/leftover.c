@@ -7,9 +7,9 @@
 
 #include "jobs_int.h"
 
-void leftover_enlist(struct order *list, const struct job_meta *m)
+void leftover_enlist(struct sorted_ids *list, const struct job_meta *m)
 {
-	if (order_add(list, m->queued_no, m->no) < 0)
+	if (sorted_ids_add(list, m->queued_no, m->no) < 0)
 		log_error("job %s: no memory to take it up; the next start "
 			  "does", m->name);
 }
@@ -27,19 +27,19 @@ void leftover_list(struct fsd *d, const struct job_meta *m)
 uint64_t leftover_next(struct fsd *d)
 {
 	struct leftovers *l = &d->jobs->leftovers;
-	uint64_t no = order_next(&l->queued);
+	uint64_t no = sorted_ids_next(&l->queued);
 
-	return no ? no : order_next(&l->refused);
+	return no ? no : sorted_ids_next(&l->refused);
 }
 
 bool leftover_is_before(struct fsd *d, const struct job_meta *m)
 {
-	return order_key(&d->jobs->leftovers.queued) < m->queued_no;
+	return sorted_ids_key(&d->jobs->leftovers.queued) < m->queued_no;
 }
 
-static bool on_turn(struct turn *t, uint64_t until)
+static bool on_slice(struct time_slice *t, uint64_t until)
 {
-	struct jobs *jobs = container_of(t, struct jobs, leftovers.turn);
+	struct jobs *jobs = container_of(t, struct jobs, leftovers.slice);
 
 	return jobs->leftovers.take_up(jobs->d, until);
 }
@@ -47,31 +47,31 @@ static bool on_turn(struct turn *t, uint64_t until)
 void leftover_init(struct fsd *d, bool (*take_up)(struct fsd *d, uint64_t until))
 {
 	d->jobs->leftovers.take_up = take_up;
-	d->jobs->leftovers.turn.work = on_turn;
+	d->jobs->leftovers.slice.work = on_slice;
 }
 
 void leftover_begin(struct fsd *d, uint64_t until)
 {
 	struct leftovers *l = &d->jobs->leftovers;
 
-	order_sort(&l->queued);
-	order_sort(&l->refused);
+	sorted_ids_sort(&l->queued);
+	sorted_ids_sort(&l->refused);
 	if (l->take_up(d, until))
 		leftover_go_on(d);
 }
 
 void leftover_go_on(struct fsd *d)
 {
-	struct turn *turn = &d->jobs->leftovers.turn;
+	struct time_slice *slice = &d->jobs->leftovers.slice;
 
-	turn_stop(turn);
-	turn_begin(&d->turns, turn);
+	time_slice_stop(slice);
+	time_slice_begin(&d->slices, slice);
 }
 
 void leftovers_end(struct leftovers *l)
 {
-	order_done(&l->queued);
-	order_done(&l->refused);
+	sorted_ids_done(&l->queued);
+	sorted_ids_done(&l->refused);
 }
 
 void leftover_found(struct job *job)

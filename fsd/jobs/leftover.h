@@ -2,18 +2,18 @@
 /*
  * The lists of jobs that no run of this server has taken up yet: queued or refused
  * by a previous server, or queued once more after such a run failed. The lists are
- * data of this room; submit/resume.c gives the function that takes the jobs up.
+ * data of this room; submit/restart.c gives the function that takes the jobs up.
  * Context: the loop or a fiber.
  */
 #ifndef FSD_LEFTOVER_H
 #define FSD_LEFTOVER_H
 
 #include "job.h"
-#include "fsd/base/order.h"
+#include "fsd/base/sorted_ids.h"
 
 /* Adds a job to a list. Without memory the job waits for the next start, and the log
  * says so. The second: to the list of its state, queued or refused, if it has one. */
-void leftover_enlist(struct order *list, const struct job_meta *m);
+void leftover_enlist(struct sorted_ids *list, const struct job_meta *m);
 void leftover_list(struct fsd *d, const struct job_meta *m);
 /* Before the first job: take_up() takes listed jobs up until `until` (now_ns()).
  * It returns true if there are more. */

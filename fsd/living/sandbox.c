@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "fsd/base/fiber.h"
-#include "fsd/files/remote.h"
+#include "fsd/files/guest_inode.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
-#include "fsd/jobs/parsed.h"
-#include "fsd/users/people.h"
-#include "homes.h"
+#include "fsd/jobs/parsed_config.h"
+#include "fsd/users/users.h"
+#include "machine_files.h"
 
 /* --- its state ------------------------------------------------------------------ */
 
@@ -67,8 +67,8 @@ static void drop_machine(struct sandbox *s)
 	sched_leave(&s->slot);
 	sched_release(&s->hold);
 	environment_unref(take_ptr(s->environment));
-	remote_drop(s->d->remotes, s->no);
-	remote_drop(s->d->remotes, s->no | REMOTE_ROOT);
+	guest_inode_drop(s->d->guest_inodes, s->no);
+	guest_inode_drop(s->d->guest_inodes, s->no | GUEST_ROOT);
 	if (s->single)
 		singles_go(s->d);
 }
@@ -194,14 +194,14 @@ static void on_making(void *arg, const char *sentence)
 }
 
 /* A single one is not on record, so each run that waits for its machine ends. */
-static void on_stranded(void *arg)
+static void on_lost_jailer(void *arg)
 {
 	struct sandbox *s = arg;
 
 	list_for_each(pos, tmp, &s->runs)
 		if (s->single)
-			run_events.stranded(list_entry(pos, struct run,
-						       living.in_sandbox));
+			run_events.lost_jailer(list_entry(pos, struct run,
+							  living.in_sandbox));
 }
 
 const struct vm_events sandbox_events = {
@@ -209,7 +209,7 @@ const struct vm_events sandbox_events = {
 	.failed = on_failed,
 	.waits = on_waits,
 	.making = on_making,
-	.stranded = on_stranded,
+	.lost_jailer = on_lost_jailer,
 };
 
 /* With the heap of its environment. */
@@ -426,7 +426,7 @@ void sandbox_drop(struct sandbox *s)
 	list_for_each(pos, tmp, &s->files)
 		sandbox_file_del(list_entry(pos, struct sandbox_file, node));
 	sandbox_config_done(&s->config);
-	parsed_unref(s->asked);
+	parsed_config_unref(s->asked);
 	buf_done(&s->text);
 	free(s->name);
 	free(s);
@@ -515,8 +515,8 @@ void sandboxes_end(struct fsd *d)
 		sandbox_drop(list_entry(pos, struct sandbox, node));
 }
 
-int home_fs(const struct home *h, struct wire_fs *fs, vm_fs_done *done,
-	    void *arg)
+int machine_files_ask(const struct machine_files *h, struct wire_fs *fs, vm_fs_done *done,
+		      void *arg)
 {
 	fs->tree = h->tree;
 	return sandbox_fs(h->sandbox, fs, done, arg);
@@ -544,7 +544,7 @@ bool take_back(void *arg, uid_t uid, uint64_t idle_ns)
 	return found;
 }
 
-unsigned kept_in_use(struct fsd *d)
+unsigned kept_machines_in_use(struct fsd *d)
 {
 	unsigned count = 0;
 

@@ -4,7 +4,7 @@
 #define FSD_SANDBOX_INT_H
 
 #include "fsd/handover/inherit.h"
-#include "fsd/jobs/parsed.h"
+#include "fsd/jobs/parsed_config.h"
 #include "fsd/run/run_int.h"
 #include "sandboxes.h"
 
@@ -28,7 +28,7 @@ struct sandbox {
 	struct hash_node by_no, by_name; /* if it is */
 	bool indexed;          /* in these */
 	bool single;           /* a session: its seat has the machine alone */
-	struct parsed *asked;  /* a reference: the step that a single one has its
+	struct parsed_config *asked; /* a reference: the step that a single one has its
 				* machine of; NULL: config is what it has */
 	struct fsd *d;
 	uint64_t no;           /* of its places; none is used twice */
@@ -44,7 +44,7 @@ struct sandbox {
 	struct environment *environment; /* a reference, from the asking for a machine on */
 	uint64_t memory;       /* bytes of its programs and files, once it is queued */
 	struct sched_slot slot;
-	struct sched_hold hold;
+	struct sched_reservation hold;
 	struct vm_lease *lease; /* owned: the machine's */
 	struct run *asks;      /* borrowed: the run that hears why it waits; NULL: all */
 	struct list seats;
@@ -188,8 +188,8 @@ bool sandbox_put_off(struct run *run, const char *sentence);
 bool sandbox_retry(struct run *run);
 /* sandbox_kept.c: as run_host's. */
 bool sandbox_outlives(const struct run *run);
-void sandbox_sign(const struct run *run, struct vm_tape *t);
-int sandbox_take_run(struct run *run, struct vm_tape *t);
+void sandbox_sign(const struct run *run, struct vm_replay *t);
+int sandbox_take_run(struct run *run, struct vm_replay *t);
 /* sandbox_seats.c: its machine is there. */
 void seats_go(struct sandbox *s);
 /* Runs that have no machine any more fail. */

@@ -2,7 +2,7 @@
 /*
  * Leaves sandboxes to the next server, and takes those of a killed one. A sandbox has
  * a record, each of its sessions has one, and its machine has a mux
- * (vm/channel/mux.h). The runs in it have tapes, as those with their own machines.
+ * (vm/channel/mux.h). The runs in it have replay buffers, as those with their own machines.
  */
 #include "sandbox_adopt.h"
 #include "sandbox_int.h"
@@ -145,11 +145,11 @@ bool sandbox_outlives(const struct run *run)
 	return t && t->sandbox->mux && (!t->name || t->kept);
 }
 
-void sandbox_sign(const struct run *run, struct vm_tape *tape)
+void sandbox_sign(const struct run *run, struct vm_replay *replay)
 {
-	tape->sandbox = run->living.seat->sandbox->no;
-	tape->seat = run->living.seat->no;
-	tape->lane = vm_lane(run->lease);
+	replay->sandbox = run->living.seat->sandbox->no;
+	replay->seat = run->living.seat->no;
+	replay->lane = vm_lane(run->lease);
 }
 
 void seat_forget(struct seat *t)
@@ -226,15 +226,15 @@ static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
 }
 
 /* All, before anything is said to the machine. */
-static void recover_tapes(const struct sandbox *s)
+static void recover_replays(const struct sandbox *s)
 {
 	struct inherit *in = s->d->inherit;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
-		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
+		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
 
 		if (t && t->sandbox == s->no &&
-		    tape_recover_lane(t, s->mux->out.end) < 0)
+		    replay_recover_lane(t, s->mux->out.end) < 0)
 			t->spoiled = 1;
 	}
 }
@@ -265,7 +265,7 @@ static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 	}
 	s->stage = STAGE_LOST;
 	if (mux_recover(m) == 0 && take_machine(s, k) == 0) {
-		recover_tapes(s);
+		recover_replays(s);
 		s->stage = STAGE_LIVES;
 		log_info("sandbox %s of user %u: another server goes on with it",
 			 s->name, s->uid);
@@ -357,9 +357,9 @@ void sandboxes_adopt(struct fsd *d)
 
 /* --- its runs ---------------------------------------------------------------------------- */
 
-/* A run whose tape was recovered continues in its seat. Return: 0, or -ESRCH: it had not
+/* A run whose replay buffer was recovered continues in its seat. Return: 0, or -ESRCH: it had not
  * begun, or what it was in is not there. */
-static int take_seat(struct run *run, struct vm_tape *t)
+static int take_seat(struct run *run, struct vm_replay *t)
 {
 	struct sandbox *s = sandboxes_by_no(run->d, t->sandbox);
 	const char *name = run->spec.config->session;
@@ -386,7 +386,7 @@ static int take_seat(struct run *run, struct vm_tape *t)
 
 /* Finds an adopted run's standard input. Return: 0, or negative errno: it is not
  * there. */
-static int take_input(struct run *run, const struct vm_tape *t)
+static int take_input(struct run *run, const struct vm_replay *t)
 {
 	const struct job_config *c = run->spec.config;
 
@@ -397,12 +397,12 @@ static int take_input(struct run *run, const struct vm_tape *t)
 	return run_take_inputs(run, t->stdin_size > t->feed.put);
 }
 
-int sandbox_take_run(struct run *run, struct vm_tape *t)
+int sandbox_take_run(struct run *run, struct vm_replay *t)
 {
 	static const struct vm_sockets gone = { -1, -1, -1 };
 	int r = take_input(run, t);
 
-	run->vm_job.tape = t;
+	run->vm_job.replay = t;
 	run->slot.granted = true; /* the sandbox's is what counts */
 	run_fill_limits(run);
 	if (r == 0)
@@ -418,12 +418,12 @@ static bool has_not_begun(const struct seat *t)
 {
 	struct inherit *in = t->sandbox->d->inherit;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
-		const struct vm_tape *tape = inherit_at(in, INHERIT_TAPES, i);
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
+		const struct vm_replay *replay = inherit_at(in, INHERIT_REPLAYS, i);
 
-		if (tape && tape->sandbox == t->sandbox->no &&
-		    tape->seat == t->no && tape->lane == t->kept->lane)
-			return !tape->run_at;
+		if (replay && replay->sandbox == t->sandbox->no &&
+		    replay->seat == t->no && replay->lane == t->kept->lane)
+			return !replay->run_at;
 	}
 	return false;
 }

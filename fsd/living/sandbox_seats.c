@@ -362,8 +362,8 @@ void sandbox_leave(struct run *run)
 		return;
 	list_del(&run->living.in_session);
 	list_del(&run->living.in_sandbox);
-	if (run->vm_job.tape) /* the next one may have the lane at once */
-		run->vm_job.tape->lane = 0;
+	if (run->vm_job.replay) /* the next one may have the lane at once */
+		run->vm_job.replay->lane = 0;
 	if (t->current == run) {
 		t->current = NULL;
 		if (t->name && run->phase == RUN_COMPLETE && run->exit.lives) {

@@ -12,7 +12,7 @@
 
 #include "fsd/base/fiber.h"
 #include "fsd/jobs/environments.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 #include "fsd/users/seen_name.h"
 
 /* --- who holds it ------------------------------------------------------------------ */
@@ -411,7 +411,7 @@ void sandbox_file_del(struct sandbox_file *f)
 	list_del(&f->node);
 	hash_del(&f->sandbox->d->sandboxes->files_by_no, &f->by_no);
 	buf_done(&f->text);
-	person_unweigh(&f->weight);
+	user_unweigh(&f->weight);
 	free(f->name);
 	free(f);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fsd/jobs/environments.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 #include "fsd/users/quota.h"
 #include "sandbox_int.h"
 
@@ -127,7 +127,7 @@ int single_check(struct fsd *d, uid_t uid, const struct job_config *c,
 
 void single_forget(struct sandbox *s)
 {
-	parsed_unref(take_ptr(s->asked));
+	parsed_config_unref(take_ptr(s->asked));
 }
 
 int single_begin(struct sandbox *s, struct run *run, struct err *err)
@@ -135,7 +135,7 @@ int single_begin(struct sandbox *s, struct run *run, struct err *err)
 	int r;
 
 	if (!s->asked)
-		s->asked = parsed_ref(run->spec.parsed);
+		s->asked = parsed_config_ref(run->spec.parsed);
 	r = sandbox_begin(s, err);
 	if (r < 0)
 		single_forget(s);

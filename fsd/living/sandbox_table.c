@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/files/remote.h"
+#include "fsd/files/guest_inode.h"
 #include "fsd/users/seen_name.h"
-#include "homes.h"
+#include "machine_files.h"
 
 bool sandbox_is_there(const struct sandbox *s)
 {
@@ -215,28 +215,28 @@ uint64_t sandbox_made_ns(const struct sandbox *s)
 
 /* --- by the key of its files ---------------------------------------------------- */
 
-bool home_find(struct fsd *d, uint64_t key, struct home *ret)
+bool machine_files_find(struct fsd *d, uint64_t key, struct machine_files *ret)
 {
-	struct sandbox *s = sandboxes_by_no(d, key & ~REMOTE_ROOT);
+	struct sandbox *s = sandboxes_by_no(d, key & ~GUEST_ROOT);
 
-	*ret = (struct home){ .sandbox = s };
+	*ret = (struct machine_files){ .sandbox = s };
 	if (!s)
 		return false;
 	ret->name = sandbox_name(s);
 	ret->uid = sandbox_uid(s);
 	ret->gid = sandbox_gid(s);
-	ret->tree = key & REMOTE_ROOT ? WIRE_FS_ROOT : WIRE_FS_HOME;
+	ret->tree = key & GUEST_ROOT ? WIRE_FS_ROOT : WIRE_FS_HOME;
 	return true;
 }
 
-bool home_is_kept(void *d, uint64_t key)
+bool machine_files_are_kept(void *d, uint64_t key)
 {
-	struct home h;
+	struct machine_files h;
 
-	return home_find(d, key, &h) && sandbox_is_there(h.sandbox);
+	return machine_files_find(d, key, &h) && sandbox_is_there(h.sandbox);
 }
 
-bool home_is_for(const struct home *h, uid_t uid)
+bool machine_files_are_for(const struct machine_files *h, uid_t uid)
 {
 	return h->uid == uid || uid == 0;
 }

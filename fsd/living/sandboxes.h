@@ -18,7 +18,7 @@
 
 #include "fsd/fsd.h"
 #include "vm/vm.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 
 struct fiber;
 struct run_host;
@@ -104,7 +104,7 @@ struct sandbox_file {
 	uint64_t no;
 	char *name;      /* owned */
 	struct buf text;
-	struct person_weight weight; /* of it */
+	struct user_weight weight;   /* of it */
 };
 /* Return: 0, -EDQUOT with a sentence: there are too many; -ENOMEM. */
 int sandbox_file_make(struct sandbox *s, const char *name,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fsd/handover/inherit.h"
-#include "keeper.h"
+#include "broker.h"
 #include "library.h"
 #include "requests_int.h"
 
@@ -103,6 +103,6 @@ void mountpoint_close(struct fsd *d)
 	/* This process has given up the rights that it takes. Once it has gone
 	 * its number of a device is anybody's. */
 	if (!mountpoint_has_ended(requests_fd(d)))
-		keeper_umount(d->keeper);
+		broker_umount(d->broker);
 	requests_close(d);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mount. The holder makes it and takes it away; the server answers what
+ * The mount. The supervisor makes it and takes it away; the server answers what
  * comes through it.
  */
 #ifndef FSD_MOUNTPOINT_H

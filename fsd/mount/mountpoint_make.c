@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The holder's side: making the mount and taking it away. */
+/* The supervisor's side: making the mount and taking it away. */
 #include "mountpoint.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "vm/os/spawn.h"
-#include "mounts.h"
+#include "mount_table.h"
 #include "library.h"
 
 #define REMOVE_WAIT_MS 2500

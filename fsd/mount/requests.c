@@ -2,7 +2,7 @@
 /*
  * Reads requests and writes answers in place of libfuse, which parses them. A request
  * stands in shared memory from before its operation begins until its answer is written. A
- * fiber serves each request; requests_kept.c has the part for the next server.
+ * fiber serves each request; request_journal.c has the part for the next server.
  */
 #include "requests_int.h"
 
@@ -260,7 +260,7 @@ static void look_end(struct look *l)
 static bool refuse(const struct look *l)
 {
 	const struct fuse_in_header *in = header_of(l->data);
-	const char *why = depot_read_only(l->d->depot);
+	const char *why = store_read_only(l->d->store);
 
 	if (!why || in->opcode > 63 || !(CHANGES_NAMES >> in->opcode & 1))
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by requests*.c, mountpoint.c and wait.c only. */
+/* Shared by requests*.c, mountpoint.c and blocked_reads.c only. */
 #ifndef FSD_REQUESTS_INT_H
 #define FSD_REQUESTS_INT_H
 
@@ -41,7 +41,7 @@ struct mountpoint {
 
 struct requests {
 	struct mountpoint mountpoint;
-	char room[REQUESTS_ROOM]; /* wait.c: data of a reply that is sent at once */
+	char room[REQUESTS_ROOM]; /* blocked_reads.c: data of a reply that is sent at once */
 	struct fuse_session *session; /* owned; libfuse's */
 	int fd;                 /* the session's */
 	struct hash by_unique;  /* of struct pending */
@@ -80,7 +80,7 @@ void look_free(struct look *l);
 void request_tell(struct fsd *d, uint64_t unique, int32_t error,
 		  const void *data, size_t size);
 
-/* requests_kept.c: of those whose answer is still to come. */
+/* request_journal.c: of those whose answer is still to come. */
 struct pending *request_find(struct requests *q, uint64_t unique);
 void request_forget(struct fsd *d, struct pending *p);
 /* NULL: there is no room. */

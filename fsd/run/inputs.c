@@ -136,7 +136,7 @@ static int enter_dir(struct run *run, uint64_t until, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "%s: cannot be listed", run->inputs.dir->name);
 	if (r == 0)
-		node_walk(&run->inputs.walk, run->inputs.dir);
+		node_walk(&run->inputs.cursor, run->inputs.dir);
 	return r;
 }
 
@@ -147,11 +147,11 @@ static int add_tree(struct run *run, uint64_t until, struct err *err)
 	int r = 0;
 
 	while (r == 0) {
-		node = run->inputs.walk.head ? node_walk_next(&run->inputs.walk) : NULL;
+		node = run->inputs.cursor.head ? node_walk_next(&run->inputs.cursor) : NULL;
 		if (node) {
 			r = is_ours(run, node) ? 0 : add_node(run, node, err);
-		} else if (run->inputs.walk.head) {
-			walk_end(&run->inputs.walk);
+		} else if (run->inputs.cursor.head) {
+			list_cursor_end(&run->inputs.cursor);
 			run->inputs.dir = NULL;
 		} else {
 			r = enter_dir(run, until, err);
@@ -231,7 +231,7 @@ void run_sent_inputs(struct run *run)
 
 void run_inputs_done(struct run *run)
 {
-	walk_end(&run->inputs.walk);
+	list_cursor_end(&run->inputs.cursor);
 	run_sent_inputs(run);
 	run->inputs.count = run->inputs.room = run->inputs.next_dir = 0;
 	run->inputs.root_listed = run->inputs.collected = false;
@@ -340,7 +340,7 @@ static bool is_missed(const struct job *job, const struct node *node)
 
 /* On the stack of the fiber that waits. */
 struct note {
-	struct depot *depot;
+	struct store *store;
 	uint64_t no, queued_no;
 };
 
@@ -348,14 +348,14 @@ static int do_note(void *arg)
 {
 	const struct note *n = arg;
 
-	return depot_gone_note(n->depot, n->no, n->queued_no);
+	return store_note_removed_input(n->store, n->no, n->queued_no);
 }
 
 static int do_look(void *arg)
 {
 	const struct note *n = arg;
 
-	return depot_gone(n->depot, n->no, n->queued_no);
+	return store_removed_input(n->store, n->no, n->queued_no);
 }
 
 static bool is_noted(const struct job *job)
@@ -365,9 +365,9 @@ static bool is_noted(const struct job *job)
 
 static int note_gone(struct job *job, const struct node *node)
 {
-	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
+	struct note n = { job->d->store, job->meta.no, job->meta.queued_no };
 	bool noted = is_noted(job);
-	int r = noted ? 0 : depot_do(n.depot, do_note, &n);
+	int r = noted ? 0 : store_do(n.store, do_note, &n);
 
 	if (r < 0)
 		return r;
@@ -404,8 +404,8 @@ bool run_has_inputs(struct job *job, struct err *err)
 
 int run_check_inputs(struct job *job, struct err *err)
 {
-	struct note n = { job->d->depot, job->meta.no, job->meta.queued_no };
-	int r = is_noted(job) ? 1 : depot_do(n.depot, do_look, &n);
+	struct note n = { job->d->store, job->meta.no, job->meta.queued_no };
+	int r = is_noted(job) ? 1 : store_do(n.store, do_look, &n);
 
 	if (r > 0 && !is_noted(job)) {
 		job->gone.no = n.queued_no;

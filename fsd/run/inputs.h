@@ -17,7 +17,7 @@ struct run_inputs {
 				  * NULL: not a file of the job */
 	unsigned count, room;
 	struct node *dir;        /* borrowed: it is listed now, or NULL */
-	struct walk walk;        /* in dir */
+	struct list_cursor cursor; /* in dir */
 	unsigned next_dir;       /* the input that may be listed next */
 	bool root_listed;
 	struct node *stdin_node; /* a reference, or NULL */

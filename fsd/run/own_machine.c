@@ -3,7 +3,7 @@
  * The host of runs that have a machine each: the run waits for a build of its
  * environment, then for its turn with the scheduler, and asks for a machine when its
  * inputs are known. The machine ends with the run, or outlives its server together with
- * the run's tape.
+ * the run's replay buffer.
  */
 #include <errno.h>
 
@@ -169,13 +169,13 @@ static bool outlives(const struct run *run)
 	       !run->vm_job.stdin_open; /* its input is in this process */
 }
 
-static void sign(const struct run *run, struct vm_tape *t)
+static void sign(const struct run *run, struct vm_replay *t)
 {
 	t->memory = run->slot.memory;
 	t->places = run->slot.cpus;
 }
 
-static int adopt(struct run *run, struct vm_tape *t)
+static int adopt(struct run *run, struct vm_replay *t)
 {
 	struct fsd *d = run->d;
 	struct vm_sockets sockets = { -1, -1, -1 };
@@ -183,7 +183,7 @@ static int adopt(struct run *run, struct vm_tape *t)
 	run_fill_limits(run);
 	run_take_inputs(run, false);
 	run->vm_job.stdin_size = t->stdin_size;
-	run->vm_job.tape = t;
+	run->vm_job.replay = t;
 	run->slot = (struct sched_slot){
 		.uid = run->job->meta.uid, .memory = t->memory,
 		.cpus = t->places,

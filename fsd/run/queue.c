@@ -54,7 +54,7 @@ void run_no_machine(struct run *run, const char *why)
 		run_fail(run, RUN_FAILED_UNASKED, why);
 }
 
-static bool on_collect(struct turn *t, uint64_t until)
+static bool on_collect(struct time_slice *t, uint64_t until)
 {
 	struct run *run = container_of(t, struct run, queue.collect);
 	struct err err = { 0 };
@@ -68,7 +68,7 @@ static bool on_collect(struct turn *t, uint64_t until)
 void run_collect_later(struct run *run)
 {
 	run->queue.collect.work = on_collect;
-	turn_begin(&run->d->turns, &run->queue.collect);
+	time_slice_begin(&run->d->slices, &run->queue.collect);
 }
 
 int run_get_ready(struct run *run, struct err *err)
@@ -130,7 +130,7 @@ void run_collect_more(struct run *run)
 
 void run_collect_stop(struct run *run)
 {
-	turn_stop(&run->queue.collect);
+	time_slice_stop(&run->queue.collect);
 }
 
 /* The disk may say that it has room, and have none for what a run needs. */

@@ -14,7 +14,7 @@ struct run;
 struct run_queue {
 	struct build_wait build; /* for its environment */
 	bool built;              /* there was a build, and it has ended well */
-	struct turn collect;     /* inputs are listed when it is its turn */
+	struct time_slice collect; /* inputs are listed when it is its turn */
 	unsigned put_back;       /* so often the disk had no room for its record */
 };
 

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "fsd/jobs/lifecycle.h"
-#include "fsd/jobs/parsed.h"
+#include "fsd/jobs/parsed_config.h"
 #include "run_int.h"
 #include "runs_int.h"
 
 void run_spec_done(struct run_spec *spec)
 {
-	parsed_unref(spec->parsed);
+	parsed_config_unref(spec->parsed);
 	*spec = (struct run_spec){ 0 };
 }
 
@@ -31,7 +31,7 @@ void run_free(struct run *run)
 	loop_timer_del(&run->timer);
 	feed_free(run);
 	run_leave(run);
-	run_tape_end(run);
+	run_replay_end(run);
 	run_queue_done(run);
 	sched_leave(&run->slot);
 	run_enter(run, RUN_GONE);
@@ -40,7 +40,7 @@ void run_free(struct run *run)
 	run_output_done(run);
 	arena_done(&run->texts);
 	run_streams_done(run);
-	run_flow_done(run);
+	output_queue_done(run);
 	run_end_done(run);
 	if (run->spec.code)
 		node_unref(run->spec.code);
@@ -74,7 +74,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	run_tree_init(run);
 	feed_init(run);
 	run_streams_init(run);
-	run_flow_init(run);
+	output_queue_init(run);
 	run_queued_since(run, now_ns());
 	return run;
 }

@@ -10,9 +10,9 @@
 #include "fsd/jobs/job.h"
 #include "fsd/jobs/job_watch.h"
 
-/* What a run needs to know of the job's inputs; made by commit.c. */
+/* What a run needs to know of the job's inputs; made by submit.c. */
 struct run_spec {
-	struct parsed *parsed;      /* a reference; its result is 0 */
+	struct parsed_config *parsed; /* a reference; its result is 0 */
 	const struct job_config *config; /* inside parsed */
 	const struct lang *lang;    /* NULL: a #! program or a command */
 	struct node *code;          /* borrowed; NULL: a command */
@@ -22,7 +22,7 @@ struct run_spec {
 /*
  * Takes spec (also on failure), asks for a machine, has it on record that the
  * job is queued (or running, if a machine is at hand), drops the old results,
- * posts EV_COMMIT. In a fiber that holds the job. A job that is queued already,
+ * posts EV_SUBMIT. In a fiber that holds the job. A job that is queued already,
  * by a daemon before this one, stays as it is and only asks.
  * Return: 0 or negative errno with a sentence, -EINVAL only for what the config
  * asks for; then nothing has changed.
@@ -84,7 +84,7 @@ extern const struct job_watcher run_watcher;
  * "interrupted", or is queued again if it may. */
 void run_interrupt(struct job *job);
 /* The service ends: what only another server could have begun is told. */
-void run_stop_stranded(struct job *job);
+void run_stop_without_jailer(struct job *job);
 /* A job that a dead daemon left running: likewise. */
 void run_recover(struct job *job);
 /* A job that was accepted and cannot be run any more ends as "failed". */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs whose server is dead and whose machines live, or had said all before it
- * died. All that is needed to go on is on the run's tape (vm/channel/tape.h), in the
- * store, and with the holder, which has the descriptors.
+ * died. All that is needed to go on is on the run's replay buffer (vm/channel/replay.h), in the
+ * store, and with the supervisor, which has the descriptors.
  */
 #include "run_adopt.h"
 
@@ -10,10 +10,10 @@
 #include <signal.h>
 #include <string.h>
 
-#include "fsd/jobs/parsed.h"
-#include "fsd/jobs/event.h"
-#include "fsd/jobs/events.h"
-#include "fsd/jobs/parsed.h"
+#include "fsd/jobs/parsed_config.h"
+#include "fsd/jobs/job_state.h"
+#include "fsd/jobs/event_log.h"
+#include "fsd/jobs/parsed_config.h"
 #include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
@@ -30,10 +30,10 @@
 #define CONFIG_MEMORY 5
 
 /* What the machine was told of, and its end is judged by. */
-static void fill_config(const struct run *run, uint64_t to[VM_TAPE_CONFIG])
+static void fill_config(const struct run *run, uint64_t to[VM_REPLAY_CONFIG])
 {
 	const struct job_config *c = run->spec.config;
-	const uint64_t of[VM_TAPE_CONFIG] = {
+	const uint64_t of[VM_REPLAY_CONFIG] = {
 		c->timeout_ms, c->grace_ms, c->stdout_limit, c->stderr_limit,
 		c->output_limit, [CONFIG_MEMORY] = c->memory_mb,
 		(uint64_t)c->mode, c->cpus,
@@ -42,13 +42,13 @@ static void fill_config(const struct run *run, uint64_t to[VM_TAPE_CONFIG])
 	memcpy(to, of, sizeof(of));
 }
 
-void run_tape_begin(struct run *run)
+void run_replay_begin(struct run *run)
 {
 	uint32_t place;
-	struct vm_tape *t = NULL;
+	struct vm_replay *t = NULL;
 
-	if (!run->vm_job.tape && run->host->outlives(run))
-		t = inherit_add(run->d->inherit, INHERIT_TAPES, &place);
+	if (!run->vm_job.replay && run->host->outlives(run))
+		t = inherit_add(run->d->inherit, INHERIT_REPLAYS, &place);
 	if (!t)
 		return;
 	t->job = run->job->meta.no;
@@ -56,7 +56,7 @@ void run_tape_begin(struct run *run)
 	t->queued_ns = run->times.queued_ns;
 	t->granted_ns = run->times.granted_ns;
 	t->stdin_size = run->vm_job.stdin_size;
-	t->unbegun = run->job->leftover.tries + 1;
+	t->begin_tries = run->job->leftover.tries + 1;
 	run->host->sign(run, t);
 	fill_config(run, t->config);
 	snprintf(t->language, sizeof(t->language), "%s",
@@ -65,22 +65,22 @@ void run_tape_begin(struct run *run)
 		 run->environment.id ? run->environment.id : "");
 	snprintf(t->environment_name, sizeof(t->environment_name), "%s",
 		 run->environment.name ? run->environment.name : "");
-	run->vm_job.tape = t;
+	run->vm_job.replay = t;
 	inherit_publish(&t->live);
 }
 
-void run_tape_end(struct run *run)
+void run_replay_end(struct run *run)
 {
-	struct vm_tape *t = take_ptr(run->vm_job.tape);
+	struct vm_replay *t = take_ptr(run->vm_job.replay);
 
 	if (t)
-		inherit_del(run->d->inherit, INHERIT_TAPES, t);
+		inherit_del(run->d->inherit, INHERIT_REPLAYS, t);
 }
 
 /* --- of the server before ----------------------------------------------------- */
 
 /* Return: 0, or -EPROTO: nothing in it is to be believed. */
-static int recover(struct vm_tape *t)
+static int recover(struct vm_replay *t)
 {
 	uint64_t now = now_ns();
 
@@ -91,15 +91,15 @@ static int recover(struct vm_tape *t)
 		return -EPROTO;
 	t->environment_id[sizeof(t->environment_id) - 1] = '\0';
 	t->environment_name[sizeof(t->environment_name) - 1] = '\0';
-	return tape_recover(t);
+	return replay_recover(t);
 }
 
-static struct vm_tape *find_tape(const struct job *job)
+static struct vm_replay *find_replay(const struct job *job)
 {
 	struct inherit *in = job->d->inherit;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
-		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
+		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
 
 		if (t && t->job == job->meta.no && t->run == job->meta.run)
 			return t;
@@ -108,9 +108,9 @@ static struct vm_tape *find_tape(const struct job *job)
 }
 
 /* The config is what it was, or nobody knows what was agreed on. */
-static struct run *new_run(struct job *job, const struct vm_tape *t)
+static struct run *new_run(struct job *job, const struct vm_replay *t)
 {
-	uint64_t config[VM_TAPE_CONFIG];
+	uint64_t config[VM_REPLAY_CONFIG];
 	struct run_spec spec = { 0 };
 	struct run *run;
 
@@ -152,7 +152,7 @@ struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys)
 }
 
 /* All of run_start() to run_go(), at once. */
-static void go_on(struct run *run, const struct vm_tape *t)
+static void go_on(struct run *run, const struct vm_replay *t)
 {
 	struct job *job = run->job;
 
@@ -179,7 +179,7 @@ static void go_on(struct run *run, const struct vm_tape *t)
 }
 
 /* Return: NULL, or why nobody can go on with it. */
-static const char *try_adopt(struct job *job, struct vm_tape *t)
+static const char *try_adopt(struct job *job, struct vm_replay *t)
 {
 	const char *why = NULL;
 	struct run *run;
@@ -189,7 +189,7 @@ static const char *try_adopt(struct job *job, struct vm_tape *t)
 	run = new_run(job, t);
 	if (!run)
 		return "its config is another one, or there is no memory";
-	if (!run_streams_take(run, t) || !run_flow_take(run))
+	if (!run_streams_take(run, t) || !output_queue_take(run))
 		why = "the store has less of its output than it should";
 	else if (run->host->adopt(run, t) < 0)
 		why = "its machine is gone, or had not begun it";
@@ -197,14 +197,14 @@ static const char *try_adopt(struct job *job, struct vm_tape *t)
 		go_on(run, t);
 		return NULL;
 	}
-	run->vm_job.tape = NULL; /* run_adopted() gives it up */
+	run->vm_job.replay = NULL; /* run_adopted() gives it up */
 	run_free(run);
 	return why;
 }
 
 bool run_adopt(struct job *job)
 {
-	struct vm_tape *t = find_tape(job);
+	struct vm_replay *t = find_replay(job);
 	const char *why = t ? try_adopt(job, t) : "its machine ended with the server";
 
 	if (why)
@@ -215,12 +215,12 @@ bool run_adopt(struct job *job)
 
 bool run_put_back(struct job *job)
 {
-	const struct vm_tape *t = find_tape(job);
-	unsigned tries = t ? tape_tries(t) : 0;
+	const struct vm_replay *t = find_replay(job);
+	unsigned tries = t ? replay_tries(t) : 0;
 
 	if (!tries || tries >= TRIES_MAX || t->cancelled)
 		return false;
-	if (depot_run_reset(job->d->depot, job->meta.no, job->meta.run,
+	if (store_run_reset(job->d->store, job->meta.no, job->meta.run,
 			    ORDER_FILE) < 0)
 		return false;
 	leftover_retry(job, tries, MIN(t->queued_ns, now_ns()));
@@ -230,7 +230,7 @@ bool run_put_back(struct job *job)
 
 bool run_was_cancelled(const struct job *job)
 {
-	const struct vm_tape *t = find_tape(job);
+	const struct vm_replay *t = find_replay(job);
 
 	return t && t->cancelled;
 }
@@ -240,13 +240,13 @@ static int do_reset(void *arg)
 	const struct run *run = arg;
 
 	/* What was told of it before it was put back is told again. */
-	return depot_run_reset(run->d->depot, run->job->meta.no, run->number,
+	return store_run_reset(run->d->store, run->job->meta.no, run->number,
 			       run->job->leftover.tries ? ORDER_FILE : NULL);
 }
 
 int run_reset(struct run *run)
 {
-	return depot_do(run->d->depot, do_reset, run);
+	return store_do(run->d->store, do_reset, run);
 }
 
 void run_forget_tries(struct job *job)
@@ -260,13 +260,13 @@ void run_adopted(struct fsd *d)
 {
 	struct inherit *in = d->inherit;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_TAPES); i++) {
-		struct vm_tape *t = inherit_at(in, INHERIT_TAPES, i);
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
+		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
 		struct job *job = t ? job_by_no(d, t->job) : NULL;
 
-		if (t && !(job && job->run && job->run->vm_job.tape == t))
+		if (t && !(job && job->run && job->run->vm_job.replay == t))
 			t->live = 0;
 	}
-	inherit_recycle(in, INHERIT_TAPES);
+	inherit_recycle(in, INHERIT_REPLAYS);
 	vm_adopted(d->vm);
 }

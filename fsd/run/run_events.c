@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/jobs/event.h"
-#include "fsd/jobs/events.h"
+#include "fsd/jobs/job_state.h"
+#include "fsd/jobs/event_log.h"
 #include "run_int.h"
 #include "fsd/jobs/lifecycle.h"
 
@@ -29,8 +29,8 @@ static void on_timer(struct loop_timer *t)
 	struct run *run = t->arg;
 	const struct job_config *c = run->spec.config;
 
-	if (run->vm_job.tape)
-		run->vm_job.tape->timed_out = 1;
+	if (run->vm_job.replay)
+		run->vm_job.replay->timed_out = 1;
 	if (!run->timed_out && c->grace_ms) {
 		run->timed_out = true;
 		ask_to_end(run);
@@ -50,7 +50,7 @@ static void log_start(const struct run *run)
 	const struct job_meta *meta = &run->job->meta;
 	char id[STORE_ID_SIZE];
 
-	depot_id(meta->no, id);
+	store_id(meta->no, id);
 	log_info("job %s/%s of user %u (%s): starts, %s",
 		 run->d->options->mountpoint, meta->name, meta->uid, id,
 		 run->spec.lang ? run->spec.lang->name : "no language");
@@ -81,7 +81,7 @@ static void not_stored(struct run *run, int r)
 
 	log_error("job %s: its results cannot be stored in the state "
 		  "directory %s: %s", run->job->meta.name,
-		  depot_dir(run->d->depot), strerror(-r));
+		  store_dir(run->d->store), strerror(-r));
 	snprintf(message, sizeof(message), NOT_STORED ": %s", strerror(-r));
 	run_finish(run, STATUS_FAILED, message);
 }
@@ -92,7 +92,7 @@ static bool wait_again(struct run *run, int r)
 {
 	bool full = r == -ENOSPC || r == -EDQUOT;
 
-	depot_note(run->d->depot, r);
+	store_note_error(run->d->store, r);
 	if (!full || run->host->stays || run->cancelled ||
 	    run->why != RUN_NOT_FAILED)
 		return false;
@@ -101,7 +101,7 @@ static bool wait_again(struct run *run, int r)
 	if (!run_put_back_queued(run))
 		return false;
 	vm_end(take_ptr(run->lease));
-	run_tape_end(run);
+	run_replay_end(run);
 	run_enter(run, RUN_QUEUED);
 	run_forget_inputs(run);
 	lifecycle_post_idle(run->d->lifecycle);
@@ -212,7 +212,7 @@ void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 static void on_started(void *arg, uint32_t pid)
 {
 	struct run *run = arg;
-	struct vm_tape *t = run->vm_job.tape;
+	struct vm_replay *t = run->vm_job.replay;
 
 	if (!run_has_started(run))
 		run_started(run, now_ns(), realtime_ns());
@@ -233,8 +233,8 @@ static void on_started(void *arg, uint32_t pid)
 static int on_output(void *arg, enum vm_stream stream, const void *data,
 		     size_t len)
 {
-	return stream == VM_RESULT ? run_flow_result(arg, data, len)
-				   : run_flow_output(arg, stream, data, len);
+	return stream == VM_RESULT ? output_queue_result(arg, data, len)
+				   : output_queue_output(arg, stream, data, len);
 }
 
 /* STARTED may come late, and with a short program comes with its end. What the
@@ -261,7 +261,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	run->exit = *e;
 	run->times.exited_ns = now_ns();
 	correct_start(run, e->wall_ns);
-	run_flow_exited(run, e);
+	output_queue_exited(run, e);
 	if (e->left)
 		job_log(run->job, "%" PRIu32 " process%s of the program still "
 			"ran after its end and %s killed; \"linger\" is %g s",
@@ -294,27 +294,27 @@ void run_fill_usage(const struct run *run, struct job_result *res)
 static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 		   const char *path, const char *target)
 {
-	return run_flow_file(arg, kind, mode, size, path, target);
+	return output_queue_file(arg, kind, mode, size, path, target);
 }
 
 static int on_file_data(void *arg, const void *data, size_t len)
 {
-	return run_flow_data(arg, data, len);
+	return output_queue_data(arg, data, len);
 }
 
 static void on_file_time(void *arg, struct wire_time mtime)
 {
-	run_flow_time(arg, mtime);
+	output_queue_time(arg, mtime);
 }
 
 static int on_file_end(void *arg)
 {
-	return run_flow_end(arg);
+	return output_queue_end(arg);
 }
 
 static bool on_behind(void *arg)
 {
-	return run_flow_point(arg);
+	return output_queue_checkpoint(arg);
 }
 
 static enum job_status status_of(const struct run *run)
@@ -371,10 +371,10 @@ static void on_making(void *arg, const char *sentence)
 }
 
 /* Its record says that it runs, or may; only a server that takes over can begin
- * it, and only one that is told by a tape. */
+ * it, and only one that is told by a replay buffer. */
 static bool is_lost(const struct run *run)
 {
-	const struct vm_tape *t = run->vm_job.tape;
+	const struct vm_replay *t = run->vm_job.replay;
 	bool recorded = t || run->record.writes ||
 			run->job->meta.state == JOB_RUNNING;
 
@@ -388,15 +388,15 @@ static void strand(struct run *run, bool recorded)
 	bool accepted = run_is_accepted(run);
 
 	if (recorded)
-		run_enter(run, accepted ? RUN_STRANDED : RUN_EARLY_STRANDED);
+		run_enter(run, accepted ? RUN_LOST_JAILER : RUN_EARLY_LOST_JAILER);
 	else
 		run_enter(run, accepted ? RUN_QUEUED : RUN_NEW);
 }
 
-static void on_stranded(void *arg)
+static void on_lost_jailer(void *arg)
 {
 	struct run *run = arg;
-	struct vm_tape *t = run->vm_job.tape;
+	struct vm_replay *t = run->vm_job.replay;
 
 	if (!run_is_granted(run) || run_is_ending(run)) /* its record says that it waits */
 		return;
@@ -405,18 +405,18 @@ static void on_stranded(void *arg)
 		return;
 	}
 	if (t) { /* RUN was sent, to nobody */
-		t->unbegun = run->job->leftover.tries + 1;
+		t->begin_tries = run->job->leftover.tries + 1;
 		t->spoiled = 0;
 	}
 	strand(run, t);
 	lifecycle_post_idle(run->d->lifecycle);
 }
 
-void run_stop_stranded(struct job *job)
+void run_stop_without_jailer(struct job *job)
 {
 	struct run *run = job->run;
 
-	if (!run || run->phase != RUN_STRANDED || run_is_ending(run))
+	if (!run || run->phase != RUN_LOST_JAILER || run_is_ending(run))
 		return;
 	run_enter(run, RUN_GRANTED);
 	run_fail(run, VM_FAILED_START, "the jailer has ended");
@@ -482,5 +482,5 @@ const struct vm_events run_events = {
 	.failed = on_failed,
 	.making = on_making,
 	.waits = on_waits,
-	.stranded = on_stranded,
+	.lost_jailer = on_lost_jailer,
 };

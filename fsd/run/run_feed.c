@@ -5,7 +5,7 @@
  * waits when the program does not read. The channel owns the end that is read, and
  * closes it when the program has closed its own; the run owns the other one. A run
  * that may outlive this process has a pair of sockets instead. One call reads and
- * counts their bytes (vm/channel/tape.h), and the holder has both ends.
+ * counts their bytes (vm/channel/replay.h), and the supervisor has both ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static int make_pair(struct run *run, int pair[2])
 {
 	const int half = FEED_BYTES / 2; /* the kernel doubles it */
 
-	if (!run->vm_job.tape || !run->job)
+	if (!run->vm_job.replay || !run->job)
 		return pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		       pair) < 0)
@@ -104,13 +104,13 @@ static uint64_t waiting_in(int sock)
 	return sock >= 0 && ioctl(sock, FIONREAD, &n) == 0 && n > 0 ? (uint64_t)n : 0;
 }
 
-void feed_take(struct run *run, const struct vm_tape *t)
+void feed_take(struct run *run, const struct vm_replay *t)
 {
 	run->feed.id = run->job->meta.no;
 	run->feed.in = fetch(run, FDSTORE_FEED_IN);
 	run->feed.pipe.fd = t->feed_ended ? -1 : fetch(run, FDSTORE_FEED_OUT);
 	run->feed.made = run->feed.pipe.fd >= 0;
-	run->feed.read = tape_point(t)->stdin_acked;
+	run->feed.read = replay_checkpoint(t)->stdin_acked;
 	run->feed.written = MAX(t->feed.put + t->feed.call.msg_len, t->feed.next) +
 			    waiting_in(run->feed.in);
 	if (!run->feed.made && !t->feed_ended)
@@ -123,7 +123,7 @@ void feed_take(struct run *run, const struct vm_tape *t)
 
 void feed_done(struct run *run)
 {
-	struct vm_tape *t = run->vm_job.tape;
+	struct vm_replay *t = run->vm_job.replay;
 
 	loop_fd_del(&run->feed.pipe);
 	if (t)
@@ -173,7 +173,7 @@ static ssize_t write_counted(struct run *run, const void *data, size_t size,
 			     uint64_t unique)
 {
 	struct iovec iov = { (void *)(uintptr_t)data, size };
-	struct vm_tape *t = run->vm_job.tape;
+	struct vm_replay *t = run->vm_job.replay;
 
 	if (unique && t->feed_unique == unique && t->feed_write.msg_len)
 		return t->feed_write.msg_len;
@@ -200,7 +200,7 @@ ssize_t run_feed_write(struct job *job, const void *data, size_t size,
 		return -EPIPE;
 	if (!run->feed.made)
 		return -EAGAIN;
-	if (run->feed.id && run->vm_job.tape)
+	if (run->feed.id && run->vm_job.replay)
 		return write_counted(run, data, size, unique);
 	n = write(run->feed.pipe.fd, data, size);
 	run->feed.written += (uint64_t)MAX(n, 0);
@@ -247,8 +247,8 @@ int run_feed_end(struct job *job)
 		return -ESRCH;
 	if (run->feed.made)
 		feed_done(run);
-	if (run->vm_job.tape)
-		run->vm_job.tape->feed_ended = 1;
+	if (run->vm_job.replay)
+		run->vm_job.replay->feed_ended = 1;
 	run->feed.ended = true;
 	if (run->feed.told)
 		run->feed.told(job);

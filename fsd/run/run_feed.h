@@ -8,7 +8,7 @@
 #define FSD_RUN_FEED_H
 
 #include "fsd/fsd.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 
 struct job;
 struct run;
@@ -16,7 +16,7 @@ struct run;
 struct run_feed {
 	struct loop_fd pipe; /* its fd is owned, once made: the end to write to */
 	int in;              /* owned: the other end, of a server before; or -1 */
-	uint64_t id;         /* by which the holder has both; 0: it has none */
+	uint64_t id;         /* by which the supervisor has both; 0: it has none */
 	bool made, ended;
 	uint64_t written;    /* bytes that were taken from writers; */
 	uint64_t read;       /* of these, the program has read them */
@@ -27,7 +27,7 @@ void feed_init(struct run *run);
 /* Return: the end that the channel reads, or negative errno. */
 int feed_make(struct run *run);
 /* Takes the feed of a killed server. */
-void feed_take(struct run *run, const struct vm_tape *t);
+void feed_take(struct run *run, const struct vm_replay *t);
 /* The program has read so many bytes. */
 void feed_read(struct run *run, uint64_t bytes);
 /* No more can be written. */

@@ -12,7 +12,7 @@
 #include "fsd/fsd.h"
 
 struct run;
-struct vm_tape;
+struct vm_replay;
 
 struct run_host {
 	bool stays; /* its machines outlive their runs */
@@ -40,11 +40,11 @@ struct run_host {
 	bool (*retry)(struct run *run);
 	/* Can the next server go on with the run? */
 	bool (*outlives)(const struct run *run);
-	/* Says on its tape where the run is. */
-	void (*sign)(const struct run *run, struct vm_tape *t);
-	/* Finds the machine of a killed server's run, whose tape was recovered:
+	/* Says on its replay buffer where the run is. */
+	void (*sign)(const struct run *run, struct vm_replay *t);
+	/* Finds the machine of a killed server's run, whose replay buffer was recovered:
 	 * run->lease. Before the loop runs. Return: 0 or negative errno. */
-	int (*adopt)(struct run *run, struct vm_tape *t);
+	int (*adopt)(struct run *run, struct vm_replay *t);
 };
 
 extern const struct run_host run_own_host;

@@ -13,11 +13,11 @@
 #include "run_host.h"
 #include "run_environment.h"
 #include "run_feed.h"
-#include "run_flow.h"
+#include "output_queue.h"
 #include "run_output.h"
 #include "fsd/sched/sched.h"
 
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 
 /* A start says this of a run that is on record as running, and a server with a read-only
  * disk of one that has ended since: a job gets one end only. */
@@ -94,7 +94,7 @@ struct run {
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
 	struct run_stream stream[VM_STREAM_MAX]; /* VM_RESULT: what was shown */
-	struct run_flow flow;
+	struct output_queue output_queue;
 	struct run_value value;
 
 	unsigned busy;   /* fibers that are at it: they need it, and end it if
@@ -196,14 +196,14 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 
 /* run_adopt.c: it is about to be recorded as running. Another server may go on
  * with it, or tell that it has not begun. */
-void run_tape_begin(struct run *run);
+void run_replay_begin(struct run *run);
 /* The sockets of a killed server's machine; the caller's, each -1 if it is gone. */
 struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys);
 /* What servers before that had it running have left; a fiber waits for the disk. */
 int run_reset(struct run *run);
 /* Its program has begun, or another run does. */
 void run_forget_tries(struct job *job);
-void run_tape_end(struct run *run);
+void run_replay_end(struct run *run);
 /* run_events.c: it waits since then; it has its machine since then. */
 void run_queued_since(struct run *run, uint64_t at_ns);
 void run_granted_since(struct run *run, uint64_t at_ns);

@@ -15,25 +15,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/store/depot_calls.h"
+#include "fsd/store/store_io.h"
 #include "run_int.h"
 
 /* --- left out --------------------------------------------------------------- */
 
 #define LOGGED_MOST 32 /* entries of the output tree */
 
-static const char *const left_reasons[WIRE_LEFT_MAX] = {
-	[WIRE_LEFT_LIMIT] = "over output_limit",
-	[WIRE_LEFT_MANY] = "too many files",
-	[WIRE_LEFT_LINK] = "a link that leads outside of the job",
-	[WIRE_LEFT_SPECIAL] = "a device, a socket or a fifo",
-	[WIRE_LEFT_DEEP] = "its path is too long or too deep",
-	[WIRE_LEFT_UNREAD] = "it could not be read",
+static const char *const left_reasons[WIRE_OMITTED_MAX] = {
+	[WIRE_OMITTED_LIMIT] = "over output_limit",
+	[WIRE_OMITTED_MANY] = "too many files",
+	[WIRE_OMITTED_LINK] = "a link that leads outside of the job",
+	[WIRE_OMITTED_SPECIAL] = "a device, a socket or a fifo",
+	[WIRE_OMITTED_DEEP] = "its path is too long or too deep",
+	[WIRE_OMITTED_UNREAD] = "it could not be read",
 };
 
 const char *run_left_reason(uint32_t left)
 {
-	return left < WIRE_LEFT_MAX ? left_reasons[left] : "?";
+	return left < WIRE_OMITTED_MAX ? left_reasons[left] : "?";
 }
 
 static void remember_left(struct run *run, const char *path, uint64_t bytes,
@@ -72,15 +72,15 @@ void run_over_quota(struct run *run)
 	if (run->tree.over_quota)
 		return;
 	run->tree.over_quota = true;
-	if (run->vm_job.tape)
-		run->vm_job.tape->spoiled = 1;
+	if (run->vm_job.replay)
+		run->vm_job.replay->spoiled = 1;
 	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
 }
 
 /* Those that it has named are counted as they come. */
 void run_guest_left_out(struct run *run, uint32_t count)
 {
-	run->tree.dropped += count - MIN(count, run->flow.announced_left);
+	run->tree.dropped += count - MIN(count, run->output_queue.announced_left);
 }
 
 /* --- entries ---------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static void cut(struct run *run, const char *reason)
 
 void run_drop_output(struct job *job)
 {
-	depot_output_drop(job->d->depot, job->meta.no, job->meta.run);
+	store_output_drop(job->d->store, job->meta.no, job->meta.run);
 	job_output_find(job);
 	quota_run_recount(&job->file_owner);
 	quota_unpublish(&job->file_owner);
@@ -275,9 +275,9 @@ static const char *over_limit(struct run *run, uint64_t size, uint64_t counts)
 	const uint64_t limit = run->spec.config->output_limit;
 
 	if (run->tree.count >= LIMIT_OUTPUT_FILES)
-		return run_left_reason(WIRE_LEFT_MANY);
+		return run_left_reason(WIRE_OMITTED_MANY);
 	if (size > limit - MIN(run->tree.bytes, limit))
-		return run_left_reason(WIRE_LEFT_LIMIT);
+		return run_left_reason(WIRE_OMITTED_LIMIT);
 	if (counts <= quota_run_room(&run->job->file_owner))
 		return NULL;
 	run_over_quota(run);
@@ -288,7 +288,7 @@ static const char *reason_of(int r)
 {
 	switch (r) {
 	case -EFBIG:
-		return run_left_reason(WIRE_LEFT_MANY);
+		return run_left_reason(WIRE_OMITTED_MANY);
 	case -EEXIST:
 	case -ENOTDIR:
 		return "another entry has its name";
@@ -306,7 +306,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 	int r = 0;
 
 	cut(run, NOT_WHOLE);
-	reason = kind == WIRE_FILE_LEFT ? run_left_reason(mode)
+	reason = kind == WIRE_FILE_OMITTED ? run_left_reason(mode)
 					: over_limit(run, size, counts);
 	if (!reason)
 		r = remember(run, kind, mode, size, path, target);
@@ -342,7 +342,7 @@ int run_output_data(struct run *run, const void *data, size_t len)
 
 	if (run->tree.fd < 0 || len > run->tree.missing)
 		return -EPROTO;
-	n = call_write(run->d->depot, run->tree.fd, data, len,
+	n = call_write(run->d->store, run->tree.fd, data, len,
 		       (off_t)(f->bytes - run->tree.missing));
 	if (n < 0)
 		return give_up_file(run, (int)n);

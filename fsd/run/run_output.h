@@ -52,7 +52,7 @@ void run_over_quota(struct run *run);
 #define RUN_OVER_QUOTA "the owner's quota of bytes (--quota-bytes) is used up"
 /* The guest left out so many, and has named some of them. */
 void run_guest_left_out(struct run *run, uint32_t count);
-/* The guest's reason, enum wire_left, as a constant. */
+/* The guest's reason, enum wire_omitted, as a constant. */
 const char *run_left_reason(uint32_t left);
 /* All came: the end's message says which limit has ended or cut it, after what it says
  * so far, and so does a line of the log for each. */

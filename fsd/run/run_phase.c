@@ -19,11 +19,11 @@
 static const struct run_facts facts[RUN_PHASE_MAX] = {
 	[RUN_NEW] = { .name = "new" },
 	[RUN_EARLY] = { .name = "early", .granted = true },
-	[RUN_EARLY_STRANDED] = { .name = "early stranded" },
+	[RUN_EARLY_LOST_JAILER] = { .name = "early stranded" },
 	[RUN_QUEUED] = { .name = "queued", .accepted = true, .counted = true },
 	[RUN_GRANTED] = { .name = "granted", .accepted = true, .granted = true,
 			  .counted = true },
-	[RUN_STRANDED] = { .name = "stranded", .accepted = true,
+	[RUN_LOST_JAILER] = { .name = "stranded", .accepted = true,
 			   .counted = true },
 	[RUN_RUNNING] = { .name = "running", .accepted = true, .granted = true,
 			  .counted = true, .sent = true },
@@ -42,18 +42,18 @@ static const unsigned next[RUN_PHASE_MAX] = {
 	/* RUN_RUNNING: another server's, that is adopted */
 	[RUN_NEW] = ANY | TO(RUN_EARLY) | TO(RUN_QUEUED) | TO(RUN_RUNNING) |
 		    TO(RUN_FOUND),
-	[RUN_EARLY] = ANY | TO(RUN_NEW) | TO(RUN_EARLY_STRANDED) |
+	[RUN_EARLY] = ANY | TO(RUN_NEW) | TO(RUN_EARLY_LOST_JAILER) |
 		      TO(RUN_GRANTED),
-	[RUN_EARLY_STRANDED] = ANY | TO(RUN_STRANDED),
+	[RUN_EARLY_LOST_JAILER] = ANY | TO(RUN_LOST_JAILER),
 	[RUN_QUEUED] = ANY | TO(RUN_GRANTED),
 	/* RUN_QUEUED: put back, for want of room on the disk */
-	[RUN_GRANTED] = ANY | TO(RUN_QUEUED) | TO(RUN_STRANDED) |
+	[RUN_GRANTED] = ANY | TO(RUN_QUEUED) | TO(RUN_LOST_JAILER) |
 			TO(RUN_RUNNING),
 	/* the service ends, and no other server begins it */
-	[RUN_STRANDED] = ANY | TO(RUN_GRANTED),
+	[RUN_LOST_JAILER] = ANY | TO(RUN_GRANTED),
 	/* RUN_GRANTED: the session's interpreter had ended, and another is begun;
 	 * RUN_ENDED: killed before its start was heard of */
-	[RUN_RUNNING] = ANY | TO(RUN_GRANTED) | TO(RUN_STRANDED) |
+	[RUN_RUNNING] = ANY | TO(RUN_GRANTED) | TO(RUN_LOST_JAILER) |
 			TO(RUN_STARTED) | TO(RUN_ENDED),
 	[RUN_STARTED] = ANY | TO(RUN_ENDED),
 	[RUN_ENDED] = ANY | TO(RUN_COMPLETE),
@@ -78,8 +78,8 @@ enum run_phase run_phase_accepted(enum run_phase from)
 	switch (from) {
 	case RUN_EARLY:
 		return RUN_GRANTED;
-	case RUN_EARLY_STRANDED:
-		return RUN_STRANDED;
+	case RUN_EARLY_LOST_JAILER:
+		return RUN_LOST_JAILER;
 	default:
 		return RUN_QUEUED;
 	}

@@ -17,10 +17,10 @@ struct run;
  *                       accepted   has a machine   counted as
  * RUN_NEW
  * RUN_EARLY                        x               busy
- * RUN_EARLY_STRANDED
+ * RUN_EARLY_LOST_JAILER
  * RUN_QUEUED            x                          running
  * RUN_GRANTED           x          x               running, busy
- * RUN_STRANDED          x                          running
+ * RUN_LOST_JAILER          x                          running
  * RUN_RUNNING ...
  *   RUN_COMPLETE        x          x               running, busy
  * RUN_FOUND, RUN_LOST   x
@@ -29,10 +29,10 @@ struct run;
 enum run_phase {
 	RUN_NEW,            /* the job does not have it yet, and it has no machine */
 	RUN_EARLY,          /* the same, with a machine, which was at hand */
-	RUN_EARLY_STRANDED, /* the jailer ended while its record was written */
+	RUN_EARLY_LOST_JAILER, /* the jailer ended while its record was written */
 	RUN_QUEUED,         /* accepted: it waits for a machine */
 	RUN_GRANTED,        /* accepted, with a machine that has no job yet */
-	RUN_STRANDED,       /* on record as running, without a machine: the next
+	RUN_LOST_JAILER,    /* on record as running, without a machine: the next
 			     * server begins it */
 	RUN_RUNNING,        /* RUN was sent to its machine: vm_run() */
 	RUN_STARTED,        /* the program's first instruction */

@@ -4,10 +4,10 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "fsd/jobs/event.h"
-#include "fsd/jobs/events.h"
+#include "fsd/jobs/job_state.h"
+#include "fsd/jobs/event_log.h"
 #include "fsd/jobs/statistics.h"
-#include "room.h"
+#include "disk_space.h"
 #include "run_int.h"
 
 /* Milliseconds between two points, unknown if one was never reached. */
@@ -101,7 +101,7 @@ static void fill_attempts(struct run *run, struct job_result *res)
 	if (before)
 		end->attempts = calloc(before, sizeof(*end->attempts));
 	if (end->attempts)
-		depot_attempts_read(run->d->depot, m->no, run->number,
+		store_attempts_read(run->d->store, m->no, run->number,
 				    end->attempts, before, &end->attempts_text);
 	res->attempt = before + 1;
 	res->attempts = end->attempts ? end->attempts : unknown;
@@ -115,7 +115,7 @@ static void fill_found(const struct run *run, struct job_result *res)
 {
 	const struct job_meta *m = &run->job->meta; /* still of a running job */
 	const struct job_result all = *res;
-	uint64_t queued_ms = events_queued_ms(run->d->depot, m->no, run->number);
+	uint64_t queued_ms = events_queued_ms(run->d->store, m->no, run->number);
 
 	*res = (struct job_result){
 		.job = all.job, .id = all.id, .status = all.status,
@@ -147,14 +147,14 @@ static void fill_found(const struct run *run, struct job_result *res)
 
 static int store_result(struct run *run, const struct buf *text)
 {
-	struct depot *depot = run->d->depot;
+	struct store *store = run->d->store;
 	uint64_t no = run->end.meta.no;
 	int r = 0;
 
 	if (!run->record.stored)
-		r = depot_run_make(depot, no, run->number, true);
+		r = store_run_make(store, no, run->number, true);
 	return r < 0 ? r
-		     : depot_run_publish(depot, no, run->number, "result.json",
+		     : store_run_publish(store, no, run->number, "result.json",
 					 text->data, text->len);
 }
 
@@ -165,19 +165,19 @@ static int store_result(struct run *run, const struct buf *text)
  */
 static int publish_result(struct run *run)
 {
-	struct depot *depot = run->d->depot;
+	struct store *store = run->d->store;
 	struct buf text = { .cap = MIB(128) };
 	int r = result_render(&run->end.res, &text);
 
 	run->end.stored = text.len;
 	if (r == 0)
 		r = store_result(run, &text);
-	if ((r == -ENOSPC || r == -EDQUOT) && depot_give_reserve(depot)) {
+	if ((r == -ENOSPC || r == -EDQUOT) && store_give_reserve(store)) {
 		r = store_result(run, &text);
-		depot_reserve_used(depot);
+		store_reserve_used(store);
 	}
 	if (r == 0)
-		r = depot_sync_run(depot, run->end.meta.no, run->number);
+		r = store_sync_run(store, run->end.meta.no, run->number);
 	buf_done(&text);
 	/* The parts of a large value lie in many small pieces, which the C
 	 * library would keep for the next one. */
@@ -190,20 +190,20 @@ static int publish_result(struct run *run)
  * to be nothing of it. Return: 0 or negative errno: neither can be had. */
 static int store_failure(struct run *run)
 {
-	struct depot *depot = run->d->depot;
+	struct store *store = run->d->store;
 	uint64_t no = run->end.meta.no;
 	struct buf text = { .cap = MIB(128) };
 	int r = result_render(&run->end.res, &text);
 
 	if (r == 0)
-		r = depot_run_publish(depot, no, run->number, "result.json",
+		r = store_run_publish(store, no, run->number, "result.json",
 				      text.data, text.len);
 	if (r == 0)
-		r = depot_sync_result(depot, no, run->number);
+		r = store_sync_result(store, no, run->number);
 	run->end.stored = r == 0 ? text.len : 0;
 	buf_done(&text);
 	if (r < 0)
-		r = depot_run_unpublish(depot, no, run->number, "result.json");
+		r = store_run_unpublish(store, no, run->number, "result.json");
 	return r;
 }
 
@@ -249,15 +249,15 @@ static bool is_failure(const struct job_result *res)
 static void store_why(const struct run *run)
 {
 	const struct job_result *res = &run->end.res;
-	struct depot *depot = run->d->depot;
+	struct store *store = run->d->store;
 	auto_buf struct buf text = { 0 };
 
 	if (!is_failure(res) || !res->message)
 		return;
 	buf_fmt(&text, "%s\n", res->message);
 	if (text.failed ||
-	    depot_error_write(depot, run->end.meta.no, text.data) < 0 ||
-	    depot_sync_words(depot, run->end.meta.no, "error") < 0)
+	    store_error_write(store, run->end.meta.no, text.data) < 0 ||
+	    store_sync_words(store, run->end.meta.no, "error") < 0)
 		log_warn("job %s: its error cannot be stored", run->end.name
 			 ? run->end.name : "?");
 }
@@ -269,7 +269,7 @@ static int record_end(struct run *run)
 	end->meta.exit_code = end->res.exit_code;
 	end->meta.ended_ns = end->ended_ns;
 	end->meta.changed_ns = realtime_ns();
-	return depot_meta_commit(run->d->depot, &end->meta);
+	return store_meta_commit(run->d->store, &end->meta);
 }
 
 /* To the log, as its last lines. */
@@ -295,25 +295,25 @@ static void say_end(struct buf *log, const struct job_result *res)
 static int do_end(void *arg)
 {
 	struct run *run = arg;
-	struct depot *depot = run->d->depot;
+	struct store *store = run->d->store;
 	struct run_end *end = &run->end, before = run->end;
 	int r = publish_result(run);
 
 	if (r < 0)
-		r = depot_heed(depot, not_kept(run, r));
+		r = store_check_record(store, not_kept(run, r));
 	store_why(run);
-	events_store(depot, &run->ending.lines.events);
-	job_lines_store_log(depot, &run->ending.lines);
+	events_store(store, &run->ending.lines.events);
+	job_lines_store_log(store, &run->ending.lines);
 	if (r == 0)
 		r = record_end(run);
 	if (r < 0) {
 		*end = before;
-		depot_meta_write(depot, &run->job->meta);
+		store_meta_write(store, &run->job->meta);
 		return r;
 	}
 	run->ending.said = true;
 	say_end(&run->ending.lines.log, &end->res);
-	job_lines_store_log(depot, &run->ending.lines);
+	job_lines_store_log(store, &run->ending.lines);
 	return 0;
 }
 
@@ -403,13 +403,13 @@ static void on_end(void *arg)
 	struct run *run = arg;
 	int r = 0;
 
-	run_flow_wait(run);
+	output_queue_wait(run);
 	if (run->job)
 		job_hold(run->job);
 	if (run->job) { /* else it was removed meanwhile */
 		run_output_cut(run);
 		fill_rest(run, &run->end.res);
-		if (run->flow.failed)
+		if (run->output_queue.failed)
 			fill_lost(run);
 		if (run->phase == RUN_LOST)
 			fill_found(run, &run->end.res);
@@ -418,12 +418,12 @@ static void on_end(void *arg)
 		job_lines_take(run->job, &run->ending.lines);
 		if (run->phase != RUN_LOST)
 			run_say_cuts(run);
-		r = run->end.result = depot_do(run->d->depot, do_end, run);
+		r = run->end.result = store_do(run->d->store, do_end, run);
 	}
-	room_noticed(run->d);
+	disk_space_noticed(run->d);
 	if (run->ending.waiter)
 		fiber_wake(take_ptr(run->ending.waiter));
-	if (run->job && depot_is_short(r)) {
+	if (run->job && store_is_short(r)) {
 		wait_for_room(run, r);
 	} else if (run->job) {
 		if (r < 0)
@@ -460,7 +460,7 @@ static void end_now(struct run *run)
 	struct job *job = run->job;
 
 	end->name = strdup(job->meta.name);
-	depot_id(job->meta.no, end->id);
+	store_id(job->meta.no, end->id);
 	if (message && message != end->message)
 		snprintf(end->message, sizeof(end->message), "%s", message);
 	end->res = (struct job_result){
@@ -481,7 +481,7 @@ static void on_again(void *arg)
 	struct run *run = arg;
 	struct job_result *res = &run->end.res;
 
-	run_flow_wait(run);
+	output_queue_wait(run);
 	if (run->job)
 		job_hold(run->job);
 	run_end_enter(run, RUN_END_PUBLISH);
@@ -504,8 +504,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	run_hold(run);
 	loop_timer_del(&run->timer);
 	run_queue_done(run); /* else a build that ends meanwhile would end it again */
-	if (run->vm_job.tape) /* it ends, and does not begin after all */
-		tape_order(run->vm_job.tape);
+	if (run->vm_job.replay) /* it ends, and does not begin after all */
+		replay_mark_begun(run->vm_job.replay);
 	run_end_enter(run, again ? RUN_END_AGAIN : RUN_END_PUBLISH);
 	snprintf(end->message, sizeof(end->message), "%s",
 		 message ? message : "");

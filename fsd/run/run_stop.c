@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fsd/jobs/event.h"
+#include "fsd/jobs/job_state.h"
 #include "fsd/jobs/leftover.h"
 #include "fsd/jobs/statistics.h"
 #include "run_adopt.h"
 #include "run_int.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 
 /* Of a run that this daemon knows nothing of but what the store has. */
 static struct run *run_found(struct job *job)
@@ -32,14 +32,14 @@ static struct run *run_found(struct job *job)
 	run_tree_init(run);
 	feed_init(run);
 	run_streams_init(run);
-	run_record_found(run, depot_run_has(job->d->depot, job->meta.no,
+	run_record_found(run, store_run_has(job->d->store, job->meta.no,
 					    run->number));
 	run_queued_since(run, now_ns());
 	run_streams_find(run);
 	job->run = run;
 	/* What was stored of its order before it was queued again is no more. */
 	if (job->meta.state == JOB_QUEUED && !job->events &&
-	    depot_run_reset(job->d->depot, job->meta.no, run->number,
+	    store_run_reset(job->d->store, job->meta.no, run->number,
 			    job->leftover.tries ? ORDER_FILE : NULL) == 0)
 		events_state(job);
 	events_go_on(job, false);
@@ -59,8 +59,8 @@ void run_kill(struct job *job)
 					: run_has_exit(run)))
 		return;
 	run->cancelled = true;
-	if (run->vm_job.tape)
-		run->vm_job.tape->cancelled = 1;
+	if (run->vm_job.replay)
+		run->vm_job.replay->cancelled = 1;
 	job_log(job, "cancelled by ctl");
 	if (run->ending.step == RUN_END_AGAIN)
 		return; /* it ends so, and no other one follows */
@@ -193,7 +193,7 @@ void run_reject_promised(struct job *job, const char *message)
 	job_keep_results(job);
 	job_results_hide(job);
 	job_begin_unrecorded(job);
-	job_posted(job, EV_COMMIT, job->meta.changed_ns);
+	job_posted(job, EV_SUBMIT, job->meta.changed_ns);
 	run_reject(job, message);
 }
 
@@ -242,7 +242,7 @@ static int record(const struct run *run, enum job_status status,
 		.started_ns = run->times.started_real_ns, .ended_ns = realtime_ns(),
 	};
 	struct job *job = run->job;
-	int r = depot_attempt_add(run->d->depot, job->meta.no, run->number,
+	int r = store_attempt_add(run->d->store, job->meta.no, run->number,
 				  &attempt);
 
 	/* The job is worth more than the record of how it failed. */
@@ -300,7 +300,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	statistics_retried(job->d);
 	job_keep_results(job);
 	enter(job, next);
-	depot_run_drop(run->d->depot, job->meta.no, number);
+	store_run_drop(run->d->store, job->meta.no, number);
 	if (run->adopted)
 		leftover_add(job);
 	run_give_up(run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by room.c, run.c, run_phase.c, run_prepare.c and sched_open.c only. */
+/* Shared by disk_space.c, run.c, run_phase.c, run_prepare.c and sched_open.c only. */
 #ifndef FSD_RUNS_INT_H
 #define FSD_RUNS_INT_H
 
@@ -11,7 +11,7 @@
 #include "runs.h"
 #include "vm/os/loop.h"
 
-/* room.c: the room on the disk, as it was found last. */
+/* disk_space.c: the room on the disk, as it was found last. */
 struct room {
 	struct loop_timer timer; /* until there is room again */
 	uint64_t looked_ns;      /* now_ns() of the last look, */

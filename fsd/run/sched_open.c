@@ -11,9 +11,9 @@
 #include <errno.h>
 
 #include "fsd/jobs/job.h"
-#include "room.h"
+#include "disk_space.h"
 #include "runs_int.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
@@ -48,7 +48,7 @@ static const char *on_sick(void *arg, bool *ret_hopeless)
 
 static const char *on_barred(void *arg)
 {
-	return room_problem(arg);
+	return disk_space_problem(arg);
 }
 
 void sched_on_freed(void *arg)
@@ -56,7 +56,7 @@ void sched_on_freed(void *arg)
 	struct fsd *d = arg;
 
 	if (d->sched)
-		sched_look(d->sched);
+		sched_kick(d->sched);
 }
 
 bool sched_on_may_warm(void *arg)

@@ -7,24 +7,24 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/jobs/event.h"
-#include "fsd/jobs/events.h"
+#include "fsd/jobs/job_state.h"
+#include "fsd/jobs/event_log.h"
 #include "fsd/jobs/leftover.h"
 #include "fsd/jobs/statistics.h"
-#include "fsd/jobs/unstored.h"
+#include "fsd/jobs/unsynced_inputs.h"
 #include "run_int.h"
 
 /* --- the record ------------------------------------------------------------- */
 
 /* On the stack of the fiber that waits for it. */
 struct step {
-	struct depot *depot;
+	struct store *store;
 	struct job_meta meta, before;
 	unsigned old; /* results that are given up, or 0 */
 	bool again;   /* the run was put back */
 	bool accepted; /* before is on record, and stays if there is no room */
 	bool inputs;  /* they may not be on the disk yet, */
-	struct buf unstored; /* and these are not */
+	struct buf unsynced; /* and these are not */
 	struct events_batch seen; /* by readers, and nowhere on the disk */
 };
 
@@ -36,19 +36,19 @@ static int do_step(void *arg)
 	int r = 0;
 
 	if (s->inputs)
-		r = depot_sync_inputs(s->depot, s->meta.no, &s->unstored);
+		r = store_sync_inputs(s->store, s->meta.no, &s->unsynced);
 	if (r == 0 && s->meta.state == JOB_RUNNING)
-		r = depot_run_make(s->depot, s->meta.no, s->meta.run, s->again);
+		r = store_run_make(s->store, s->meta.no, s->meta.run, s->again);
 	if (r == 0)
-		events_store(s->depot, &s->seen);
+		events_store(s->store, &s->seen);
 	else
 		s->seen.result = -ENOENT; /* there is no place for it yet */
 	if (r == 0)
-		r = depot_meta_commit(s->depot, &s->meta);
+		r = store_meta_commit(s->store, &s->meta);
 	if (r < 0 && s->accepted)
-		depot_meta_write(s->depot, &s->before);
+		store_meta_write(s->store, &s->before);
 	if (r == 0 && s->old)
-		depot_run_drop(s->depot, s->meta.no, s->old);
+		store_run_drop(s->store, s->meta.no, s->old);
 	return r;
 }
 
@@ -70,7 +70,7 @@ int run_record(struct run *run, enum job_state state)
 	struct job *job = run->job;
 	bool accepted = run_is_accepted(run);
 	struct step s = {
-		.depot = run->d->depot, .meta = job->meta, .before = job->meta,
+		.store = run->d->store, .meta = job->meta, .before = job->meta,
 		.again = accepted &&
 			 (job->leftover.tries || run->queue.put_back ||
 			  run->record.reset),
@@ -81,20 +81,20 @@ int run_record(struct run *run, enum job_state state)
 	s.meta.state = state;
 	s.meta.changed_ns = realtime_ns();
 	if (state == JOB_RUNNING)
-		run_tape_begin(run); /* or a record could be found without */
+		run_replay_begin(run); /* or a record could be found without */
 	if (!accepted) {
 		s.old = job->meta.run;
 		s.inputs = !job->accept.promised;
-		run_fill_accepted(run, depot_next_no(s.depot), &s.meta);
+		run_fill_accepted(run, store_next_no(s.store), &s.meta);
 	} else if (state == JOB_RUNNING) {
 		events_take_seen(job, &s.seen);
 	}
 	run->record.writes = state == JOB_RUNNING;
-	r = depot_do(run->d->depot, do_step, &s);
+	r = store_do(run->d->store, do_step, &s);
 	run->record.writes = false;
-	if (s.unstored.len || s.unstored.failed)
-		unstored_note(job, &s.unstored);
-	buf_done(&s.unstored);
+	if (s.unsynced.len || s.unsynced.failed)
+		unsynced_note(job, &s.unsynced);
+	buf_done(&s.unsynced);
 	events_stored(job, &s.seen);
 	buf_done(&s.seen.records);
 	if (r == 0)
@@ -129,8 +129,8 @@ static void accept_promised(struct run *run)
 {
 	struct job *job = run->job;
 
-	depot_run_drop(run->d->depot, job->meta.no, job->meta.run);
-	run_fill_accepted(run, depot_next_no(run->d->depot), &job->meta);
+	store_run_drop(run->d->store, job->meta.no, job->meta.run);
+	run_fill_accepted(run, store_next_no(run->d->store), &job->meta);
 	run->record.at_ns = job->meta.changed_ns;
 }
 
@@ -162,16 +162,16 @@ static int accept_run(struct run *run, struct err *err)
 	if (r < 0)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "
-			       "directory %s", depot_dir(run->d->depot));
+			       "directory %s", store_dir(run->d->store));
 	leftover_forget_wait(job);
 	job_results_hide(job);
 	if (old_attempts > 1)
-		depot_attempts_drop(job->d->depot, job->meta.no);
+		store_attempts_drop(job->d->store, job->meta.no);
 	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
 	job_unpromise(job);
 	job->run = run;
 	statistics_accepted(job->d);
-	r = job_posted(job, EV_COMMIT, run->record.at_ns);
+	r = job_posted(job, EV_SUBMIT, run->record.at_ns);
 	/* nothing waits from here to go_on() */
 	run_enter(run, run_phase_accepted(run->phase));
 	return r;
@@ -183,7 +183,7 @@ static int take_up(struct run *run)
 	struct job_meta *m = &run->job->meta;
 
 	run->record.reset = run_reset(run) == 0;
-	if (!run->record.reset) /* depot_run_make() minds it, if that matters */
+	if (!run->record.reset) /* store_run_make() minds it, if that matters */
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
 	if (run->job->leftover.queued_ns)

@@ -40,7 +40,7 @@ static uint64_t found_size(const struct job *job, enum vm_stream stream)
 	int r = -EIO;
 
 	for (int i = 0; i < 2 && r < 0 && r != -ENOENT; i++)
-		r = depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+		r = store_run_stat(job->d->store, job->meta.no, job->meta.run,
 				   run_stream_names[stream], &st);
 	if (r < 0)
 		return r == -ENOENT ? 0 : RESULT_UNKNOWN;
@@ -53,10 +53,10 @@ void run_streams_find(struct run *run)
 	run->stream[VM_ERR].size = found_size(run->job, VM_ERR);
 }
 
-bool run_streams_take(struct run *run, const struct vm_tape *t)
+bool run_streams_take(struct run *run, const struct vm_replay *t)
 {
-	const struct vm_tape_flow *f = &tape_point(t)->flow;
-	uint64_t shown = tape_point(t)->got[VM_RESULT];
+	const struct vm_replay_flow *f = &replay_checkpoint(t)->flow;
+	uint64_t shown = replay_checkpoint(t)->got[VM_RESULT];
 	uint64_t taken[VM_STREAM_MAX] = {
 		f->taken[VM_OUT], f->taken[VM_ERR], MIN(shown, WIRE_SHOWN_MAX),
 	};
@@ -86,7 +86,7 @@ int run_stream_make(struct run *run, enum vm_stream stream)
 
 	if (run->stream[stream].fd >= 0)
 		return 0;
-	fd = depot_stream_open(run->d->depot, run->job->meta.no, run->number,
+	fd = store_stream_open(run->d->store, run->job->meta.no, run->number,
 			       run_stream_names[stream]);
 	run_stream_made(&run->stream[stream], fd);
 	return MIN(fd, 0);
@@ -109,7 +109,7 @@ int run_open(struct job *job, enum vm_stream stream)
 		run_stream_make(run, stream);
 		run_let_go(run);
 	}
-	return depot_run_open(job->d->depot, job->meta.no, job->meta.run,
+	return store_run_open(job->d->store, job->meta.no, job->meta.run,
 			      run_stream_names[stream]);
 }
 
@@ -128,12 +128,12 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	/* What is being written is not there yet. */
 	if (job->run && fd >= 0)
 		size = bounded(&job->run->stream[stream], size, offset);
-	if (!size || !job->meta.run || !job_has_row(job, stream == VM_OUT
-							? JOB_ROW_STDOUT
-							: JOB_ROW_STDERR))
+	if (!size || !job->meta.run || !job_has_vfile(job, stream == VM_OUT
+							? JOB_VFILE_STDOUT
+							: JOB_VFILE_STDERR))
 		return 0;
 	if (fd < 0) {
-		opened = depot_run_open(job->d->depot, job->meta.no,
+		opened = store_run_open(job->d->store, job->meta.no,
 					job->meta.run, run_stream_names[stream]);
 		fd = opened;
 	}
@@ -150,7 +150,7 @@ uint64_t run_stream_size(const struct job *job, enum vm_stream stream)
 	if (job->run && job->run->stream[stream].fd >= 0)
 		return job->run->stream[stream].size;
 	if (!job->meta.run ||
-	    depot_run_stat(job->d->depot, job->meta.no, job->meta.run,
+	    store_run_stat(job->d->store, job->meta.no, job->meta.run,
 			   run_stream_names[stream], &st) < 0)
 		return 0;
 	return (uint64_t)st.st_size;

@@ -324,10 +324,10 @@ static void on_look(struct loop_call *call)
 
 static void on_again(struct loop_timer *t)
 {
-	sched_look(t->arg);
+	sched_kick(t->arg);
 }
 
-void sched_look(struct sched *s)
+void sched_kick(struct sched *s)
 {
 	if (s->waiting)
 		loop_defer(s->loop, &s->look);
@@ -389,7 +389,7 @@ int sched_enter(struct sched *s, struct sched_slot *slot)
 		grant(s, slot);
 		return 1;
 	}
-	sched_look(s);
+	sched_kick(s);
 	return 0;
 }
 
@@ -419,7 +419,7 @@ void sched_tell(struct sched_slot *slot)
 
 int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 {
-	struct sched_hold *h = &slot->hold;
+	struct sched_reservation *h = &slot->hold;
 	struct sched *s = h->sched;
 	uint64_t need = sched_need(memory), before = h->memory;
 	int r;
@@ -448,7 +448,7 @@ int sched_put_back(struct sched_slot *slot)
 	slot->granted = false;
 	quota_count_running(slot->user->quota, -1);
 	r = sched_wait_in(s, slot, true);
-	sched_look(s);
+	sched_kick(s);
 	if (r == 0)
 		sched_tell(slot);
 	return r;
@@ -465,7 +465,7 @@ void sched_leave(struct sched_slot *slot)
 	slot->granted = false;
 	slot->user = NULL;
 	sched_release(&slot->hold);
-	sched_look(slot->sched);
+	sched_kick(slot->sched);
 }
 
 bool sched_has_spare(struct sched *s)

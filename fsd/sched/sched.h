@@ -67,13 +67,13 @@ struct sched_limits {
 /* What the scheduler asks of those around it. */
 struct sched_host {
 	void (*memory)(void *arg, struct vm_memory *ret);
-	/* Memory is short: ends something idle. sched_look() follows, if so. */
+	/* Memory is short: ends something idle. sched_kick() follows, if so. */
 	void (*give_way)(void *arg);
 	/* NULL, or why no machine can be had now: then one at a time tries, or
 	 * none if it is *ret_hopeless (which may be NULL). */
 	const char *(*sick)(void *arg, bool *ret_hopeless);
 	/* NULL, or why none is to begin, whether it needs a machine or not. When
-	 * that is over sched_look() follows. May be NULL. */
+	 * that is over sched_kick() follows. May be NULL. */
 	const char *(*barred)(void *arg);
 	/* Ends the use of a machine that a session or a sandbox of uid keeps: of
 	 * those that were idle for idle_ns the one that was so for longest. Return:
@@ -85,7 +85,7 @@ struct sched_host {
 };
 
 /* A machine that is promised; embedded, zeroed. */
-struct sched_hold {
+struct sched_reservation {
 	struct sched *sched;     /* borrowed; NULL: none */
 	struct sched_user *user;
 	uint64_t memory;
@@ -116,7 +116,7 @@ struct sched_slot {
 	struct sched_user *user; /* NULL: it is not known here */
 	uint64_t no;             /* who came earlier has a lower one */
 	struct sched_level *level; /* where it waits */
-	struct sched_hold hold;
+	struct sched_reservation hold;
 	uint32_t told;           /* 1 << reason */
 	uint64_t since_ns;       /* it waits */
 	bool waits, granted;
@@ -166,11 +166,11 @@ void sched_leave(struct sched_slot *slot);
 
 /* The slot's machine is one that outlives its runs: the promise moves to *kept, which
  * has none. */
-void sched_join(struct sched_slot *slot, struct sched_hold *kept);
-void sched_release(struct sched_hold *hold); /* no-op on none */
+void sched_join(struct sched_slot *slot, struct sched_reservation *kept);
+void sched_release(struct sched_reservation *hold); /* no-op on none */
 
 /* Something of what was waited for may have changed. */
-void sched_look(struct sched *s);
+void sched_kick(struct sched *s);
 /* So long must a machine be idle before it is taken, from a user who keeps more
  * than its share and from any other. */
 #define SCHED_SHARE_NS (5 * NS_PER_S)

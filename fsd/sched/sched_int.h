@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by sched.c (room, choosing), sched_wait.c (users, who waits),
- * sched_hold.c (what is promised) and
- * sched_turns.c (what sessions and sandboxes give back). */
+/* Shared by sched.c (room, choosing), waiting.c (users, who waits),
+ * reservation.c (what is promised) and
+ * idle_machines.c (what sessions and sandboxes give back). */
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
 
@@ -97,17 +97,17 @@ bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 			enum why why);
 /* The one of u that is next, or NULL. */
 struct sched_slot *sched_head(const struct sched_user *u);
-/* sched_turns.c: at most one machine is given back, once a second. */
+/* idle_machines.c: at most one machine is given back, once a second. */
 void sched_take_turns(struct sched *s);
 
 /* Reads the memory of the host. now: false: a reading of a moment ago will do. */
 void sched_read_memory(struct sched *s, bool now);
 
-/* sched_hold.c: what a machine may come to. */
+/* reservation.c: what a machine may come to. */
 uint64_t sched_need(uint64_t memory);
 /* hold, which is none, is for such a machine. u: NULL: nobody is charged. */
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
-		   unsigned cpus, struct sched_hold *hold);
+		   unsigned cpus, struct sched_reservation *hold);
 
 /* A place in the level of its priority: at the front, or by its age. Return: 0 or
  * -ENOMEM. */

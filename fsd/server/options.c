@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "holder.h"
-#include "paths.h"
-#include "places.h"
+#include "supervisor.h"
+#include "default_dirs.h"
+#include "check_dirs.h"
 
 #define CPUS_EACH 4        /* machines at work that share a processor */
 #define MEMORY_EACH_MB 512 /* for each machine that is allowed */
@@ -286,12 +286,12 @@ static int parse(struct mount_options *o, int argc, char **argv,
 	return r;
 }
 
-/* Absolute. A server gets it so from its holder, and the directory may have
+/* Absolute. A server gets it so from its supervisor, and the directory may have
  * another name by then. One that is missing is made. */
 static char *mountpoint_of(const char *path, const char *command,
 			   struct err *err)
 {
-	char *full = !strcmp(command, HOLDER_SERVES) ? strdup(path)
+	char *full = !strcmp(command, SUPERVISOR_SERVES) ? strdup(path)
 						     : absolute_path(path);
 
 	if (full)

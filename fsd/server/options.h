@@ -13,7 +13,7 @@
 #include "vm/environment/environment.h"
 #include "fsd/users/quota.h"
 #include "fsd/jobs/environments.h"
-#include "fsd/jobs/retain.h"
+#include "fsd/jobs/retention.h"
 #include "fsd/sched/sched.h"
 
 /* X(name, value or NULL, how it is set (options.c), help or NULL: no user's, what the
@@ -125,7 +125,7 @@ struct mount_options {
 
 /*
  * Reads the arguments of `fsd mount`, and fills in what they leave open. A mount point
- * that is missing is made, but not for HOLDER_SERVES. Texts are borrowed from argv. Not
+ * that is missing is made, but not for SUPERVISOR_SERVES. Texts are borrowed from argv. Not
  * thread safe (getopt_long(3)).
  * Return: 0; -EINVAL: a value is wrong; -ENOTSUP: there is no such option, then
  * getopt_long() has complained on standard error, or there is not one operand; -ENOENT:

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "options.h"
-#include "paths.h"
+#include "default_dirs.h"
 
 /* As which a user namespace shows all users that it does not know. */
 #define OVERFLOW_UID 65534u
@@ -122,7 +122,7 @@ static int make_early(const char *dir, const char *parent, struct err *err)
 	int r = 0;
 
 	if (stat(parent, &st) == 0 && others_may_write(&st))
-		r = depot_make_dirs(dir);
+		r = store_make_dirs(dir);
 	return r < 0 ? err_sys(err, r, "the state directory %s cannot be made",
 			       dir)
 		     : r;

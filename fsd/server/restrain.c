@@ -5,7 +5,7 @@
  * threads inherit all of it.
  */
 #include "restrain.h"
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -42,7 +42,7 @@ static void note(struct own_walls *walls, enum own_wall wall, int r,
 /* For all users of the host, as what is put there is. */
 static void make_readable(const char *path)
 {
-	if (depot_make_dirs(path) == 0 && chmod(path, 0755) < 0)
+	if (store_make_dirs(path) == 0 && chmod(path, 0755) < 0)
 		log_warn("%s: %s", path, strerror(errno));
 }
 
@@ -55,7 +55,7 @@ static int give_up_files(const struct mount_options *o)
 		{ "/proc", false }, /* our own descriptors, who is alive */
 	};
 	size_t count = 3;
-	int r = depot_make_dirs(o->vm.cache_dir), set;
+	int r = store_make_dirs(o->vm.cache_dir), set;
 
 	if (r < 0)
 		return r;

@@ -4,7 +4,7 @@
  * so an attacker who takes it over must gain little:
  *
  *   start    as it was started: opens image and state, starts the jailer and
- *            the keeper, mounts
+ *            the broker, mounts
  *   serving  no capability but to write what it owns; no new privileges; below
  *            the state directory it may do as before and nowhere else may it
  *            open a file (Landlock); it can start no process, make no socket,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One server from start to end. Before the mount answers an error ends it with
- * a sentence; afterwards none may. It may be killed at any moment: the holder
- * starts another one, which finds in d->inherit and in the depot what this one
+ * a sentence; afterwards none may. It may be killed at any moment: the supervisor
+ * starts another one, which finds in d->inherit and in the store what this one
  * was at.
  */
 #include <errno.h>
@@ -19,31 +19,31 @@
 #include "fsd/control/about.h"
 #include "fsd/control/control.h"
 #include "fsd/handover/fdstore.h"
-#include "holder.h"
+#include "supervisor.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/job.h"
-#include "fsd/mount/keeper.h"
+#include "fsd/mount/broker.h"
 #include "fsd/files/node.h"
-#include "fsd/mount/notify.h"
-#include "fsd/fuse/open_files.h"
+#include "fsd/mount/inotify.h"
+#include "fsd/fuse/handle_table.h"
 #include "fsd/fuse/ops.h"
 #include "open_limit.h"
 #include "options.h"
-#include "fsd/fuse/ops_remote.h"
+#include "fsd/fuse/ops_guest.h"
 #include "vm/os/fdpass.h"
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 #include "restrain.h"
 #include "serve.h"
 #include "shutdown.h"
-#include "fsd/submit/commit.h"
-#include "fsd/submit/resume.h"
 #include "fsd/submit/submit.h"
+#include "fsd/submit/restart.h"
+#include "fsd/submit/submit_state.h"
 #include "fsd/mount/mountpoint.h"
-#include "fsd/mount/wait.h"
-#include "fsd/store/depot.h"
-#include "fsd/files/remote.h"
+#include "fsd/mount/blocked_reads.h"
+#include "fsd/store/store.h"
+#include "fsd/files/guest_inode.h"
 #include "fsd/builds/builds.h"
-#include "fsd/living/homes.h"
+#include "fsd/living/machine_files.h"
 #include "fsd/run/runs.h"
 #include "fsd/run/run.h"
 #include "fsd/run/run_host.h"
@@ -52,7 +52,7 @@
 #include "fsd/living/sandboxes.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job_log.h"
-#include "fsd/jobs/shelf.h"
+#include "fsd/jobs/unloaded_jobs.h"
 #include "fsd/jobs/lifecycle.h"
 
 /* The real machines; in fsd-fake those of tests. The Makefile says which. */
@@ -67,11 +67,11 @@ static void on_signal(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGUSR2 || (int)info.ssi_signo == HOLDER_NOW)
+		if (info.ssi_signo == SIGUSR2 || (int)info.ssi_signo == SUPERVISOR_NOW)
 			shutdown_trust_disk(d);
 		if (info.ssi_signo == SIGUSR2)
 			shutdown_hand_over(d, false);
-		else if ((int)info.ssi_signo == HOLDER_NOW)
+		else if ((int)info.ssi_signo == SUPERVISOR_NOW)
 			shutdown_hand_over(d, true);
 		else
 			shutdown_stop(d, info.ssi_signo != SIGUSR1);
@@ -83,8 +83,8 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, HOLDER_LEAVE);
-	if (private) { /* as its holder, see there */
+	sigaddset(&set, SUPERVISOR_LEAVE);
+	if (private) { /* as its supervisor, see there */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 	} else {
@@ -93,7 +93,7 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 	}
 	sigaddset(&set, SIGUSR1); /* end after the running jobs */
 	sigaddset(&set, SIGUSR2); /* another server follows then, */
-	sigaddset(&set, HOLDER_NOW); /* or at once */
+	sigaddset(&set, SUPERVISOR_NOW); /* or at once */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* it is an error like a full disk */
@@ -118,7 +118,7 @@ static void on_vm_changed(void *arg)
 	else if (r != -EAGAIN)
 		log_error("jobs cannot run: %s", err.text);
 	if (d->sched)
-		sched_look(d->sched);
+		sched_kick(d->sched);
 }
 
 /* Another server has a jailer of its own; with this one's its machines died, but
@@ -134,7 +134,7 @@ static void on_vm_broken(void *arg)
 }
 
 /* Jobs do not need it, so it can wait until none is running. */
-static void on_keeper_gone(void *arg)
+static void on_broker_gone(void *arg)
 {
 	shutdown_hand_over(arg, false);
 }
@@ -226,20 +226,20 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 
 /* --- the server before -------------------------------------------------------------- */
 
-/* The kernel's descriptor of the mount, which the holder makes for the first
+/* The kernel's descriptor of the mount, which the supervisor makes for the first
  * server. */
-static int get_mount(enum holder_upgrade *upgrade, struct err *err)
+static int get_mount(enum supervisor_upgrade *upgrade, struct err *err)
 {
-	struct holder_mount what = { 0 };
-	char byte = HOLDER_PREPARED;
+	struct supervisor_mount what = { 0 };
+	char byte = SUPERVISOR_PREPARED;
 	unsigned count = 0;
 	int fd = -1;
-	ssize_t n = send(HOLDER_FD_CONTROL, &byte, 1, MSG_NOSIGNAL);
+	ssize_t n = send(SUPERVISOR_FD_CONTROL, &byte, 1, MSG_NOSIGNAL);
 
 	if (n == 1)
-		n = fdpass_receive(HOLDER_FD_CONTROL, &what, sizeof(what), &fd,
+		n = fdpass_receive(SUPERVISOR_FD_CONTROL, &what, sizeof(what), &fd,
 				   1, &count, 0);
-	/* The holder may be of another version. */
+	/* The supervisor may be of another version. */
 	if (n == (ssize_t)sizeof(what) && what.upgrade <= UPGRADE_FAILED)
 		*upgrade = what.upgrade;
 	if (n > 0 && count)
@@ -263,11 +263,11 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 		lifecycle_set_draining(d->lifecycle, head->draining);
 	}
 	head->started_ns = users_started_ns(d->users);
-	notify_take_over(d);
+	inotify_take_over(d);
 	sandboxes_adopt(d);
-	remotes_adopt(d->remotes, home_is_kept, d);
+	guest_inodes_adopt(d->guest_inodes, machine_files_are_kept, d);
 	ops_restore(d);
-	resume_jobs(d);
+	restart_jobs(d);
 	fdstore_sweep(d->fdstore);
 	fd = get_mount(&about->upgrade, err);
 	if (fd < 0)
@@ -275,7 +275,7 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 	r = mountpoint_serve(d, &fsd_ops, on_unmounted, fd, err);
 	if (r < 0)
 		return r;
-	notify_start(d);
+	inotify_start(d);
 	head->served++;
 	return 0;
 }
@@ -285,7 +285,7 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 /* Readers of a state hear of it before watchers of inotify do, and both before the
  * job's time begins to count. */
 static const struct job_watcher *const watchers[] = {
-	&run_watcher, &submit_watcher, &wait_watcher, &notify_watcher,
+	&run_watcher, &submit_watcher, &blocked_watcher, &inotify_watcher,
 	&retain_watcher, NULL,
 };
 
@@ -308,12 +308,12 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 
 	if (r == 0)
 		r = shutdown_init(d);
-	turns_init(&d->turns, d->loop);
+	time_slices_init(&d->slices, d->loop);
 	if (r == 0)
 		r = watch_signals(d, o->die_with_parent, signals);
 	if (r < 0)
 		return err_sys(err, r, "the event loop");
-	r = inherit_open(HOLDER_FD_INHERIT, &d->inherit);
+	r = inherit_open(SUPERVISOR_FD_INHERIT, &d->inherit);
 	if (r == -EPROTO)
 		return err_set(err, r, "this fsd cannot take over from the one "
 			       "that served before; umount, then mount");
@@ -323,10 +323,10 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 	r = users_new(open_limit_raise() / 4, &o->quota, &d->users);
 	if (r < 0)
 		return err_sys(err, r, "the users");
-	r = depot_open(d->loop, o->state_dir, &d->depot, err);
+	r = store_open(d->loop, o->state_dir, &d->store, err);
 	if (r < 0)
 		return r;
-	depot_set_relaxed(d->depot, o->relaxed);
+	store_set_relaxed(d->store, o->relaxed);
 	shutdown_heed_disk(d);
 	return 0;
 }
@@ -334,15 +334,15 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 /* Makes the contexts that need no option, those of the lowest room first. */
 static int make_contexts(struct fsd *d)
 {
-	int r = fdstore_new(d->loop, HOLDER_FD_CONTROL, &d->fdstore);
+	int r = fdstore_new(d->loop, SUPERVISOR_FD_CONTROL, &d->fdstore);
 
 	if (r == 0)
 		r = nodes_new(&(struct nodes_use){
-			.depot = d->depot, .turns = &d->turns,
+			.store = d->store, .slices = &d->slices,
 			.inherit = d->inherit, .fdstore = d->fdstore,
 			.users = d->users }, &d->nodes);
 	if (r == 0)
-		r = remotes_new(d->inherit, &d->remotes);
+		r = guest_inodes_new(d->inherit, &d->guest_inodes);
 	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)
@@ -372,9 +372,9 @@ static int start(struct fsd *d, const struct mount_options *o,
 	r = start_builds(d, o, err);
 	if (r < 0)
 		return r;
-	r = keeper_open(o->rooms.mountpoint, o->rooms.allow_other, &d->keeper,
+	r = broker_open(o->rooms.mountpoint, o->rooms.allow_other, &d->broker,
 			err);
-	if (r == 0 && keeper_watch(d->keeper, d->loop, on_keeper_gone, d) < 0)
+	if (r == 0 && broker_watch(d->broker, d->loop, on_broker_gone, d) < 0)
 		log_warn("the end of the keeper would not be noticed");
 	/* An attacker may have taken over the previous server: read its data
 	 * with no more rights than it had. */
@@ -384,22 +384,22 @@ static int start(struct fsd *d, const struct mount_options *o,
 		return r;
 	environments_warm(d);
 	if (!o->die_with_parent) /* a private mount has no watchers */
-		notify_new(d);
-	r = shelf_fill(d, err);
+		inotify_new(d);
+	r = unloaded_fill(d, err);
 	return r < 0 ? r : take_over(d, about, err);
 }
 
 /*
- * Finishes all fibers that wait for a worker thread or for the keeper: the loop, which would
- * wake them, does not run any more. A woken fiber may ask the keeper again, but no thread.
+ * Finishes all fibers that wait for a worker thread or for the broker: the loop, which would
+ * wake them, does not run any more. A woken fiber may ask the broker again, but no thread.
  */
 static void finish_begun(struct fsd *d)
 {
 	bool asked;
 
-	depot_finish_chores(d->depot); /* some answer requests, some end runs */
+	store_finish_tasks(d->store);  /* some answer requests, some end runs */
 	do {
-		asked = keeper_settle(d->keeper);
+		asked = broker_drain(d->broker);
 		fibers_finish();
 	} while (asked);
 }
@@ -411,20 +411,20 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	ops_listings_free(d); /* they are on their way through the jobs */
 	jobs_end(d);
 	sandboxes_end(d);
-	turns_finish(&d->turns);
+	time_slices_finish(&d->slices);
 	vm_free(d->vm);
 	sched_free(d->sched);
 	mountpoint_close(d);
-	notify_free(d);
-	keeper_close(d->keeper);
+	inotify_free(d);
+	broker_close(d->broker);
 	ops_handles_free(d);
-	remote_listings_free(d);
-	turns_finish(&d->turns);
+	guest_listings_free(d);
+	time_slices_finish(&d->slices);
 	sandboxes_free(d->sandboxes);
-	remotes_free(d->remotes);
+	guest_inodes_free(d->guest_inodes);
 	nodes_free(d->nodes);
 	fdstore_free(d->fdstore);
-	depot_close(d->depot);
+	store_close(d->store);
 	builds_close(d);
 	environments_free(d->environments);
 	runs_free(d->runs);
@@ -433,7 +433,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	users_free(d->users);
 	open_files_free(d->open_files);
 	inherit_close(d->inherit);
-	close(HOLDER_FD_CONTROL);
+	close(SUPERVISOR_FD_CONTROL);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);
 	fibers_done();
@@ -443,9 +443,9 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 
 static void tell_ready(void)
 {
-	char byte = HOLDER_READY;
+	char byte = SUPERVISOR_READY;
 
-	if (send(HOLDER_FD_CONTROL, &byte, 1, MSG_NOSIGNAL) != 1)
+	if (send(SUPERVISOR_FD_CONTROL, &byte, 1, MSG_NOSIGNAL) != 1)
 		log_warn("nobody waits for the mount to be ready");
 }
 
@@ -458,7 +458,7 @@ __attribute__((noreturn)) static void hand_over(struct fsd *d)
 	job_logs_flush(d);
 	finish_begun(d);
 	log_info("another server takes over");
-	_exit(HOLDER_NEXT);
+	_exit(SUPERVISOR_NEXT);
 }
 
 /* Logs the missing walls, which --policy permissive allows. */

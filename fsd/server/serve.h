@@ -5,7 +5,7 @@
 
 struct mount_options;
 
-/* Serves the supervisor at descriptor 3 (holder.h) until the end. It must be called
+/* Serves the supervisor at descriptor 3 (supervisor.h) until the end. It must be called
  * before there is a thread. options: borrowed. Return: exit code. */
 int serve(const struct mount_options *options);
 

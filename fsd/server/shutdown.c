@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "fsd/handover/inherit.h"
-#include "holder.h"
+#include "supervisor.h"
 #include "fsd/jobs/job.h"
-#include "fsd/mount/notify.h"
+#include "fsd/mount/inotify.h"
 #include "fsd/run/run.h"
 #include "fsd/run/runs.h"
 #include "fsd/jobs/lifecycle.h"
@@ -46,7 +46,7 @@ void shutdown_stop(struct fsd *d, bool now)
 	lifecycle_stop(d->lifecycle);
 	if (lifecycle_is_broken(d->lifecycle)) /* no other server comes to begin them */
 		list_for_each(pos, tmp, jobs_all(d))
-			run_stop_stranded(list_entry(pos, struct job, all));
+			run_stop_without_jailer(list_entry(pos, struct job, all));
 	if (!now && busy) {
 		log_info("stopping when %u running job%s ended; queued ones "
 			 "(%u) are run by the next fsd mount", busy,
@@ -61,7 +61,7 @@ void shutdown_stop(struct fsd *d, bool now)
 	if (now)
 		list_for_each(pos, tmp, jobs_all(d))
 			run_interrupt(list_entry(pos, struct job, all));
-	if (now || !notify_finish(d))
+	if (now || !inotify_finish(d))
 		loop_quit(d->loop);
 }
 
@@ -89,7 +89,7 @@ static void on_idle(void *arg)
 	if (lifecycle_is_stopping(d->lifecycle) && c->endless &&
 	    c->busy == c->endless)
 		interrupt_endless(d);
-	if (lifecycle_is_stopping(d->lifecycle) && !c->busy && !notify_finish(d))
+	if (lifecycle_is_stopping(d->lifecycle) && !c->busy && !inotify_finish(d))
 		loop_quit(d->loop);
 }
 
@@ -108,12 +108,12 @@ static void on_refused(void *arg, int error)
 	struct inherit_head *head = inherit_head(d->inherit);
 
 	log_error("%s: the disk refuses the record of a job: %s; another server shows "
-		  "what the disk has", depot_dir(d->depot), strerror(error));
+		  "what the disk has", store_dir(d->store), strerror(error));
 	head->refused = (uint32_t)error;
 	memmove(&head->refused_ns[1], &head->refused_ns[0],
 		sizeof(head->refused_ns) - sizeof(head->refused_ns[0]));
 	head->refused_ns[0] = now_ns();
-	_exit(HOLDER_NEXT);
+	_exit(SUPERVISOR_NEXT);
 }
 
 void shutdown_heed_disk(struct fsd *d)
@@ -125,12 +125,12 @@ void shutdown_heed_disk(struct fsd *d)
 	if (first && now_ns() - first < REFUSED_WITHIN_NS)
 		head->read_only = 1;
 	if (!head->read_only) {
-		depot_on_refusal(d->depot, on_refused, d);
+		store_on_refusal(d->store, on_refused, d);
 		return;
 	}
 	snprintf(why, sizeof(why), READ_ONLY, strerror((int)head->refused));
-	log_error("%s: %s", depot_dir(d->depot), why);
-	depot_set_read_only(d->depot, why);
+	log_error("%s: %s", store_dir(d->store), why);
+	store_set_read_only(d->store, why);
 }
 
 void shutdown_trust_disk(struct fsd *d)

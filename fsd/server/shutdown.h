@@ -17,7 +17,7 @@ void shutdown_stop(struct fsd *d, bool now);
 void shutdown_hand_over(struct fsd *d, bool now);
 
 /*
- * After depot_open(): a record that the disk refuses ends this server as if it had been
+ * After store_open(): a record that the disk refuses ends this server as if it had been
  * killed. If three servers ended so within a minute, the mount is read-only instead.
  */
 void shutdown_heed_disk(struct fsd *d);

@@ -232,7 +232,7 @@ static bool is_left_out(void *arg, const char *name)
 {
 	const struct tree *tree = arg;
 
-	return !strcmp(name, CONFIG) || (tree->copies_job && job_row_by_name(name));
+	return !strcmp(name, CONFIG) || (tree->copies_job && job_vfile_by_name(name));
 }
 
 static int tree_may_go_on(void *arg)
@@ -250,10 +250,10 @@ static bool has(int dir, const char *name)
 static int check_names(int from, struct tree *tree, struct trouble *t)
 {
 	tree->copies_job = has(from, "state") && has(from, "ctl") && has(from, "log");
-	for (int row = 1; row < JOB_ROW_MAX && !tree->copies_job; row++)
-		if (has(from, job_rows[row].name))
+	for (int row = 1; row < JOB_VFILE_MAX && !tree->copies_job; row++)
+		if (has(from, job_vfiles[row].name))
 			return trouble(t, TROUBLE_ENTRY, "the name %s is taken by the job "
-				       "itself; rename it", job_rows[row].name);
+				       "itself; rename it", job_vfiles[row].name);
 	return 0;
 }
 

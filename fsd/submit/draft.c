@@ -4,7 +4,7 @@
  * they are due, and one timer is for the first of them.
  */
 #include "draft_int.h"
-#include "submit_int.h"
+#include "submit_state_int.h"
 
 #include "fsd/handover/inherit.h"
 
@@ -14,7 +14,7 @@
 /* The next server is to know. */
 static void keep(struct job *job, bool due)
 {
-	struct inherit_job *k = job->meta.kept;
+	struct inherit_job *k = job->meta.copy;
 
 	if (k)
 		k->due = due;
@@ -22,7 +22,7 @@ static void keep(struct job *job, bool due)
 
 bool draft_is_due(const struct job_meta *meta)
 {
-	return meta->kept && meta->kept->due && meta->state == JOB_DRAFT;
+	return meta->copy && meta->copy->due && meta->state == JOB_DRAFT;
 }
 
 static bool is_silent(const struct job *job)

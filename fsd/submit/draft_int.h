@@ -3,7 +3,7 @@
 #ifndef FSD_DRAFT_INT_H
 #define FSD_DRAFT_INT_H
 
-#include "commit_int.h"
+#include "submit_int.h"
 #include "draft.h"
 
 /* Appends what the job waits for; nothing: it lacks nothing. Its files are

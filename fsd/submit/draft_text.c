@@ -282,7 +282,7 @@ static void look_at_inputs(struct waits *w, const struct job_config *c)
 	for (size_t i = 0; i < c->inputs.count; i++) {
 		struct node *node;
 
-		if (commit_find_path(w->job, c->inputs.item[i], &node) < 0)
+		if (submit_find_path(w->job, c->inputs.item[i], &node) < 0)
 			continue;
 		if (node && node->writers)
 			say_open(w, node, c->inputs.item[i]);
@@ -296,8 +296,8 @@ static void look_at_inputs(struct waits *w, const struct job_config *c)
 void draft_text(struct job *job, struct buf *out)
 {
 	struct waits w = { .job = job, .out = out };
-	struct node *node = parsed_node(job);
-	struct parsed *p = node && !node->writers ? parsed_closed(job, node)
+	struct node *node = parsed_config_node(job);
+	struct parsed_config *p = node && !node->writers ? parsed_closed(job, node)
 						  : NULL;
 	const struct job_config *c = p && p->result == 0 ? &p->config : NULL;
 
@@ -313,5 +313,5 @@ void draft_text(struct job *job, struct buf *out)
 		look_at_inputs(&w, c);
 	if (c && !w.items && c->manual)
 		buf_str(out, "waits for start in ctl (\"start\" is \"manual\")");
-	parsed_unref(p);
+	parsed_config_unref(p);
 }

@@ -1,43 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes and frees the state of this room. draft.c and resume.c own its members: the
- * drafts that changed lately, and the turn that tidies up after a start. A job that
- * goes loses its part here. On the loop's thread.
+ * Acts on a verdict: queues the job, refuses it with a sentence, or leaves it a
+ * draft. examine.c finds the verdict, deferred.c puts off a slow one.
  */
 #include "submit_int.h"
+#include "draft.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "commit_int.h"
+#include "fsd/jobs/job_state.h"
+#include "fsd/jobs/statistics.h"
+#include "fsd/run/run.h"
+#include "fsd/users/last_error.h"
 
-int submit_new(struct fsd *d, struct submit **ret)
+static enum refused count_as(int failure)
 {
-	*ret = calloc(1, sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
-	(*ret)->d = d;
-	list_init(&(*ret)->drafts);
-	return 0;
+	switch (failure) {
+	case 0:
+		return REFUSED_CONFIG;
+	case -EAGAIN:
+	case -ESHUTDOWN:
+		return REFUSED_QUEUE;
+	case -EDQUOT:
+		return REFUSED_QUOTA;
+	default:
+		return REFUSED_ROOM;
+	}
 }
 
-void submit_free(struct submit *s)
+void submit_refuse(struct job *job, enum verdict v, const struct err *err)
 {
-	if (!s)
+	bool same = job->meta.state == JOB_REFUSED &&
+		    !strncmp(job_error(job), err->text, strlen(err->text));
+
+	job->submit.failure = v == WRONG ? 0 : err->code ? err->code : -EIO;
+	last_error_set(job->d->users, job->meta.uid, job->meta.name, err->text);
+	if (same)
 		return;
-	loop_timer_del(&s->quiet);
-	free(s);
+	job_set_error(job, err->text);
+	job_log(job, "refused: %s", err->text);
+	statistics_refused(job->d, count_as(job->submit.failure));
+	job_post(job, EV_REFUSE);
 }
 
-/* A job that was promised is queued on record: the next server starts it. */
-static void on_gone(struct job *job)
+static enum verdict start(struct job *job, struct run_spec *spec,
+			  struct err *err)
 {
-	sched_give_place(&job->submit.place);
-	list_del(&job->submit.draft);
-	commit_forget_ready(job);
+	enum verdict v = submit_check_limits(job, spec->config, err);
+
+	if (v != READY) {
+		run_spec_done(spec);
+		return v;
+	}
+	sched_give_place(&job->submit.place); /* it has one by itself, at once */
+	v = verdict_of(run_start(job, spec, err));
+	if (v == READY)
+		log_debug("job %s: queued", job->meta.name);
+	return v;
 }
 
-const struct job_watcher submit_watcher = {
-	.removed = on_gone,
-	.unloaded = on_gone,
-};
+static void evaluate(struct job *job, bool config_closed)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v;
+
+	job->submit.failure = 0;
+	if (job->removed || job_is_frozen(job))
+		return;
+	/* Promised: the release is of what the new run was waiting for. */
+	if (job->meta.state == JOB_DONE && !config_closed && !job->accept.promised)
+		return;
+	if (submit_defer(job)) {
+		job->submit.later->evaluate = true;
+		job->submit.later->config_closed |= config_closed;
+		return;
+	}
+	v = submit_examine(job, false, &spec, &err);
+	if (v == READY && job_name_is_draft(job->meta.name)) {
+		run_spec_done(&spec);
+		v = HELD;
+	}
+	if (v == READY)
+		v = start(job, &spec, &err);
+	/* The next server that may write starts it. */
+	if (job->accept.promised && store_read_only(job->d->store))
+		return;
+	if (v == FAILED && job->accept.promised) {
+		err_wrap(&err, SUBMIT_ACCEPTED_BEFORE);
+		run_reject_promised(job, err.text);
+	} else if (verdict_is_no(v)) {
+		submit_refuse(job, v, &err);
+	} else if (verdict_is_wait(v) && job->meta.state == JOB_REFUSED) {
+		job_set_error(job, NULL);
+		job_post(job, EV_REOPEN);
+	} else if (verdict_is_wait(v) && v != HELD &&
+		   job->meta.state == JOB_DONE &&
+		   (config_closed || !job->accept.promised)) {
+		/* It was asked for, and starts when the rest has come. */
+		job_post(job, EV_REOPEN);
+	}
+}
+
+void submit_evaluate(struct job *job, bool config_closed)
+{
+	evaluate(job, config_closed);
+	submit_give_place(job);
+	draft_changed(job);
+}
+
+bool submit_restart(struct job *job)
+{
+	if (!submit_is_leftover(job))
+		return false;
+	if (submit_defer(job)) {
+		job->submit.later->restart = true;
+		return true;
+	}
+	submit_take_up(job);
+	return false;
+}
+
+int submit_start(struct job *job, struct err *err)
+{
+	struct run_spec spec = { 0 };
+	enum verdict v;
+
+	if (job_is_frozen(job))
+		return err_set(err, -EBUSY, "ctl: the job is %s already",
+			       state_name(job->meta.state));
+	if (job_name_is_draft(job->meta.name))
+		return err_set(err, -EINVAL,
+			       "ctl: a job whose name begins with \".\" is "
+			       "being prepared and never starts; rename it");
+	*err = (struct err){ 0 };
+	v = submit_examine(job, true, &spec, err);
+	if (verdict_is_wait(v))
+		return err_set(err, -EINVAL,
+			       "ctl: the job is not complete: it needs exactly "
+			       "one closed code.* file and its \"inputs\"");
+	if (v == READY)
+		v = start(job, &spec, err);
+	else
+		submit_refuse(job, v, err);
+	return v == READY ? 0 : v == WRONG ? -EINVAL : err->code;
+}

@@ -51,7 +51,7 @@ static void set(struct users *users, uid_t uid, const char *text)
 	e->request = *fiber_number();
 	snprintf(e->text, sizeof(e->text), "%s", text);
 	list_add(&users->errors, &e->node);
-	person_changed(users, person_of(users, uid));
+	user_changed(users, user_of(users, uid));
 }
 
 void last_error_set(struct users *users, uid_t uid, const char *path,

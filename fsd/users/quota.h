@@ -6,7 +6,7 @@
  * Bytes are the sizes of the regular files below a job's files/, sink/ and rN/ in the
  * state directory, not the blocks that they take. The record of the order of a run's
  * output does not count. A file that was deleted while it is open counts until it is
- * closed. quota.c has the sums and knows no job and no file; files/quota_files.c
+ * closed. quota.c has the sums and knows no job and no file; files/file_quota.c
  * reports both.
  *
  * Without any quota there is no struct quota, and each call here is a comparison.

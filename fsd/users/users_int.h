@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by people.c and last_error.c only. */
+/* Shared by users.c and last_error.c only. */
 #ifndef FSD_USERS_INT_H
 #define FSD_USERS_INT_H
 
-#include "people.h"
+#include "users.h"
 
 struct users {
-	struct list people;  /* owned: of struct person */
+	struct list list;    /* owned: of struct user */
 	struct hash by_uid;  /* the same */
 	struct quota *quota; /* owned, or NULL */
 	struct list errors;  /* owned: of struct last_error, newest first */

@@ -2,7 +2,7 @@
 /*
  * One turn of the frame loop: polls the port, the children and the job, then does
  * what has come and what is due by time. PID 1 takes turns for the machine's job, the
- * agent of a lane for the jobs of its lane, heat.c for the ghost. All state is in
+ * agent of a lane for the jobs of its lane, heat.c for the warmup program. All state is in
  * struct agent.
  */
 #include "agent.h"
@@ -37,7 +37,7 @@ static int on_job(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (is_heating(a)) /* its runner is found as a real one is */
 		return job_begin(a->current, &a->port,
-				 a->spends ? a->runners : a->ghost, f, err);
+				 a->spends ? a->runners : a->warmup_program, f, err);
 	if (!a->owned)
 		return err_set(err, -EPROTO, "a JOB before OWN");
 	return job_begin(&a->job, &a->port, a->runners, f, err);
@@ -118,7 +118,7 @@ static int later_in(const struct agent *a)
 /* Milliseconds until something is due by time alone, -1: nothing is. */
 static int due_in(const struct agent *a)
 {
-	int one = later_in(a), other = job_look_due(a->current);
+	int one = later_in(a), other = job_check_due(a->current);
 
 	if (job_is_young(a->current))
 		return JOB_YOUNG_MS;
@@ -241,8 +241,8 @@ int agent_turn(struct agent *a, uint64_t end, struct err *err)
 		lane_hear(a);
 	while (!r && later_in(a) == 0)
 		later[a->later++].fn(a);
-	if (!r && job_look_due(job) == 0)
-		job_look(job);
+	if (!r && job_check_due(job) == 0)
+		job_check(job);
 	if (!r)
 		r = job_step(job, &a->port);
 	if (is_heating(a))

@@ -10,10 +10,10 @@
 struct agent {
 	struct port port;
 	struct runner runners[WIRE_RUN_MAX];
-	struct runner ghost[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
+	struct runner warmup_program[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
 	struct job job;
-	struct job *current; /* &job, but while the ghost runs */
-	bool spends;         /* the ghost is a runner itself, for the last time */
+	struct job *current; /* &job, but while the warmup program runs */
+	bool spends;         /* the warmup program is a runner itself, for the last time */
 	bool starved; /* frames are there that nothing announces */
 	int children; /* owned; signalfd for SIGCHLD */
 	unsigned later; /* of what is due some time after the start: the next */
@@ -27,7 +27,7 @@ struct agent {
 
 /*
  * Waits for what comes next and does it, until sys_now() is end at most. While
- * the ghost runs, the frames are those that heat.c has put there and the host
+ * the warmup program runs, the frames are those that heat.c has put there and the host
  * hears nothing. A HEAT or a SHARE ends the reading of frames: the caller takes it
  * from a->aside before the next turn. Return: 0, -ETIMEDOUT, -EPIPE (the host has
  * gone), else why the host cannot be served any more.

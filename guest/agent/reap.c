@@ -18,8 +18,8 @@ static void reaped(struct agent *a, struct runner *r, int status)
 
 void agent_ended(struct agent *a, pid_t pid, int status)
 {
-	if (a->ghost[WIRE_RUN_EXEC].pid == pid)
-		reaped(a, &a->ghost[WIRE_RUN_EXEC], status);
+	if (a->warmup_program[WIRE_RUN_EXEC].pid == pid)
+		reaped(a, &a->warmup_program[WIRE_RUN_EXEC], status);
 	for (int i = 0; i < WIRE_RUN_MAX; i++)
 		if (a->runners[i].pid == pid) {
 			reaped(a, &a->runners[i], status);

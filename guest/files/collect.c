@@ -105,19 +105,19 @@ static int send_header(struct walk *w, enum wire_file_kind kind,
 
 /* Counts what is not sent, and tells of the first ones. w->path says which it
  * is. Return: 0, or the port's error. */
-static int leave_out(struct walk *w, enum wire_left why, uint64_t size)
+static int leave_out(struct walk *w, enum wire_omitted why, uint64_t size)
 {
 	int r = port_drain(w->port, false);
 	struct wire_writer out = {port_room(w->port), WIRE_PAYLOAD_MAX, 0};
 
 	w->left_out++;
-	if (r || w->told >= WIRE_LEFT_TOLD)
+	if (r || w->told >= WIRE_OMITTED_TOLD)
 		return r;
 	w->told++;
 	wire_put_u32(&out, why);
 	wire_put_u64(&out, size);
 	wire_put_str(&out, w->path[0] ? w->path : ".");
-	port_commit(w->port, WIRE_FILE, WIRE_FILE_LEFT, out.used);
+	port_commit(w->port, WIRE_FILE, WIRE_FILE_OMITTED, out.used);
 	return 0;
 }
 
@@ -172,13 +172,13 @@ static int visit_file(struct walk *w, int dir, const char *name,
 					      O_NONBLOCK | O_NOCTTY |
 					      O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return leave_out(w, WIRE_LEFT_UNREAD, size_of(seen));
+		return leave_out(w, WIRE_OMITTED_UNREAD, size_of(seen));
 	if (!w->entries)
-		return leave_out(w, WIRE_LEFT_MANY, size_of(&st));
+		return leave_out(w, WIRE_OMITTED_MANY, size_of(&st));
 	if ((uint64_t)st.st_size > w->room)
-		return leave_out(w, WIRE_LEFT_LIMIT, size_of(&st));
+		return leave_out(w, WIRE_OMITTED_LIMIT, size_of(&st));
 	if (!wire_path_ok(w->path))
-		return leave_out(w, WIRE_LEFT_DEEP, size_of(&st));
+		return leave_out(w, WIRE_OMITTED_DEEP, size_of(&st));
 	w->room -= (uint64_t)st.st_size;
 	int r = send_header(w, WIRE_FILE_REG, &st, NULL);
 
@@ -193,17 +193,17 @@ static int visit_dir(struct walk *w, int dir, const char *name,
 	int r = 0;
 
 	if (depth >= DEPTH_MAX || !wire_path_ok(w->path))
-		return leave_out(w, WIRE_LEFT_DEEP, 0);
+		return leave_out(w, WIRE_OMITTED_DEEP, 0);
 	if (!files_is_untouched(w->files, dir, name, st)) {
 		if (!w->entries)
-			return leave_out(w, WIRE_LEFT_MANY, 0);
+			return leave_out(w, WIRE_OMITTED_MANY, 0);
 		r = send_header(w, WIRE_FILE_DIR, st, NULL);
 	}
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 				   O_CLOEXEC);
 
 	if (fd < 0)
-		r = r ? r : leave_out(w, WIRE_LEFT_UNREAD, 0);
+		r = r ? r : leave_out(w, WIRE_OMITTED_UNREAD, 0);
 	else if (!r)
 		r = visit_tree(w, fd, depth + 1);
 	else
@@ -221,15 +221,15 @@ static int visit_link(struct walk *w, int dir, const char *name,
 		return 0;
 	n = readlinkat(dir, name, target, sizeof(target));
 	if (n < 0)
-		return leave_out(w, WIRE_LEFT_UNREAD, 0);
+		return leave_out(w, WIRE_OMITTED_UNREAD, 0);
 	if (!w->entries)
-		return leave_out(w, WIRE_LEFT_MANY, 0);
+		return leave_out(w, WIRE_OMITTED_MANY, 0);
 	if (!wire_path_ok(w->path))
-		return leave_out(w, WIRE_LEFT_DEEP, 0);
+		return leave_out(w, WIRE_OMITTED_DEEP, 0);
 	target[MIN((size_t)n, sizeof(target) - 1)] = '\0';
 	if ((size_t)n == sizeof(target) ||
 	    !wire_link_ok(wire_path_depth(w->path), target))
-		return leave_out(w, WIRE_LEFT_LINK, 0);
+		return leave_out(w, WIRE_OMITTED_LINK, 0);
 	return send_header(w, WIRE_FILE_LINK, st, target);
 }
 
@@ -238,7 +238,7 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
-		return leave_out(w, WIRE_LEFT_UNREAD, 0);
+		return leave_out(w, WIRE_OMITTED_UNREAD, 0);
 	if (S_ISDIR(st.st_mode))
 		return visit_dir(w, dir, name, &st, depth);
 	if (S_ISREG(st.st_mode))
@@ -247,7 +247,7 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 		return visit_link(w, dir, name, &st);
 	if (files_is_untouched(w->files, dir, name, &st))
 		return 0;
-	return leave_out(w, WIRE_LEFT_SPECIAL, 0);
+	return leave_out(w, WIRE_OMITTED_SPECIAL, 0);
 }
 
 /* Everything in dir, which is consumed. */
@@ -260,15 +260,15 @@ static int visit_tree(struct walk *w, int dir, unsigned depth)
 	int r = names_read(&names, dir);
 
 	if (at < 0 || r)
-		return leave_out(w, r == -E2BIG ? WIRE_LEFT_MANY
-						: WIRE_LEFT_UNREAD, 0);
+		return leave_out(w, r == -E2BIG ? WIRE_OMITTED_MANY
+						: WIRE_OMITTED_UNREAD, 0);
 	for (size_t i = 0; !r && i < names.count; i++) {
 		size_t room = sizeof(w->path) - base;
 		int n = snprintf(w->path + base, room, "%s%s",
 				 base ? "/" : "", names.item[i]);
 
 		if ((size_t)n >= room) { /* what of it fits says which */
-			r = leave_out(w, WIRE_LEFT_DEEP, 0);
+			r = leave_out(w, WIRE_OMITTED_DEEP, 0);
 			w->path[base] = '\0';
 			continue;
 		}

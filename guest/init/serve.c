@@ -14,7 +14,7 @@
 #include "guest/os/clone.h"
 #include "guest/warm/gather.h"
 #include "guest/warm/heat.h"
-#include "guest/run/look.h"
+#include "guest/run/check_walls.h"
 #include "guest/agent/mux.h"
 #include "guest/os/sys.h"
 
@@ -93,7 +93,7 @@ int agent_ready(struct agent *a, struct err *err)
 					 end, &cold, err);
 	if (e)
 		return e;
-	walls = look_at_walls(a->runners, WIRE_RUN_MAX);
+	walls = check_walls(a->runners, WIRE_RUN_MAX);
 	mask = heat_runners(a, all, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");

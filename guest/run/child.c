@@ -31,7 +31,7 @@
 #include "layout/base/num.h"
 #include "guest/os/environment.h"
 #include "guest/os/filter.h"
-#include "ghost.h"
+#include "warmup_program.h"
 #include "guest/os/sys.h"
 
 #define PROGRAM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -344,8 +344,8 @@ _Noreturn static void wait_and_exec(void)
 	p = next_text(p);
 	argc = (size_t)strtoul(p, NULL, 10);
 	argv = split(next_text(p), end, argc);
-	if (!strcmp(argv[0], RUNNER_GHOST))
-		ghost_live_and_end();
+	if (!strcmp(argv[0], RUNNER_WARMUP_PROGRAM))
+		warmup_program_run();
 	run_command(argv, argv + argc + 1);
 }
 

@@ -74,7 +74,7 @@ static bool find(pid_t pid, long *ret_group, uint64_t *ret_ticks)
 	return p;
 }
 
-void interrupt_look(struct interrupt *i, const struct runner *shell)
+void interrupt_check(struct interrupt *i, const struct runner *shell)
 {
 	char text[4096], *p = text; /* those beyond it are too many to be waited for */
 	uint64_t ticks;

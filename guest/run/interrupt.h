@@ -20,9 +20,9 @@ struct interrupt {
 
 /* The shell's group has had the signal. */
 void interrupt_begin(struct interrupt *i);
-/* Milliseconds until interrupt_look() is due; -1: never. */
+/* Milliseconds until interrupt_check() is due; -1: never. */
 int interrupt_due(const struct interrupt *i, uint64_t now);
-void interrupt_look(struct interrupt *i, const struct runner *shell);
+void interrupt_check(struct interrupt *i, const struct runner *shell);
 /* Was a process that began so many ticks after boot forked about that time? */
 bool interrupt_is_young(const struct interrupt *i, uint64_t ticks);
 

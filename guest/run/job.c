@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The states of job.h and their changes: frames come in (job_begin to job_kill), turns
- * look at what is due (job_look, job_step), and the end is reported (finish). It runs in
+ * look at what is due (job_check, job_step), and the end is reported (finish). It runs in
  * PID 1 for a machine's only job and in the agent of a lane for the jobs of that lane;
  * `job->lane` tells which. Nothing here waits, but for a runner that must start first.
  */
@@ -295,7 +295,7 @@ static int sooner(int a, int b)
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-int job_look_due(const struct job *job)
+int job_check_due(const struct job *job)
 {
 	uint64_t now, end;
 	int ms;
@@ -406,7 +406,7 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 	return 0;
 }
 
-void job_look(struct job *job)
+void job_check(struct job *job)
 {
 	struct strain now;
 	bool strained;
@@ -414,7 +414,7 @@ void job_look(struct job *job)
 	if (job->phase == JOB_LINGERING)
 		return; /* job_step() comes to it */
 	if (!interrupt_due(&job->interrupt, sys_now()))
-		interrupt_look(&job->interrupt, job->runner);
+		interrupt_check(&job->interrupt, job->runner);
 	if (thrash_due(&job->thrash, sys_now()))
 		return;
 	strained = cgroup_strain(&job->runner->cgroup, &now);

@@ -97,10 +97,10 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
  */
 #define JOB_YOUNG_MS 12
 bool job_is_young(const struct job *job);
-/* Milliseconds until job_look() is due; -1: never. */
-int job_look_due(const struct job *job);
+/* Milliseconds until job_check() is due; -1: never. */
+int job_check_due(const struct job *job);
 /* Ends a program that has no memory and will not end of it, or what lingers. */
-void job_look(struct job *job);
+void job_check(struct job *job);
 /* The first process has ended. */
 void job_reaped(struct job *job, int status);
 #define JOB_POLL_MAX (STREAM_MAX + 3)

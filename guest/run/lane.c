@@ -26,7 +26,7 @@
 
 #define DEPTH_MAX 64
 #define READY_MS 60000
-#define SHELF "shelf"
+#define CELL_RESULTS "shelf"
 #define PROGRAM "code" /* and its ending */
 #define CALL_INPUT "input.json"
 
@@ -212,11 +212,11 @@ static int begin_shell(struct wire_job *spec)
 }
 
 /* For large results, which are the job's and not the home's. */
-static int make_shelf(const struct job *job)
+static int make_cell_results(const struct job *job)
 {
-	char path[sizeof(job->dir) + sizeof(SHELF) + 1];
+	char path[sizeof(job->dir) + sizeof(CELL_RESULTS) + 1];
 
-	snprintf(path, sizeof(path), "%s/" SHELF, job->dir);
+	snprintf(path, sizeof(path), "%s/" CELL_RESULTS, job->dir);
 	remove_tree(path);
 	return mkdir(path, 0755) || chown(path, USER_ID, USER_ID) ? -errno : 0;
 }
@@ -251,7 +251,7 @@ int lane_begin(struct job *job, struct runner *runners, struct err *err)
 	if (!r)
 		r = own_files(job);
 	if (!r && spec->mode == WIRE_MODE_CELL)
-		r = make_shelf(job);
+		r = make_cell_results(job);
 	if (r)
 		return err_sys(err, r, "cannot prepare the job");
 	return start_runner(job, &runners[kind], kind, err);
@@ -289,14 +289,14 @@ void lane_clean(struct job *job)
 	fd_close(&f->own_dir);
 }
 
-static int send_shelf(struct job *job, struct port *port)
+static int send_cell_results(struct job *job, struct port *port)
 {
 	struct files shelf = {.home = -1, .fd = -1, .own_dir = -1};
-	char path[sizeof(job->dir) + sizeof(SHELF) + 1];
+	char path[sizeof(job->dir) + sizeof(CELL_RESULTS) + 1];
 	uint8_t none[8] = {0};
 	int r;
 
-	snprintf(path, sizeof(path), "%s/" SHELF, job->dir);
+	snprintf(path, sizeof(path), "%s/" CELL_RESULTS, job->dir);
 	if (job->spec.mode == WIRE_MODE_CELL)
 		shelf.home = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
 						O_CLOEXEC);
@@ -313,5 +313,5 @@ static int send_shelf(struct job *job, struct port *port)
 int lane_end(struct job *job, struct port *port)
 {
 	lane_clean(job);
-	return job->spec.output_limit ? send_shelf(job, port) : 0;
+	return job->spec.output_limit ? send_cell_results(job, port) : 0;
 }

@@ -38,7 +38,7 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 #define RUNNERS "/usr/lib/fsd/runners"
 #define RUNNER_CONTROL_FD 3
 #define RUNNER_RESULT_FD 4
-#define RUNNER_GHOST "" /* argv[0] that no job has: see ghost.h */
+#define RUNNER_WARMUP_PROGRAM "" /* argv[0] that no job has: see warmup_program.h */
 
 struct runner {
 	enum wire_runner kind;

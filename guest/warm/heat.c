@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs rounds of heat in PID 1: in the runner itself, which forks for it if it can, then
- * in a ghost that goes the way of a whole job with frames made here. Blocks until all
+ * in a warmup program that goes the way of a whole job with frames made here. Blocks until all
  * rounds are over. The port's input is swapped for these frames meanwhile, and what the
  * agent answers is forgotten.
  */
@@ -19,7 +19,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "guest/os/environment.h"
-#include "settle.h"
+#include "unprotect.h"
 #include "guest/run/stream.h"
 #include "guest/os/sys.h"
 
@@ -97,7 +97,7 @@ static const struct nothing nothings[WIRE_RUN_MAX] = {
 };
 
 static const char *const heat_env[] = {WIRE_BASE_ENV};
-static const char *const ghost_argv[] = {RUNNER_GHOST, NULL};
+static const char *const warmup_argv[] = {RUNNER_WARMUP_PROGRAM, NULL};
 
 /* The job that says nothing: no limit binds, the clock is as it was. */
 static void describe(enum wire_runner kind, const char *const *argv,
@@ -231,7 +231,7 @@ static int heat_runner(struct agent *a, struct runner *r)
 	 * a clone it makes the host copy all their pages.
 	 */
 	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
-		settle_memory(r->pid);
+		unprotect_memory(r->pid);
 	cgroup_mark(&r->cgroup);
 	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
 	return e;
@@ -284,7 +284,7 @@ static int add_frames(struct buf *b, enum wire_runner kind,
 }
 
 /* The agent takes the frames for the host's, and nobody hears its answers. */
-static int run_ghost(struct agent *a, struct job *job, struct buf *frames)
+static int run_warmup_program(struct agent *a, struct job *job, struct buf *frames)
 {
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
 	struct port real = a->port;
@@ -310,10 +310,10 @@ static int run_ghost(struct agent *a, struct job *job, struct buf *frames)
  * A whole job on a process of its own, with its own control group: all that
  * init and the kernel do for one, from JOB to EXIT, but for the interpreter.
  */
-static int heat_ghost(struct agent *a, const char *const *argv,
-		      const struct nothing *n)
+static int heat_warmup_program(struct agent *a, const char *const *argv,
+			       const struct nothing *n)
 {
-	struct runner *r = &a->ghost[WIRE_RUN_EXEC];
+	struct runner *r = &a->warmup_program[WIRE_RUN_EXEC];
 	auto_buf struct buf frames = {0};
 	struct job job;
 	int e = job_open(&job, NULL);
@@ -326,7 +326,7 @@ static int heat_ghost(struct agent *a, const char *const *argv,
 	if (!e)
 		e = add_frames(&frames, WIRE_RUN_EXEC, argv, n);
 	if (!e)
-		e = run_ghost(a, &job, &frames);
+		e = run_warmup_program(a, &job, &frames);
 	if (e && r->pid > 0)
 		kill(r->pid, SIGKILL);
 	take_file(&job.files, n);
@@ -351,7 +351,7 @@ static int spend(struct agent *a, struct runner *r)
 	e = add_frames(&frames, r->kind, n.argv, &n);
 	if (!e) {
 		a->spends = true;
-		e = run_ghost(a, &job, &frames);
+		e = run_warmup_program(a, &job, &frames);
 		a->spends = false;
 	}
 	take_file(&job.files, &n);
@@ -366,7 +366,7 @@ static int heat_round(struct agent *a, struct runner *r, const char *text)
 	int e;
 
 	if (r->kind == WIRE_RUN_EXEC)
-		return heat_ghost(a, n.argv, &n);
+		return heat_warmup_program(a, n.argv, &n);
 	if (text)
 		n.text = text;
 	else if (r->heats && usual[r->kind])
@@ -378,7 +378,7 @@ static int heat_round(struct agent *a, struct runner *r, const char *text)
 	if (e)
 		return e;
 	r->heats++;
-	return heat_ghost(a, ghost_argv, &n);
+	return heat_warmup_program(a, warmup_argv, &n);
 }
 
 /*
@@ -392,7 +392,7 @@ static void rest(void)
 
 /*
  * A runner of Node keeps what each round has taught its engine. The others heat in
- * a child or in a ghost, of which only the kernel keeps something, and all of that
+ * a child or in a warmup program, of which only the kernel keeps something, and all of that
  * the first time; translated code is not in a template.
  */
 static uint32_t rounds_of(const struct agent *a, const struct runner *r,
@@ -433,7 +433,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 	}
 	if (!rounds || !mask)
 		return heated;
-	settle_self(); /* it has forked the ghosts */
+	unprotect_self(); /* it has forked the ghosts */
 	if (heated)
 		rest();
 	return heated;

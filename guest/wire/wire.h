@@ -82,9 +82,9 @@
  *              exactly size bytes in all, then FILE_END: the commit. It is
  *              empty, or from the guest a time, when the file was changed.
  *              A link's target is what wire_link_ok() takes.
- *              WIRE_FILE_LEFT, from the guest only, tells of an entry that it
- *              does not send: mode is an enum wire_left, path is any text of
- *              1..WIRE_PATH_MAX bytes. At most WIRE_LEFT_TOLD come.
+ *              WIRE_FILE_OMITTED, from the guest only, tells of an entry that it
+ *              does not send: mode is an enum wire_omitted, path is any text of
+ *              1..WIRE_PATH_MAX bytes. At most WIRE_OMITTED_TOLD come.
  *              WIRE_FILE_STDIN, from the host only, is a regular file: it is the
  *              program's standard input. Its path says nothing.
  *   SHARE      see struct wire_share
@@ -224,22 +224,22 @@ static inline bool wire_mode_is_step(uint32_t mode)
 }
 
 enum wire_file_kind {
-	WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_LINK, WIRE_FILE_LEFT,
+	WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_LINK, WIRE_FILE_OMITTED,
 	WIRE_FILE_KIND_MAX,
 	WIRE_FILE_STDIN = 16 /* no entry of a tree */
 };
 
 /* Why an entry of the output tree is left out. */
-enum wire_left {
-	WIRE_LEFT_LIMIT,   /* over output_limit */
-	WIRE_LEFT_MANY,    /* more entries than may be sent, or be in the home */
-	WIRE_LEFT_LINK,    /* a link that leads outside of the home */
-	WIRE_LEFT_SPECIAL, /* a device, a socket or a fifo */
-	WIRE_LEFT_DEEP,    /* its path is too long, or has too many names */
-	WIRE_LEFT_UNREAD,  /* it cannot be read */
-	WIRE_LEFT_MAX
+enum wire_omitted {
+	WIRE_OMITTED_LIMIT, /* over output_limit */
+	WIRE_OMITTED_MANY, /* more entries than may be sent, or be in the home */
+	WIRE_OMITTED_LINK, /* a link that leads outside of the home */
+	WIRE_OMITTED_SPECIAL, /* a device, a socket or a fifo */
+	WIRE_OMITTED_DEEP, /* its path is too long, or has too many names */
+	WIRE_OMITTED_UNREAD, /* it cannot be read */
+	WIRE_OMITTED_MAX
 };
-#define WIRE_LEFT_TOLD 100u /* entries of whom the guest tells */
+#define WIRE_OMITTED_TOLD 100u /* entries of whom the guest tells */
 
 enum wire_failed {
 	WIRE_FAILED_JOB,   /* the guest cannot run it */

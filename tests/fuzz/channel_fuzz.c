@@ -156,9 +156,9 @@ static int on_file(void *arg, uint32_t kind, uint32_t mode, uint64_t size,
 
 	check(!r->over && r->exited && !r->in_file);
 	check(kind < WIRE_FILE_KIND_MAX && !target == (kind != WIRE_FILE_LINK));
-	if (kind == WIRE_FILE_LEFT) {
-		check(mode < WIRE_LEFT_MAX && *path);
-		check(++r->left <= WIRE_LEFT_TOLD);
+	if (kind == WIRE_FILE_OMITTED) {
+		check(mode < WIRE_OMITTED_MAX && *path);
+		check(++r->left <= WIRE_OMITTED_TOLD);
 		return 0;
 	}
 	check(wire_path_ok(path) && mode <= 07777);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/store/depot.h"
+#include "fsd/store/store.h"
 #include "fsd/users/quota.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,12 +25,12 @@ static void check_meta(const char *text)
 	char *copy = strdup(text);
 
 	check(copy != NULL);
-	if (depot_meta_parse(copy, &m) == 0) {
+	if (store_meta_parse(copy, &m) == 0) {
 		check(m.no == 7 && job_name_check(m.name) == 0);
 		check(m.mode <= 0777 && m.state < JOB_STATE_MAX);
 		check(m.exit_code <= 255);
-		check(depot_meta_print(&m, &printed) == 0);
-		check(depot_meta_parse(printed.data, &again) == 0);
+		check(store_meta_print(&m, &printed) == 0);
+		check(store_meta_parse(printed.data, &again) == 0);
 		check(!strcmp(m.name, again.name) && m.uid == again.uid &&
 		      m.gid == again.gid && m.mode == again.mode &&
 		      m.state == again.state && m.run == again.run &&
@@ -43,7 +43,7 @@ static void check_meta(const char *text)
 		      printed.len <= 512);
 		check(m.retry <= LIMIT_RETRY && m.attempt <= LIMIT_RETRY + 1 &&
 		      m.retain_s <= LIMIT_RETAIN_S &&
-		      again.format == DEPOT_FORMAT);
+		      again.format == STORE_FORMAT);
 		free(again.name);
 		free(m.name);
 	}
@@ -57,7 +57,7 @@ static void check_attempt(const char *text)
 	unsigned run = 0;
 
 	check(copy != NULL);
-	if (depot_attempt_parse(copy, &run, &a) == 0)
+	if (store_attempt_parse(copy, &run, &a) == 0)
 		check(run && a.known && a.status < JOB_STATUS_MAX &&
 		      a.started_ns <= INT64_MAX && a.ended_ns <= INT64_MAX &&
 		      (!a.message || *a.message));
@@ -69,9 +69,9 @@ static void check_no(const char *text)
 	char again[STORE_ID_SIZE];
 	uint64_t no;
 
-	if (depot_no(text, &no) < 0)
+	if (store_no(text, &no) < 0)
 		return;
-	depot_id(no, again);
+	store_id(no, again);
 	check(no && !strcmp(text, again) && !strchr(text, '/'));
 }
 

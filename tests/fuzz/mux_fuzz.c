@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wire of a shared machine as a process may leave it that was taken over: the
- * input is the head of its mux and of a job's tape, byte for byte, then what was on
+ * input is the head of its mux and of a job's replay buffer, byte for byte, then what was on
  * its way, in both directions. What must hold: it is refused, or lanes are claimed and
  * heard; a lane's output is within its job's limit, and nothing comes after its end.
  */
@@ -165,7 +165,7 @@ static void take(const uint8_t **data, size_t *left, void *to, size_t size)
 	*left -= n;
 }
 
-static void hear(struct vm_mux *m, struct vm_tape *t, const uint8_t *news,
+static void hear(struct vm_mux *m, struct vm_replay *t, const uint8_t *news,
 		 size_t size)
 {
 	struct user users[LANES] = { 0 };
@@ -173,11 +173,11 @@ static void hear(struct vm_mux *m, struct vm_tape *t, const uint8_t *news,
 	struct vm_job job = { .wire = { .stdout_limit = LIMIT,
 					.stderr_limit = LIMIT,
 					.output_limit = LIMIT,
-					.output_files = 4 }, .tape = t };
+					.output_files = 4 }, .replay = t };
 	struct channel *zero;
 	struct lanes *lanes;
 	bool over = false;
-	bool taped = tape_recover_lane(t, m->out.end) == 0 && t->sent;
+	bool taped = replay_recover_lane(t, m->out.end) == 0 && t->sent;
 	int pair[2];
 
 	check(loop_new(&loop) == 0 &&
@@ -211,14 +211,14 @@ static void hear(struct vm_mux *m, struct vm_tape *t, const uint8_t *news,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct vm_mux *m;
-	static struct vm_tape *t;
+	static struct vm_replay *t;
 
 	if (!m) {
 		m = memory(sizeof(*m));
 		t = memory(sizeof(*t));
 	}
 	memset(m, 0, VM_MUX_HEAD);
-	memset(t, 0, VM_TAPE_HEAD);
+	memset(t, 0, VM_REPLAY_HEAD);
 	memset(m->in_room, 0, ROOM);
 	memset(t->room, 0, ROOM);
 	take(&data, &size, m, offsetof(struct vm_mux, heard) + sizeof(m->heard));

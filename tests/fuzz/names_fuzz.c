@@ -28,8 +28,8 @@ static void check_name(const char *name)
 		check(len <= LIMIT_JOB_NAME && file_name_check(name) == 0 &&
 		      utf8_valid(name, len));
 	check((lang_by_file(name) != NULL) == (kind == CODE_KNOWN));
-	check(job_row_by_name(name) < JOB_ROW_MAX);
-	check(fsd_row_by_name(name) < FSD_ROW_MAX);
+	check(job_vfile_by_name(name) < JOB_VFILE_MAX);
+	check(fsd_vfile_by_name(name) < FSD_VFILE_MAX);
 	check(strchr(mime_by_name(name), '/') != NULL);
 	check(signal_parse(name) <= 64);
 	(void)lang_env_is_fresh(&langs[LANG_PYTHON], name);

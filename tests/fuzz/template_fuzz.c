@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vm/qemu/store.h"
+#include "vm/qemu/template_store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,13 +22,13 @@ static void check_sum(const char *sum)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
-	struct store_meta m;
+	struct template_store_meta m;
 
 	check(text != NULL);
 	if (size)
 		memcpy(text, data, size);
 	text[size] = '\0';
-	if (store_meta_parse(text, &m) == 0) {
+	if (template_store_meta_parse(text, &m) == 0) {
 		check(m.accel > VM_ACCEL_AUTO && m.accel < VM_ACCEL_MAX);
 		check_sum(m.key);
 		check_sum(m.state_sum);

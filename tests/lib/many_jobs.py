@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """many_jobs.py STATE COUNT [done|queued|refused|draft] - a state directory
-that already holds so many jobs, written as fsd/store/depot.h says. For what takes too
+that already holds so many jobs, written as fsd/store/store.h says. For what takes too
 long through a mount."""
 import os
 import sys
@@ -23,7 +23,7 @@ retain 0
 held 0
 name j%d
 """
-BASE = 0x0600000000000  # what depot_next_no() gave years ago
+BASE = 0x0600000000000  # what store_next_no() gave years ago
 
 
 def job(jobs, i, state):

@@ -37,7 +37,7 @@ gone() {
 	assert_equal "$(ls "$STATE/jobs")" ''
 }
 
-holder_dies() {
+supervisor_dies() {
 	kill -KILL "$HOLDER"
 	wait "$HOLDER" || true
 }

@@ -82,7 +82,7 @@ check_doors() {
 			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|tape|mux|loop|spawn|jailer|fdpass|rights|sha)\.h|layout/(layout|json)\.h' |
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|sha)\.h|layout/(layout|json)\.h' |
 			grep -v '^fsd/gateway/')"
 	verdict 'fsd/gateway/ includes itself, layout/ and vm/os/rights.h only' \
 		"$(doors '^fsd/gateway/.*\.[ch]$' \
@@ -96,25 +96,25 @@ check_doors() {
 }
 
 check_sentences() {
-	verdict 'only fsd/fuse/ and fsd/mount/wait.c reply to the kernel' \
+	verdict 'only fsd/fuse/ and fsd/mount/blocked_reads.c reply to the kernel' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' '\<fuse_reply_' |
-			grep -vE '^fsd/(fuse/op[a-z_]*|mount/wait)\.c:')"
+			grep -vE '^fsd/(fuse/op[a-z_]*|mount/blocked_reads)\.c:')"
 	verdict 'every error goes to the kernel with its sentence (fsd/fuse/ops_refusal.h)' \
 		"$(grep_in '^fsd/.*\.[ch]$' '\<fuse_reply_err\>' |
-			grep -vE '^fsd/(fuse/ops_refusal|mount/wait)\.c:')"
-	verdict "only fsd/jobs/event.c assigns a job's state" \
+			grep -vE '^fsd/(fuse/ops_refusal|mount/blocked_reads)\.c:')"
+	verdict "only fsd/jobs/job_state.c assigns a job's state" \
 		"$(grep_in '^fsd/.*\.[ch]$' \
 			'\<(job|j)->meta\.state[[:space:]]*=[^=]' |
-			grep -vE '^fsd/([a-z]+/)?event\.c:')"
+			grep -vE '^fsd/([a-z]+/)?job_state\.c:')"
 	verdict "only vm/pool/machine.c assigns a machine's state" \
 		"$(grep_in '^vm/.*\.[ch]$' \
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^vm/([a-z]+/)?machine\.c:')"
-	# fsd/server/background.c, fsd/spool/spool.c: before there is a thread, a loop or a mount
-	verdict 'only vm/os/spawn.c, the jailer, zygotes, background.c, spool.c and guest/ fork' \
+	# fsd/server/daemonize.c, fsd/spool/spool.c: before there is a thread, a loop or a mount
+	verdict 'only vm/os/spawn.c, the jailer, zygotes, daemonize.c, spool.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_cell|jail_pages)|vm/zygote/[a-z]+|fsd/([a-z]+/)?(background|spool))\.c:')"
+			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_slot|jail_pages)|vm/zygote/[a-z]+|fsd/([a-z]+/)?(daemonize|spool))\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"

@@ -96,7 +96,7 @@ SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:exitcode=99:handle_sigill=1",
 
 # Unit tests: what QEMU loads cannot be loaded beside a sanitizer; and to look at all
 # of a process's memory takes too long with one.
-UNSANITIZED = ("vm/zygote_test", "guest/settle_test")
+UNSANITIZED = ("vm/zygote_test", "guest/unprotect_test")
 
 # Where the tests of the mount under sanitizers, and those of many jobs on real machines,
 # have their directories, if there is room: a disk's file system looks for new inodes

@@ -42,7 +42,7 @@ struct one {
 
 struct bench {
 	struct loop *loop;
-	struct vm *vm;
+	struct machines *vm;
 	struct loop_call health;
 	struct loop_timer timer;
 	struct one *ones;

@@ -161,13 +161,13 @@ static void on_eof(struct channel *ch)
 }
 
 /* Drops the replay buffer: no other process can continue the job. */
-static void give_tape_up(struct channel *ch)
+static void give_replay_up(struct channel *ch)
 {
-	struct vm_tape *t = take_ptr(ch->tape);
+	struct vm_replay *t = take_ptr(ch->replay);
 
 	if (t) {
 		t->spoiled = 1;
-		tape_order(t);
+		replay_mark_begun(t);
 	}
 	ch->marked = ch->full = false;
 }
@@ -177,14 +177,14 @@ static void give_tape_up(struct channel *ch)
 static bool may_have_more(const struct channel *ch)
 {
 	return ch->phase != PHASE_DONE && !ch->hold &&
-	       (ch->far || channel_is_on_tape(ch));
+	       (ch->transport || channel_is_replaying(ch));
 }
 
 /* Frames after EXIT are kept in memory only, so no checkpoint may come behind
  * it. */
 static bool may_mark(const struct channel *ch)
 {
-	return ch->tape && !ch->parsing && ch->phase == PHASE_RUNNING;
+	return ch->replay && !ch->parsing && ch->phase == PHASE_RUNNING;
 }
 
 bool channel_make_room(struct channel *ch, size_t needed, bool last)
@@ -193,11 +193,11 @@ bool channel_make_room(struct channel *ch, size_t needed, bool last)
 		   ch->job_ev->behind(ch->job_arg);
 	if (ch->phase == PHASE_DONE)
 		return false; /* the owner has ended it in behind() */
-	if (tape_left(ch->tape) >= needed)
-		/* the owner has called vm_settle() in behind() */
+	if (replay_left(ch->replay) >= needed)
+		/* the owner has called vm_commit_checkpoint() in behind() */
 		ch->full = false;
 	else if (!ch->full)
-		give_tape_up(ch);
+		give_replay_up(ch);
 	return !ch->full;
 }
 
@@ -206,10 +206,10 @@ static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 {
 	ssize_t n;
 
-	if (ch->far)
-		return channel_take_far(ch, data, size);
-	while (ch->tape) {
-		n = tape_take(ch->tape, &ch->tape_at, ch->sock.fd, data, size);
+	if (ch->transport)
+		return channel_transport_take(ch, data, size);
+	while (ch->replay) {
+		n = replay_take(ch->replay, &ch->replay_at, ch->sock.fd, data, size);
 		if (n != -ENOBUFS)
 			return n;
 		if (!channel_make_room(ch, 1, last))
@@ -273,7 +273,7 @@ static void interest(struct channel *ch)
 {
 	uint32_t events = 0;
 
-	if (ch->far)
+	if (ch->transport)
 		return; /* channel_wake() starts its reads */
 	if (!ch->hold && !ch->full)
 		events |= EPOLLIN;
@@ -285,19 +285,19 @@ static void interest(struct channel *ch)
 /* Sends from `out`. Return: as send(2). */
 static ssize_t send_out(struct channel *ch)
 {
-	struct vm_tape *t = ch->run_at ? ch->tape : NULL;
-	uint32_t unbegun = t ? t->unbegun : 0;
+	struct vm_replay *t = ch->run_at ? ch->replay : NULL;
+	uint32_t begin_tries = t ? t->begin_tries : 0;
 	ssize_t n;
 
-	if (ch->far)
-		return channel_put_far(ch);
+	if (ch->transport)
+		return channel_transport_put(ch);
 	if (t)
 		/* before send(): a kill may come right after it */
-		tape_order(t);
+		replay_mark_begun(t);
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
 		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (t && n < (ssize_t)ch->run_at)
-		t->unbegun = unbegun; /* no byte of RUN was sent */
+		t->begin_tries = begin_tries; /* no byte of RUN was sent */
 	if (n > 0)
 		ch->run_at -= MIN(ch->run_at, (size_t)n);
 	return n;
@@ -322,9 +322,9 @@ static bool write_some(struct channel *ch)
 	if (ch->out_at == ch->out.len) {
 		buf_clear(&ch->out);
 		ch->out_at = 0;
-		if (ch->tape && ch->phase >= PHASE_STARTING &&
+		if (ch->replay && ch->phase >= PHASE_STARTING &&
 		    ch->step == SEND_NOTHING)
-			ch->tape->sent = 1;
+			ch->replay->sent = 1;
 	}
 	/* A peer that takes bytes makes progress, unless it was killed. */
 	if (!ch->killed)
@@ -403,13 +403,13 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 
 /* Reads the rest of a dead process's replay buffer, or a lane's frames, which
  * come without a socket. */
-static void replay(struct channel *ch, uint64_t until)
+static void replay_frames(struct channel *ch, uint64_t until)
 {
 	bool more = true;
 
 	while (more && may_have_more(ch) && now_ns() < until)
 		more = read_some(ch, until);
-	if (may_have_more(ch) && (more || channel_is_on_tape(ch)))
+	if (may_have_more(ch) && (more || channel_is_replaying(ch)))
 		channel_wake(ch);
 }
 
@@ -421,9 +421,9 @@ static void on_wake(struct loop_call *c)
 	ch->busy++;
 	if (!ch->hold)
 		parse(ch, until);
-	replay(ch, until);
-	if (ch->far && !ch->closed && !ch->hold && !ch->full)
-		ch->far->took(ch->far_arg);
+	replay_frames(ch, until);
+	if (ch->transport && !ch->closed && !ch->hold && !ch->full)
+		ch->transport->took(ch->transport_arg);
 	if (ch->phase != PHASE_DONE)
 		pump(ch);
 	channel_leave(ch);
@@ -437,15 +437,15 @@ void channel_wake(struct channel *ch)
 
 /* --- the replay buffer -------------------------------------------------- */
 
-void channel_mark(struct channel *ch, const struct vm_tape_flow *flow)
+void channel_mark(struct channel *ch, const struct vm_replay_flow *flow)
 {
-	struct vm_tape_point *p;
+	struct vm_checkpoint *p;
 
 	if (!may_mark(ch))
 		return;
-	p = tape_draft(ch->tape);
-	*p = (struct vm_tape_point){
-		.at = ch->tape_at - ch->in_len, .phase = ch->phase,
+	p = replay_draft(ch->replay);
+	*p = (struct vm_checkpoint){
+		.at = ch->replay_at - ch->in_len, .phase = ch->phase,
 		.stdin_acked = ch->stdin_acked, .heats = ch->heats,
 		.flow = *flow,
 	};
@@ -455,16 +455,16 @@ void channel_mark(struct channel *ch, const struct vm_tape_flow *flow)
 
 void channel_listen(struct channel *ch)
 {
-	if (!ch->far && !ch->sock.loop &&
+	if (!ch->transport && !ch->sock.loop &&
 	    loop_fd_add(ch->loop, &ch->sock) < 0)
 		channel_wait(ch, "its wire was lost", 1);
 	channel_wake(ch);
 }
 
-void channel_settle(struct channel *ch)
+void channel_commit_checkpoint(struct channel *ch)
 {
-	if (ch->tape && ch->marked)
-		tape_settle(ch->tape);
+	if (ch->replay && ch->marked)
+		replay_commit(ch->replay);
 	ch->marked = false;
 	if (!ch->full || ch->phase == PHASE_DONE)
 		return;
@@ -549,7 +549,7 @@ int channel_new(struct loop *loop, int fd, enum channel_phase phase,
 void channel_take_up(struct channel *ch, const struct vm_job *job,
 		     const struct vm_events *ev, void *arg)
 {
-	const struct vm_tape_point *p = tape_point(job->tape);
+	const struct vm_checkpoint *p = replay_checkpoint(job->replay);
 
 	ch->phase = PHASE_RUNNING;
 	ch->job = job;
@@ -563,8 +563,8 @@ void channel_take_up(struct channel *ch, const struct vm_job *job,
 	ch->stdin_acked = p->stdin_acked;
 	for (unsigned i = 0; i < VM_STREAM_MAX; i++)
 		ch->got[i] = MIN(p->got[i], channel_limit(ch, i));
-	ch->tape = job->tape;
-	ch->tape_at = p->at;
+	ch->replay = job->replay;
+	ch->replay_at = p->at;
 	/* the buffer's first checkpoint, and RUN was sent */
 	if (p->phase != PHASE_RUNNING) {
 		ch->phase = PHASE_STARTING;
@@ -583,7 +583,7 @@ int channel_adopt(struct loop *loop, int fd, unsigned scale,
 	if (r < 0)
 		return r;
 	channel_take_up(*ret, job, job_ev, job_arg);
-	(*ret)->stdin_at = job->stdin_open ? job->tape->feed.put
+	(*ret)->stdin_at = job->stdin_open ? job->replay->feed.put
 					   : job->stdin_size;
 	(*ret)->stdin_acked = MIN((*ret)->stdin_acked, (*ret)->stdin_at);
 	return 0;

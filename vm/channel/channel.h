@@ -14,7 +14,7 @@
 #include "vm/os/loop.h"
 
 struct channel;
-struct vm_tape_flow; /* tape.h */
+struct vm_replay_flow; /* replay.h */
 
 enum channel_phase {
 	PHASE_BOOT, /* no frame has come; HELLO must be first */
@@ -72,7 +72,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 		 const struct vm_events *ev, void *arg);
 /*
  * Continues a job that a dead process had sent completely, from the last
- * checkpoint of job->tape on. Arguments: as for channel_new() and
+ * checkpoint of job->replay on. Arguments: as for channel_new() and
  * channel_job().
  */
 int channel_adopt(struct loop *loop, int fd, unsigned scale,
@@ -80,8 +80,8 @@ int channel_adopt(struct loop *loop, int fd, unsigned scale,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct channel **ret);
 /* See vm_mark(). */
-void channel_mark(struct channel *ch, const struct vm_tape_flow *flow);
-void channel_settle(struct channel *ch);
+void channel_mark(struct channel *ch, const struct vm_replay_flow *flow);
+void channel_commit_checkpoint(struct channel *ch);
 /* See vm_fs(). */
 int channel_fs(struct channel *ch, const struct wire_fs *fs, vm_fs_done *done,
 	       void *arg);
@@ -90,7 +90,7 @@ void channel_kill(struct channel *ch, enum wire_kill_scope scope,
 void channel_hold(struct channel *ch, bool hold);
 /* A transport that a lane's channel uses instead of a socket. The channel calls
  * these functions inside its own calls, so they must not call the channel. */
-struct channel_far {
+struct channel_transport {
 	/*
 	 * Takes the first frame of data, which holds whole frames. If ret_at is
 	 * not NULL, *ret_at gets the position of the end of that frame in the
@@ -116,7 +116,7 @@ void channel_tell_time(struct channel *ch);
  * owns, or negative errno. PHASE_IDLE only.
  */
 int channel_share(struct channel *ch, const struct wire_share *share,
-		  const struct channel_far *far, void *arg, struct buf *in,
+		  const struct channel_transport *transport, void *arg, struct buf *in,
 		  struct buf *out);
 /*
  * Make a channel without a socket. channel_new_lane(): for a lane; its agent in
@@ -126,11 +126,11 @@ int channel_share(struct channel *ch, const struct wire_share *share,
  */
 int channel_new_lane(struct loop *loop, unsigned scale,
 		     const struct channel_events *ev, void *arg,
-		     const struct channel_far *far, void *far_arg,
+		     const struct channel_transport *transport, void *transport_arg,
 		     struct channel **ret);
 int channel_new_zero(struct loop *loop, unsigned scale, uint32_t epoch,
 		     const struct channel_events *ev, void *arg,
-		     const struct channel_far *far, void *far_arg,
+		     const struct channel_transport *transport, void *transport_arg,
 		     struct channel **ret);
 /* As channel_adopt(), for the channel of a lane. PHASE_IDLE only. */
 void channel_go_on(struct channel *ch, const struct vm_job *job,

@@ -7,9 +7,9 @@
 #define VM_CHANNEL_INT_H
 
 #include "channel.h"
-#include "tape.h"
+#include "replay.h"
 
-_Static_assert(VM_TAPE_STREAMS == VM_STREAM_MAX, "a figure for each");
+_Static_assert(VM_REPLAY_STREAMS == VM_STREAM_MAX, "a figure for each");
 
 #define CHANNEL_IN_SIZE (WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX)
 
@@ -105,17 +105,17 @@ struct channel {
 	bool lane;
 	bool stalled; /* channel_stall() */
 
-	const struct channel_far *far; /* NULL: this channel has a socket */
-	void *far_arg;
+	const struct channel_transport *transport; /* NULL: this channel has a socket */
+	void *transport_arg;
 	uint32_t fs_epoch; /* epoch of the ids of its file requests */
 	bool feeding; /* `out` holds a frame of open standard input */
 
-	struct vm_tape *tape; /* borrowed: the job's replay buffer, or NULL */
+	struct vm_replay *replay; /* borrowed: the job's replay buffer, or NULL */
 	/* position in the replay buffer up to which `in` has read */
-	uint64_t tape_at;
+	uint64_t replay_at;
 	bool parsing; /* parse() is running, so in_len is not up to date */
 	bool marked; /* channel_mark() has filled the next checkpoint */
-	/* the replay buffer is full; reading stops until vm_settle() */
+	/* the replay buffer is full; reading stops until vm_commit_checkpoint() */
 	bool full;
 
 	/* requests for files, of channel_fs.c; owned */
@@ -130,9 +130,9 @@ struct channel {
 
 /* Returns the replay buffer of a lane's job, even if it is spoiled; NULL: it
  * has none. */
-static inline struct vm_tape *channel_far_tape(const struct channel *ch)
+static inline struct vm_replay *channel_transport_replay(const struct channel *ch)
 {
-	return ch->far && ch->job ? ch->job->tape : NULL;
+	return ch->transport && ch->job ? ch->job->replay : NULL;
 }
 
 /* Ends the channel with a sentence. channel_break() derives `why` from the
@@ -182,9 +182,9 @@ void channel_signal(struct channel *ch, enum wire_kill_scope scope,
 void channel_feed_end(struct channel *ch);
 /* Stops sending the job. */
 void channel_send_end(struct channel *ch);
-/* channel_far.c. Like recv(2); and like send(2), of one frame. */
-ssize_t channel_take_far(struct channel *ch, uint8_t *data, size_t size);
-ssize_t channel_put_far(struct channel *ch);
+/* channel_transport.c. Like recv(2); and like send(2), of one frame. */
+ssize_t channel_transport_take(struct channel *ch, uint8_t *data, size_t size);
+ssize_t channel_transport_put(struct channel *ch);
 /* channel.c. Makes a channel that is not in the loop yet. It owns fd. NULL
  * without memory. */
 struct channel *channel_blank(struct loop *loop, int fd,
@@ -194,16 +194,16 @@ struct channel *channel_blank(struct loop *loop, int fd,
 void channel_leave(struct channel *ch);
 /*
  * Makes room in the replay buffer. Return: true: there is room, or there is no
- * replay buffer any more; false: wait for vm_settle(), or the channel has
+ * replay buffer any more; false: wait for vm_commit_checkpoint(), or the channel has
  * ended.
  */
 bool channel_make_room(struct channel *ch, size_t needed, bool last);
 /* Returns whether the replay buffer has bytes that were not read yet. After
  * PHASE_DONE the buffer is its owner's again and may be gone. */
-static inline bool channel_is_on_tape(const struct channel *ch)
+static inline bool channel_is_replaying(const struct channel *ch)
 {
-	return ch->phase != PHASE_DONE && ch->tape &&
-	       ch->tape_at != ch->tape->end;
+	return ch->phase != PHASE_DONE && ch->replay &&
+	       ch->replay_at != ch->replay->end;
 }
 /* Sets the job of an adopted channel (the part that all kinds share). */
 void channel_take_up(struct channel *ch, const struct vm_job *job,

@@ -195,10 +195,10 @@ static void on_output(struct channel *ch, const struct wire_header *h,
  * buffer as soon as it gets the event of the end. */
 static void forget_job(struct channel *ch)
 {
-	ch->tape = NULL;
+	ch->replay = NULL;
 	ch->marked = ch->full = false;
 	ch->job = NULL;
-	if (!ch->far)
+	if (!ch->transport)
 		return;
 	buf_clear(&ch->out); /* whole frames for a program that has ended */
 	ch->out_at = 0;
@@ -211,8 +211,8 @@ static void finish(struct channel *ch, uint32_t files, uint32_t left_out)
 	if (ch->lives) {
 		ch->phase = PHASE_IDLE;
 		forget_job(ch);
-		if (ch->far)
-			ch->far->idle(ch->far_arg);
+		if (ch->transport)
+			ch->transport->idle(ch->transport_arg);
 		if (ch->ev->lives)
 			ch->ev->lives(ch->arg);
 		ch->job_ev->finished(ch->job_arg, files, left_out);
@@ -302,8 +302,8 @@ static bool entry_is_ok(const struct entry *e, uint8_t kind)
 	case WIRE_FILE_LINK:
 		return e->mode <= 07777 && wire_path_ok(e->path) && !e->size &&
 		       wire_link_ok(wire_path_depth(e->path), e->target);
-	case WIRE_FILE_LEFT:
-		return e->mode < WIRE_LEFT_MAX && e->path[0];
+	case WIRE_FILE_OMITTED:
+		return e->mode < WIRE_OMITTED_MAX && e->path[0];
 	default:
 		return false;
 	}
@@ -324,8 +324,8 @@ static bool is_beyond(const struct channel *ch, const struct entry *e,
 {
 	const struct wire_job *w = &ch->job->wire;
 
-	return kind == WIRE_FILE_LEFT
-		       ? ch->left >= WIRE_LEFT_TOLD
+	return kind == WIRE_FILE_OMITTED
+		       ? ch->left >= WIRE_OMITTED_TOLD
 		       : ch->files >= w->output_files ||
 				 e->size > w->output_limit - ch->output_bytes;
 }
@@ -344,7 +344,7 @@ static void on_file(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "is beyond the limit of the job");
 		return;
 	}
-	if (h->arg == WIRE_FILE_LEFT) {
+	if (h->arg == WIRE_FILE_OMITTED) {
 		ch->left++;
 	} else {
 		ch->files++;

@@ -99,21 +99,21 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	 * from an open standard input may be lost with this process, unless the
 	 * job runs on a lane.
 	 */
-	ch->tape = ch->parsing || (job->stdin_open && !ch->far) ? NULL
-								 : job->tape;
+	ch->replay = ch->parsing || (job->stdin_open && !ch->transport) ? NULL
+								 : job->replay;
 	ch->feeding = false;
-	if (job->tape)
-		job->tape->spoiled = !ch->tape;
-	if (job->tape && !ch->tape)
+	if (job->replay)
+		job->replay->spoiled = !ch->replay;
+	if (job->replay && !ch->replay)
 		/* no later call would mark that the program may have begun */
-		tape_order(job->tape);
-	if (ch->tape) {
+		replay_mark_begun(job->replay);
+	if (ch->replay) {
 		/* `in` may hold the first part of a HEATED. */
-		tape_begin(ch->tape,
-			   &(struct vm_tape_point){ .heats = ch->heats,
+		replay_begin(ch->replay,
+			     &(struct vm_checkpoint){ .heats = ch->heats,
 						    .phase = PHASE_SENDING },
-			   ch->in, ch->in_len);
-		ch->tape_at = ch->in_len;
+			     ch->in, ch->in_len);
+		ch->replay_at = ch->in_len;
 	}
 	ch->job_mode = job->wire.mode;
 	ch->job_ev = ev;
@@ -304,10 +304,10 @@ static ssize_t read_feed(struct channel *ch, uint8_t *data, size_t room,
 	ssize_t n;
 
 	*ret = data;
-	if (!channel_far_tape(ch))
+	if (!channel_transport_replay(ch))
 		return read(ch->input_fd, data, room);
-	*ret = ch->job->tape->feed_bytes;
-	n = tape_feed_receive(ch->job->tape, ch->input_fd, room);
+	*ret = ch->job->replay->feed_bytes;
+	n = replay_feed_receive(ch->job->replay, ch->input_fd, room);
 	errno = n < 0 ? (int)-n : 0;
 	return n < 0 ? -1 : n;
 }
@@ -316,7 +316,7 @@ static ssize_t read_feed(struct channel *ch, uint8_t *data, size_t room,
 static bool put_feed(struct channel *ch)
 {
 	uint8_t data[WIRE_STDIN_WINDOW];
-	const struct vm_tape *t = channel_far_tape(ch);
+	const struct vm_replay *t = channel_transport_replay(ch);
 	const uint8_t *bytes;
 	uint64_t room;
 	ssize_t n;
@@ -335,7 +335,7 @@ static bool put_feed(struct channel *ch)
 		return false;
 	n = read_feed(ch, data, room, &bytes);
 	if (n > 0) {
-		ch->feeding = ch->far;
+		ch->feeding = ch->transport;
 		channel_put(ch, WIRE_STDIN, 0, bytes, (size_t)n);
 		ch->stdin_at += (uint64_t)n;
 		return true;

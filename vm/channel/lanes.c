@@ -65,7 +65,7 @@ void lanes_fail(struct lanes *ls, const char *sentence)
 		ls->fault = sentence;
 }
 
-void lanes_settle(struct lanes *ls)
+void lanes_report_failure(struct lanes *ls)
 {
 	if (!ls->fault || ls->over)
 		return;
@@ -103,7 +103,7 @@ static void on_closing(struct loop_timer *t)
 	}
 	if (next != UINT64_MAX && !ls->fault)
 		arm_closing(ls, next - now);
-	lanes_settle(ls);
+	lanes_report_failure(ls);
 }
 
 static void close_begun(struct lane *l, bool leaves)
@@ -180,7 +180,7 @@ static int open_number(struct lanes *ls, unsigned n,
 		       struct lane **ret)
 {
 	struct lane *l = lane_new(ls, n);
-	int r = l ? channel_new_lane(ls->loop, ls->scale, ev, arg, &lane_far, l,
+	int r = l ? channel_new_lane(ls->loop, ls->scale, ev, arg, &lane_transport, l,
 				     &l->ch)
 		  : -ENOMEM;
 
@@ -277,7 +277,7 @@ static int divide(struct lanes *ls, struct channel *ch,
 		return -ENOMEM;
 	mux_begin(m);
 	zero->ch = ch;
-	ls->sock.fd = channel_share(ch, share, &lane_far, zero, &in, &out);
+	ls->sock.fd = channel_share(ch, share, &lane_transport, zero, &in, &out);
 	if (ls->sock.fd < 0)
 		return ls->sock.fd;
 	ring_set(mux_in(m), 0, in.data, in.len);
@@ -317,7 +317,7 @@ int lanes_adopt(struct loop *loop, int wire, struct vm_mux *mux,
 	struct lanes *ls = blank(loop, mux, scale, ev, arg);
 	struct lane *zero = ls ? lane_new(ls, 0) : NULL;
 	int r = zero ? channel_new_zero(loop, scale, mux->epoch, ch_ev, ch_arg,
-					&lane_far, zero, &zero->ch)
+					&lane_transport, zero, &zero->ch)
 		     : -ENOMEM;
 
 	if (r < 0) {

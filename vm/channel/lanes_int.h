@@ -55,7 +55,7 @@ struct lanes {
 	bool eof;
 	bool freed; /* lanes_free() was called; frees when busy is 0 */
 	unsigned busy;           /* depth of calls that deliver events */
-	/* reason of an end that lanes_settle() will report; NULL: none */
+	/* reason of an end that lanes_report_failure() will report; NULL: none */
 	const char *fault;
 };
 
@@ -67,17 +67,17 @@ static inline bool lane_is_closing(const struct lane *l)
 }
 /* Removes a lane from the table and frees it. */
 void lane_free(struct lane *l);
-/* Notes why the machine's wire must end; lanes_settle() reports it. */
+/* Notes why the machine's wire must end; lanes_report_failure() reports it. */
 void lanes_fail(struct lanes *ls, const char *sentence);
 /* Ends a call that delivers events (busy). May free ls. */
 void lanes_leave(struct lanes *ls);
 /* Reports a noted fault. Each handler of the loop calls it last. */
-void lanes_settle(struct lanes *ls);
+void lanes_report_failure(struct lanes *ls);
 
 /* --- lanes_move.c -------------------------------------------------------------- */
 
 /* transport of a lane's channel; arg: the lane */
-extern const struct channel_far lane_far;
+extern const struct channel_transport lane_transport;
 
 void lanes_on_wire(struct loop_fd *src, uint32_t events);
 void lanes_on_wake(struct loop_call *c);

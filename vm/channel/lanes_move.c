@@ -106,7 +106,7 @@ static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
 	return true;
 }
 
-static ssize_t far_take(void *arg, uint8_t *data, size_t size)
+static ssize_t transport_take(void *arg, uint8_t *data, size_t size)
 {
 	struct lane *l = arg;
 	size_t n = MIN(size, l->out.len);
@@ -120,7 +120,7 @@ static ssize_t far_take(void *arg, uint8_t *data, size_t size)
 	return (ssize_t)n;
 }
 
-static void far_took(void *arg)
+static void transport_took(void *arg)
 {
 	struct lane *l = arg;
 
@@ -128,7 +128,7 @@ static void far_took(void *arg)
 	lanes_relieve(l->of);
 }
 
-static void far_idle(void *arg)
+static void transport_idle(void *arg)
 {
 	struct lane *l = arg;
 
@@ -300,7 +300,7 @@ void lane_put(struct lane *l, enum wire_type type, uint8_t arg,
 	put_frame(l, head, NULL, 0, state, NULL);
 }
 
-static ssize_t far_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
+static ssize_t transport_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
 {
 	struct lane *l = arg;
 	struct wire_header h;
@@ -321,8 +321,8 @@ static ssize_t far_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
 			 ret_at);
 }
 
-const struct channel_far lane_far = {
-	.put = far_put, .take = far_take, .took = far_took, .idle = far_idle,
+const struct channel_transport lane_transport = {
+	.put = transport_put, .take = transport_take, .took = transport_took, .idle = transport_idle,
 };
 
 /* Lets each lane that wants to put a frame do so, while `out` has room. */
@@ -407,7 +407,7 @@ void lanes_on_wire(struct loop_fd *src, uint32_t events)
 	 * takes. */
 	if (ls->stalled && (events & EPOLLHUP))
 		loop_fd_del(&ls->sock);
-	lanes_settle(ls);
+	lanes_report_failure(ls);
 	lanes_leave(ls);
 }
 
@@ -431,6 +431,6 @@ void lanes_on_wake(struct loop_call *c)
 		hear(ls);
 	if (!ls->freed)
 		pump(ls);
-	lanes_settle(ls);
+	lanes_report_failure(ls);
 	lanes_leave(ls);
 }

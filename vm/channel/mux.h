@@ -13,7 +13,7 @@
 
 #include "guest/wire/wire.h"
 #include "ring.h"
-#include "tape.h"
+#include "replay.h"
 
 #define VM_MUX_IN (256u << 10) /* at least two frames */
 /* several frames: a JOB, and those that close a lane */

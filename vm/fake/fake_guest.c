@@ -124,7 +124,7 @@ static void put_link(struct fake_guest *g, const struct fake_file *f)
 }
 
 static void put_left(struct fake_guest *g, const char *path, uint64_t size,
-		     enum wire_left why)
+		     enum wire_omitted why)
 {
 	uint8_t room[WIRE_PATH_MAX + 64];
 	struct wire_writer w = { .p = room, .size = sizeof(room) };
@@ -132,7 +132,7 @@ static void put_left(struct fake_guest *g, const char *path, uint64_t size,
 	wire_put_u32(&w, why);
 	wire_put_u64(&w, size);
 	wire_put_str(&w, path);
-	fake_put(g, WIRE_FILE, WIRE_FILE_LEFT, room, w.used);
+	fake_put(g, WIRE_FILE, WIRE_FILE_OMITTED, room, w.used);
 }
 
 static void put_outputs(struct fake_guest *g)
@@ -143,18 +143,18 @@ static void put_outputs(struct fake_guest *g)
 	list_for_each(pos, tmp, &g->outputs) {
 		struct fake_file *f = list_entry(pos, struct fake_file, node);
 
-		if (f->kind == WIRE_FILE_LEFT) {
+		if (f->kind == WIRE_FILE_OMITTED) {
 			g->left_out++;
-			put_left(g, f->path, 0, (enum wire_left)f->mode);
+			put_left(g, f->path, 0, (enum wire_omitted)f->mode);
 			fake_file_free(f);
 			continue;
 		}
 		if (files == g->job.output_files || f->data.len > left) {
 			g->left_out++;
-			if (told++ < WIRE_LEFT_TOLD)
+			if (told++ < WIRE_OMITTED_TOLD)
 				put_left(g, f->path, f->data.len,
-					 f->data.len > left ? WIRE_LEFT_LIMIT
-							    : WIRE_LEFT_MANY);
+					 f->data.len > left ? WIRE_OMITTED_LIMIT
+							    : WIRE_OMITTED_MANY);
 			continue;
 		}
 		files++;

@@ -283,7 +283,7 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 	else if (!strcmp(word, "fsfault"))
 		cmd_fsfault(fake_machine(g), rest);
 	else if (!strcmp(word, "link"))
-		fake_file_new(&g->outputs, rest, WIRE_FILE_LEFT, WIRE_LEFT_LINK);
+		fake_file_new(&g->outputs, rest, WIRE_FILE_OMITTED, WIRE_OMITTED_LINK);
 	else if (!strcmp(word, "symlink"))
 		cmd_symlink(g, rest);
 	else if (!strcmp(word, "leave"))

@@ -129,7 +129,7 @@ static void look_at_status(const struct jailer *j,
 }
 
 static int look(const struct jail_probe *p, const struct jailer *j,
-		const struct cell *c, struct walls *w, struct err *err)
+		const struct jail_slot *c, struct walls *w, struct err *err)
 {
 	struct proc_status seen;
 	pid_t pid = c->pid;
@@ -141,7 +141,7 @@ static int look(const struct jail_probe *p, const struct jailer *j,
 	look_at_namespaces(p->proc, pid, w);
 	look_at_root(p->proc, pid, w);
 	if (w->wall[WALL_CGROUP].state != WALL_ABSENT &&
-	    !jail_cgroups_hold(&j->cgroups, (unsigned)(c - j->cells), pid))
+	    !jail_cgroups_hold(&j->cgroups, (unsigned)(c - j->slots), pid))
 		wall_set(w, WALL_CGROUP, WALL_ABSENT,
 			 "a machine was seen outside its own");
 	if (j->landlock >= 0)
@@ -159,7 +159,7 @@ static int look(const struct jail_probe *p, const struct jailer *j,
 
 /* One of them, and the ends of what it speaks on. */
 struct sample {
-	struct cell *cell;
+	struct jail_slot *slot;
 	int qmp, said;
 };
 
@@ -167,7 +167,7 @@ struct sample {
 static int hear(struct sample *s)
 {
 	uint64_t until = now_ns() + GREETING_NS;
-	struct cell *c = s->cell;
+	struct jail_slot *c = s->slot;
 	char text[512];
 
 	for (uint64_t now; (now = now_ns()) < until;) {
@@ -179,7 +179,7 @@ static int hear(struct sample *s)
 
 		poll(p, 3, (int)((until - now) / NS_PER_MS) + 1);
 		if (p[0].revents)
-			cell_heard(c);
+			jail_slot_heard(c);
 		if (p[2].revents & POLLIN &&
 		    recv(s->qmp, text, sizeof(text), 0) > 0)
 			return 0;
@@ -230,8 +230,8 @@ static int start(struct jailer *j, const struct jail_request *q,
 	fds[JAIL_FD_QMP] = qmp[1];
 	for (unsigned i = JAIL_FD_WIRE; i < count; i++)
 		fds[i] = fcntl(j->null, F_DUPFD_CLOEXEC, 0);
-	s->cell = cell_start(j, q, fds, count, &word);
-	return s->cell ? 0 : err_sys(err, word.code, "no jail can be made: %s",
+	s->slot = jail_slot_start(j, q, fds, count, &word);
+	return s->slot ? 0 : err_sys(err, word.code, "no jail can be made: %s",
 				     jail_step_names[word.step]);
 }
 
@@ -240,9 +240,9 @@ static int finish(struct jailer *j, struct sample *s, int r, struct err *err)
 {
 	struct jail_answer a;
 
-	if (s->cell) {
-		cell_kill(s->cell);
-		cell_reap(j, s->cell, &a);
+	if (s->slot) {
+		jail_slot_kill(s->slot);
+		jail_slot_reap(j, s->slot, &a);
 		if (r == -ECHILD)
 			explain(&a, s->said, err);
 		else if (r == -ETIMEDOUT)
@@ -267,7 +267,7 @@ static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
 	if (r == 0)
 		r = hear(&s);
 	if (r == 0)
-		r = look(p, j, s.cell, w, err);
+		r = look(p, j, s.slot, w, err);
 	return finish(j, &s, r, err);
 }
 
@@ -311,7 +311,7 @@ static int count_lists(const struct jail_probe *p, pid_t zygote, pid_t child,
 }
 
 static int fork_and_look(const struct jail_probe *p, struct jailer *j,
-			 const struct cell *zygote, const struct walls *w,
+			 const struct jail_slot *zygote, const struct walls *w,
 			 struct err *err)
 {
 	struct jail_request q = probe;
@@ -329,11 +329,11 @@ static int fork_and_look(const struct jail_probe *p, struct jailer *j,
 	if (r == 0)
 		r = ask(&s, "{\"execute\":\"query-status\"}\n");
 	if (r == 0)
-		r = look(p, j, s.cell, &forked, err);
+		r = look(p, j, s.slot, &forked, err);
 	if (r == 0)
 		r = compare(w, &forked, err);
 	if (r == 0 && w->wall[WALL_SECCOMP].state == WALL_ACTIVE)
-		r = count_lists(p, zygote_pid, s.cell->pid, err);
+		r = count_lists(p, zygote_pid, s.slot->pid, err);
 	return finish(j, &s, r, err);
 }
 
@@ -353,7 +353,7 @@ static int try_zygote(const struct jail_probe *p, struct jailer *j,
 		r = ask(&s, "{\"execute\":\"qmp_capabilities\"}\n");
 	if (r < 0)
 		return finish(j, &s, r, err);
-	r = fork_and_look(p, j, s.cell, w, err);
+	r = fork_and_look(p, j, s.slot, w, err);
 	finish(j, &s, 0, NULL);
 	return r;
 }

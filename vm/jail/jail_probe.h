@@ -6,7 +6,7 @@
 #ifndef VM_JAIL_PROBE_H
 #define VM_JAIL_PROBE_H
 
-#include "jail_cell.h"
+#include "jail_slot.h"
 
 struct jail_probe {
 	int proc; /* the host's /proc, while it can still be named; owned */

@@ -21,7 +21,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "vm/os/fdpass.h"
-#include "jail_cell.h"
+#include "jail_slot.h"
 #include "jail_filter.h"
 #include "jail_pages.h"
 #include "jail_probe.h"
@@ -159,7 +159,7 @@ static int open_leases(struct jailer *j, struct walls *w)
 }
 
 /* As root a mount namespace and user ids, else a user namespace. */
-static int take_ground(struct jailer *j, struct walls *w)
+static int take_context(struct jailer *j, struct walls *w)
 {
 	if (geteuid() == 0 && fit_ids("/proc/self/uid_map", &j->uids) &&
 	    fit_ids("/proc/self/gid_map", &j->uids) &&
@@ -234,18 +234,18 @@ static void refuse(const struct jailer *j, uint32_t id, struct jail_word word)
 	answer(j, &a);
 }
 
-static struct cell *find_cell(struct jailer *j, uint32_t id)
+static struct jail_slot *find_slot(struct jailer *j, uint32_t id)
 {
-	for (unsigned i = 0; i < j->cell_count; i++)
-		if (j->cells[i].pid && j->cells[i].id == id)
-			return &j->cells[i];
+	for (unsigned i = 0; i < j->slot_count; i++)
+		if (j->slots[i].pid && j->slots[i].id == id)
+			return &j->slots[i];
 	return NULL;
 }
 
 /* Its end may have been told to the daemon that is dead. */
 static void keep(struct jailer *j, uint32_t id)
 {
-	struct cell *c = find_cell(j, id);
+	struct jail_slot *c = find_slot(j, id);
 
 	if (c)
 		c->kept = true;
@@ -256,29 +256,29 @@ static void keep(struct jailer *j, uint32_t id)
 /* Who takes over may be killed in the middle, and the next one begins anew. */
 static void adopt(struct jailer *j)
 {
-	for (unsigned i = 0; i < j->cell_count; i++)
-		j->cells[i].kept = false;
+	for (unsigned i = 0; i < j->slot_count; i++)
+		j->slots[i].kept = false;
 }
 
 static void sweep(struct jailer *j)
 {
-	for (unsigned i = 0; i < j->cell_count; i++) {
-		struct cell *c = &j->cells[i];
+	for (unsigned i = 0; i < j->slot_count; i++) {
+		struct jail_slot *c = &j->slots[i];
 
 		if (c->pid && !c->kept)
-			cell_kill(c);
+			jail_slot_kill(c);
 	}
 }
 
 /* Of one that has ended its end tells. */
-static void tell_cost(struct jailer *j, const struct cell *c)
+static void tell_cost(struct jailer *j, const struct jail_slot *c)
 {
 	struct jail_answer a = {.version = JAIL_VERSION, .said = JAIL_COSTS};
 
 	if (!c)
 		return;
 	a.id = c->id;
-	a.code = cell_cost(j, c);
+	a.code = jail_slot_cost(j, c);
 	answer(j, &a);
 }
 
@@ -286,17 +286,17 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 		    unsigned fd_count)
 {
 	struct jail_word word;
-	struct cell *c;
+	struct jail_slot *c;
 
 	switch ((enum jail_op)q->op) {
 	case JAIL_START:
-		if (!cell_start(j, q, fds, fd_count, &word))
+		if (!jail_slot_start(j, q, fds, fd_count, &word))
 			refuse(j, q->id, word);
 		return;
 	case JAIL_KILL:
-		c = find_cell(j, q->id);
+		c = find_slot(j, q->id);
 		if (c)
-			cell_kill(c);
+			jail_slot_kill(c);
 		return;
 	case JAIL_ADOPT:
 		adopt(j);
@@ -305,10 +305,10 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 		keep(j, q->id);
 		return;
 	case JAIL_TEACH:
-		cell_teach(j, find_cell(j, q->id), q->zygote);
+		jail_slot_teach(j, find_slot(j, q->id), q->zygote);
 		return;
 	case JAIL_COST:
-		tell_cost(j, find_cell(j, q->id));
+		tell_cost(j, find_slot(j, q->id));
 		return;
 	default:
 		sweep(j);
@@ -346,15 +346,15 @@ static bool receive(struct jailer *j)
 
 /* --- the loop --------------------------------------------------------------------------- */
 
-#define PER_CELL 3
+#define PER_SLOT 3
 
 static unsigned fill(const struct jailer *j, struct pollfd *p)
 {
 	unsigned n = 0;
 
 	p[n++] = (struct pollfd){ .fd = j->sock, .events = POLLIN };
-	for (unsigned i = 0; i < j->cell_count; i++) {
-		const struct cell *c = &j->cells[i];
+	for (unsigned i = 0; i < j->slot_count; i++) {
+		const struct jail_slot *c = &j->slots[i];
 
 		p[n++] = (struct pollfd){ .fd = c->pid ? c->status : -1,
 					  .events = POLLIN };
@@ -366,25 +366,25 @@ static unsigned fill(const struct jailer *j, struct pollfd *p)
 	return n;
 }
 
-static void turn_cell(struct jailer *j, struct cell *c, const struct pollfd *p)
+static void turn_slot(struct jailer *j, struct jail_slot *c, const struct pollfd *p)
 {
 	struct jail_answer a;
 
 	if (!c->pid)
 		return;
 	if (p[0].revents && c->status == p[0].fd)
-		cell_heard(c);
+		jail_slot_heard(c);
 	if (p[1].revents && c->listener == p[1].fd)
-		cell_asked(c);
+		jail_slot_asked(c);
 	if (p[2].revents && c->pidfd == p[2].fd) {
-		cell_reap(j, c, &a);
+		jail_slot_reap(j, c, &a);
 		answer(j, &a);
 	}
 }
 
 static bool turn(struct jailer *j)
 {
-	unsigned cells = j->cell_count, room = 1 + PER_CELL * cells;
+	unsigned slots = j->slot_count, room = 1 + PER_SLOT * slots;
 	struct pollfd *p = j->polls;
 
 	if (room > j->poll_room) {
@@ -396,20 +396,20 @@ static bool turn(struct jailer *j)
 	}
 	if (poll(p, fill(j, p), -1) < 0)
 		return errno == EINTR;
-	for (unsigned i = 0; i < cells; i++)
-		turn_cell(j, &j->cells[i], p + 1 + i * PER_CELL);
+	for (unsigned i = 0; i < slots; i++)
+		turn_slot(j, &j->slots[i], p + 1 + i * PER_SLOT);
 	if (j->strays)
-		cells_reap_stray(j);
+		slots_reap_stray(j);
 	return !p[0].revents || receive(j);
 }
 
 static void end(struct jailer *j)
 {
-	for (unsigned i = 0; i < j->cell_count; i++) {
-		if (!j->cells[i].pid)
+	for (unsigned i = 0; i < j->slot_count; i++) {
+		if (!j->slots[i].pid)
 			continue;
-		kill(j->cells[i].pid, SIGKILL);
-		waitpid(j->cells[i].pid, NULL, 0);
+		kill(j->slots[i].pid, SIGKILL);
+		waitpid(j->slots[i].pid, NULL, 0);
 	}
 	jail_cgroups_close(&j->cgroups);
 }
@@ -438,7 +438,7 @@ static int open_all(struct jailer *j, const char *qemu, bool kvm,
 	j->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	jail_cgroups_open(&j->cgroups, w);
 	jail_probe_open(&probe);
-	if (take_ground(j, w) == 0) {
+	if (take_context(j, w) == 0) {
 		j->pages = jail_pages_begin();
 		enter_root(j, &files, kvm, w);
 	} else {

@@ -395,10 +395,10 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 	if (!enter(m, MACHINE_RUNNING))
 		return;
 	m->used = true;
-	if (job->tape) {
-		tape_unsign(job->tape);
+	if (job->replay) {
+		replay_invalidate(job->replay);
 		if (m->bm->backend->ops->sign)
-			m->bm->backend->ops->sign(m->bm, &job->tape->reach);
+			m->bm->backend->ops->sign(m->bm, &job->replay->reach);
 	}
 	/* Send before the guest is awake: the bytes wait in the socket. */
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
@@ -494,7 +494,7 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 	r = channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
 			  job, job_ev, job_arg, &m->ch);
 	if (r == 0 && lives)
-		r = b->ops->adopt(b, &job->tape->reach, spec->scale,
+		r = b->ops->adopt(b, &job->replay->reach, spec->scale,
 				  take_fd(&owned), &backend_events, m,
 				  &m->bm);
 	if (r < 0) {
@@ -507,7 +507,7 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 	 * If the program has started, the machine is awake, and it need not
 	 * answer in a given time.
 	 */
-	if (lives && !job->tape->started_ns)
+	if (lives && !job->replay->started_ns)
 		b->ops->resume(m->bm, 0);
 	*ret = m;
 	return 0;

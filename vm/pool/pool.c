@@ -42,7 +42,7 @@ static bool has_environment(const struct pool_class *c, const char *id)
 
 /* Returns a warm machine of the environment, from the class with the most
  * demand. */
-static struct machine *warm_in(struct vm *vm, uint32_t runner, const char *id)
+static struct machine *warm_in(struct machines *vm, uint32_t runner, const char *id)
 {
 	struct machine *best = NULL;
 	double most = -1;
@@ -61,7 +61,7 @@ static struct machine *warm_in(struct vm *vm, uint32_t runner, const char *id)
 	return best;
 }
 
-void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id)
+void pool_expect(struct machines *vm, uint32_t runner, const char *environment_id)
 {
 	struct machine *m = warm_in(vm, runner, environment_id[0] ?
 							environment_id :
@@ -87,7 +87,7 @@ static void grant_warm(struct pool_class *c)
 }
 
 /* Returns whether a machine may start: one always, more as processors are free. */
-static bool may_start(const struct vm *vm)
+static bool may_start(const struct machines *vm)
 {
 	unsigned n = pool_preparing(vm);
 
@@ -106,7 +106,7 @@ static uint32_t heat_for_next(const struct pool_class *c, unsigned before)
 
 static void start_for_waiting(struct pool_class *c)
 {
-	struct vm *vm = c->vm;
+	struct machines *vm = c->vm;
 	unsigned coming;
 
 	if (c->state != CLASS_READY || now_ns() < c->retry_ns)
@@ -119,7 +119,7 @@ static void start_for_waiting(struct pool_class *c)
 }
 
 /* Sets the timer for the next moment at which pool_work() has something to do. */
-static void arm_retry(struct vm *vm)
+static void arm_retry(struct machines *vm)
 {
 	uint64_t now = now_ns(), at = pool_young_until(vm);
 
@@ -149,7 +149,7 @@ static bool may_begin(struct pool_class *c)
 
 static void work(struct loop_call *call)
 {
-	struct vm *vm = call->arg;
+	struct machines *vm = call->arg;
 
 	if (vm->broken)
 		return;
@@ -160,7 +160,7 @@ static void work(struct loop_call *call)
 			class_want_template(c);
 		grant_warm(c);
 		start_for_waiting(c);
-		class_look(c);
+		class_check(c);
 	}
 	pool_refill(vm);
 	arm_retry(vm);
@@ -173,7 +173,7 @@ static void on_retry(struct loop_timer *t)
 
 /* --- leases ------------------------------------------------------------ */
 
-void pool_strand(struct vm *vm)
+void pool_strand(struct machines *vm)
 {
 	list_for_each(pos, tmp, &vm->classes) {
 		struct pool_class *c = list_entry(pos, struct pool_class, node);
@@ -183,7 +183,7 @@ void pool_strand(struct vm *vm)
 	}
 }
 
-int pool_lease(struct vm *vm, struct vm_lease *l)
+int pool_lease(struct machines *vm, struct vm_lease *l)
 {
 	struct vm_class cls = class_of(&l->need);
 
@@ -198,7 +198,7 @@ int pool_lease(struct vm *vm, struct vm_lease *l)
 		demand_fade(&list_entry(pos, struct pool_class, node)->demand);
 	demand_note(&l->cls->demand, l->need.runner);
 	l->cls->used_ns = now_ns();
-	pool_kept_note(vm);
+	pool_saved_note(vm);
 	if (vm->broken)
 		lease_strand(l);
 	else if (class_is_hopeless(l->cls))
@@ -227,7 +227,7 @@ void pool_unlease(struct vm_lease *l)
 
 /* Before any job has come: begin with the environment of jobs that ask for
  * none. */
-static void begin_with_default(struct vm *vm)
+static void begin_with_default(struct machines *vm)
 {
 	struct vm_class cls = vm->usual->cls;
 	struct pool_class *c;
@@ -245,7 +245,7 @@ static void begin_with_default(struct vm *vm)
 	vm->usual = c;
 }
 
-void pool_init(struct vm *vm)
+void pool_init(struct machines *vm)
 {
 	struct vm_class base = { .memory_mib = MACHINE_MIB, .cpus = 1 };
 
@@ -257,16 +257,16 @@ void pool_init(struct vm *vm)
 	demand_init(&vm->usual->demand);
 }
 
-void pool_begin(struct vm *vm)
+void pool_begin(struct machines *vm)
 {
 	begin_with_default(vm);
-	pool_kept_open(vm);
+	pool_saved_open(vm);
 	pool_kick(vm);
 }
 
-void pool_done(struct vm *vm)
+void pool_done(struct machines *vm)
 {
-	pool_kept_close(vm);
+	pool_saved_close(vm);
 	loop_call_del(&vm->work);
 	loop_timer_del(&vm->retry);
 	list_for_each(pos, tmp, &vm->machines) {

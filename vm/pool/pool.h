@@ -17,7 +17,7 @@
 #include "vm/vm.h"
 #include "machine.h"
 #include "plan.h"
-#include "pool_kept.h"
+#include "pool_saved.h"
 
 /* how many other machines a job may get if none answers it */
 #define AGAIN_MAX 2
@@ -45,7 +45,7 @@ struct class_making {
 
 struct pool_class {
 	struct list node;          /* vm->classes */
-	struct vm *vm;
+	struct machines *vm;
 	struct vm_class cls;
 	enum class_state state;
 	struct class_making making;
@@ -80,7 +80,7 @@ struct pool_class {
 
 struct vm_lease {
 	struct list node; /* in class->waiting until granted; in of->joined */
-	struct vm *vm;
+	struct machines *vm;
 	struct pool_class *cls;
 	struct vm_need need;
 	const struct vm_events *events; /* borrowed */
@@ -92,8 +92,8 @@ struct vm_lease {
 	unsigned again; /* machines that ended without a frame about the job */
 	uint64_t first_run_ns;
 	struct loop_call call; /* calls granted, failed or stranded */
-	bool granted, failed, stranded;
-	/* its owner was informed of a slow start (class_look()) */
+	bool granted, failed, lost_jailer;
+	/* its owner was informed of a slow start (class_check()) */
 	bool told_slow;
 	enum vm_failure why;
 	char sentence[300];
@@ -106,7 +106,7 @@ struct vm_lease {
 	struct lane *lane; /* its lane of that machine; NULL: none now */
 };
 
-struct vm {
+struct machines {
 	struct loop *loop;
 	struct vm_options options; /* a copy; its strings are owned */
 	struct vm_keep keep; /* from the options; zeroed: none */
@@ -117,7 +117,7 @@ struct vm {
 	struct list classes; /* the first one is of the base and default size */
 	struct plan plan; /* rewritten by each pool_plan() */
 	struct pool_class *planned[PLAN_ROWS];
-	struct pool_kept kept; /* the demand stored on the disk */
+	struct pool_saved saved; /* the demand stored on the disk */
 	/* class of jobs that ask for nothing special */
 	struct pool_class *usual;
 	bool told_costs; /* it was logged that the host does not report costs */
@@ -137,36 +137,36 @@ struct vm {
 	struct vm_stats stats;
 };
 
-void pool_init(struct vm *vm);
+void pool_init(struct machines *vm);
 /* Runs once the loop runs: makes templates of the environments that are likely. */
-void pool_begin(struct vm *vm);
+void pool_begin(struct machines *vm);
 /* Frees all machines and leases; close the backend before. */
-void pool_done(struct vm *vm);
+void pool_done(struct machines *vm);
 /* Reports to every waiting lease that no machine will come. Call it when
  * vm->broken is set. */
-void pool_strand(struct vm *vm);
-int pool_lease(struct vm *vm, struct vm_lease *lease);
+void pool_strand(struct machines *vm);
+int pool_lease(struct machines *vm, struct vm_lease *lease);
 /* pool_adopt.c. For a lease whose job has a replay buffer: see machine_adopt(). */
 int pool_adopt(struct vm_lease *lease, int wire, int monitor);
 /* For a lease with an environment: see machine_adopt_shared(). */
 int pool_adopt_shared(struct vm_lease *lease, struct vm_mux *mux, int wire,
 		      int monitor, bool paused);
 /* See vm_give_way(). */
-bool pool_give_way(struct vm *vm);
+bool pool_give_way(struct machines *vm);
 /* See vm_expect(). */
-void pool_expect(struct vm *vm, uint32_t runner, const char *environment_id);
+void pool_expect(struct machines *vm, uint32_t runner, const char *environment_id);
 /* Ends a lease's wait, or its machine. */
 void pool_unlease(struct vm_lease *lease);
 /* Returns the warm machines that need a second round of heat. */
-unsigned pool_lukewarm(const struct vm *vm);
+unsigned pool_unheated(const struct machines *vm);
 /* pool_start.c. Sends the job to the lease's machine. */
 void pool_run(struct vm_lease *lease);
-extern const struct machine_events pool_machine_events; /* arg: struct vm */
+extern const struct machine_events pool_machine_events; /* arg: struct machines */
 /* pool_lease.c. Completes a zeroed lease. */
 void lease_init(struct vm_lease *lease);
 /* Schedules the lease's next event on the loop. */
 void pool_defer(struct vm_lease *lease);
-/* Schedules the event stranded(). */
+/* Schedules the event lost_jailer(). */
 void lease_strand(struct vm_lease *lease);
 /* Schedules the event failed(), once. */
 void lease_fail(struct vm_lease *lease, enum vm_failure why,
@@ -174,10 +174,10 @@ void lease_fail(struct vm_lease *lease, enum vm_failure why,
 /* Describes the lease's machine for a process that may adopt it. */
 void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
 /* pool_machines.c. Schedules pool_work(). */
-void pool_kick(struct vm *vm);
-unsigned pool_count(const struct vm *vm, enum machine_state state);
+void pool_kick(struct machines *vm);
+unsigned pool_count(const struct machines *vm, enum machine_state state);
 /* all machines, in any state */
-unsigned pool_total(const struct vm *vm);
+unsigned pool_total(const struct machines *vm);
 /* pool_class.c. */
 void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,

@@ -23,7 +23,7 @@ static void adopted(struct vm_lease *l, const struct vm_origin *o,
 	list_add_tail(&l->vm->machines, &l->machine->node);
 }
 
-static struct machine_spec spec_of(struct vm *vm, const struct vm_class *cls,
+static struct machine_spec spec_of(struct machines *vm, const struct vm_class *cls,
 				   unsigned scale)
 {
 	return (struct machine_spec){
@@ -35,7 +35,7 @@ static struct machine_spec spec_of(struct vm *vm, const struct vm_class *cls,
 
 int pool_adopt(struct vm_lease *l, int wire, int monitor)
 {
-	const struct vm_tape *t = l->job->tape;
+	const struct vm_replay *t = l->job->replay;
 	struct vm_class cls = { .memory_mib = t->origin.memory_mib,
 				.cpus = t->origin.cpus };
 	struct machine_spec spec = spec_of(l->vm, &cls, t->origin.scale);

@@ -41,7 +41,7 @@ static void take_template(struct pool_class *c)
 	}
 }
 
-struct pool_class *class_get(struct vm *vm, const struct vm_class *cls)
+struct pool_class *class_get(struct machines *vm, const struct vm_class *cls)
 {
 	struct pool_class *c;
 
@@ -82,7 +82,7 @@ struct vm_class class_of(const struct vm_need *need)
 	};
 }
 
-struct pool_class *base_class(struct vm *vm)
+struct pool_class *base_class(struct machines *vm)
 {
 	return list_first(&vm->classes, struct pool_class, node);
 }
@@ -153,7 +153,7 @@ static void set_state(struct pool_class *of, enum class_state state)
 
 void class_want_template(struct pool_class *c)
 {
-	struct vm *vm = c->vm;
+	struct machines *vm = c->vm;
 
 	if (c->state != CLASS_NONE && c->state != CLASS_FAILED)
 		return;
@@ -200,7 +200,7 @@ void pool_template_done(void *arg, const struct vm_class *cls,
 			const struct backend_template *t,
 			const struct err *err)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	if (vm->broken)
 		return;
@@ -292,7 +292,7 @@ void class_good_idle(struct pool_class *c)
 	loop_defer(c->vm->loop, &c->vm->tell);
 }
 
-void class_look(struct pool_class *c)
+void class_check(struct pool_class *c)
 {
 	uint64_t made = UINT64_MAX, now = now_ns();
 	bool slow;
@@ -332,7 +332,7 @@ uint64_t class_due_ns(const struct pool_class *c, uint64_t now)
 	return at;
 }
 
-const char *vm_template_cold(const struct vm *vm, const struct environment *e)
+const char *vm_template_cold(const struct machines *vm, const struct environment *e)
 {
 	list_for_each(pos, tmp, &vm->classes) {
 		const struct pool_class *c =

@@ -7,18 +7,18 @@
 #define VM_POOL_CLASS_H
 
 #include "pool.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 
 #define MACHINE_MIB 1024 /* memory of the default class */
 /* the guest's own need: kernel and runners */
 #define MACHINE_EXTRA (320ull << 20)
 
 /* Finds the class, or adds it. NULL without memory. */
-struct pool_class *class_get(struct vm *vm, const struct vm_class *cls);
+struct pool_class *class_get(struct machines *vm, const struct vm_class *cls);
 /* Returns the smallest class that holds the need. Sizes are doubled, to have
  * few classes. */
 struct vm_class class_of(const struct vm_need *need);
-struct pool_class *base_class(struct vm *vm);
+struct pool_class *base_class(struct machines *vm);
 /* Returns whether its template failed lately: fail its leases instead of
  * letting them wait. */
 bool class_is_hopeless(const struct pool_class *c);
@@ -40,7 +40,7 @@ void class_good_machine(struct pool_class *c);
 void class_good_idle(struct pool_class *c);
 /* Checks whether a machine has been starting for too long, and informs waiting
  * leases. */
-void class_look(struct pool_class *c);
+void class_check(struct pool_class *c);
 /* Returns when the class next needs pool_work() after now; UINT64_MAX: never. */
 uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 
@@ -66,28 +66,28 @@ unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
 /* Ends the idle machine of the class with the least value. */
 void pool_end_idle(struct pool_class *c);
 /* Counts machines that use a processor now to get ready. */
-unsigned pool_preparing(const struct vm *vm);
+unsigned pool_preparing(const struct machines *vm);
 /* Returns when the youngest running job will be older than YOUNG_MS; 0: there
  * is none. */
-uint64_t pool_young_until(const struct vm *vm);
+uint64_t pool_young_until(const struct machines *vm);
 
 /* --- pool_plan.c -------------------------------------------------------- */
 
 /* Fills vm->plan with the present state, and computes the target. */
-void pool_plan(struct vm *vm);
+void pool_plan(struct machines *vm);
 /* Returns the index of the class's row in vm->plan, or PLAN_NOBODY. */
-unsigned pool_row(const struct vm *vm, const struct pool_class *c);
+unsigned pool_row(const struct machines *vm, const struct pool_class *c);
 /* Describes the class's zygote. */
 struct backend_prepared class_prepared(const struct pool_class *c);
 /* Returns whether a zygote is being made; that uses a processor. */
-bool pool_is_preparing(const struct vm *vm);
+bool pool_is_preparing(const struct machines *vm);
 /* Records the bytes that a machine of the class takes. */
 void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes);
 /* Measures a stopped machine, if none of its kind (forked or not) was measured. */
 void class_ask_cost(struct pool_class *c, struct machine *m);
 /* Makes a slot for one more machine; may end an idle machine of another class.
  * Return: whether there is a slot now. */
-bool pool_make_room(struct vm *vm, const struct pool_class *c);
+bool pool_make_room(struct machines *vm, const struct pool_class *c);
 
 /* --- pool_idle.c ---------------------------------------------------------- */
 
@@ -95,18 +95,18 @@ bool pool_make_room(struct vm *vm, const struct pool_class *c);
 
 /* Returns whether the row's zygote must still be made when no job waits. Call
  * pool_plan() before. */
-bool pool_wants_zygote(const struct vm *vm, unsigned row);
+bool pool_wants_zygote(const struct machines *vm, unsigned row);
 /* Adds the figures of zygotes and bytes to ret. */
-void pool_count_idle(struct vm *vm, struct vm_stats *ret);
+void pool_count_idle(struct machines *vm, struct vm_stats *ret);
 /* Takes one step towards the plan, or as many as there are free processors. */
-void pool_refill(struct vm *vm);
+void pool_refill(struct machines *vm);
 
 /*
  * pool_making.c. class_progress(): notes a step of the template of every class
  * that shares cls. class_print_making(): describes for a person how far that
  * is.
  */
-void class_progress(struct vm *vm, const struct vm_class *cls, const char *step,
+void class_progress(struct machines *vm, const struct vm_class *cls, const char *step,
 		    enum vm_accel accel);
 void class_print_making(const struct pool_class *c, char *ret, size_t size);
 

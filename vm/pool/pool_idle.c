@@ -34,7 +34,7 @@ static struct machine *cold_one(struct pool_class *c, uint32_t runners)
  * machine forked off a hot zygote has that memory already, and heat would copy
  * each page that an interpreter touches.
  */
-static bool is_lukewarm(const struct machine *m)
+static bool is_unheated(const struct machine *m)
 {
 	const struct pool_class *c = m->owner;
 
@@ -50,7 +50,7 @@ static bool is_dated(const struct machine *m)
 	       ops->is_dated(m->bm);
 }
 
-unsigned pool_lukewarm(const struct vm *vm)
+unsigned pool_unheated(const struct machines *vm)
 {
 	unsigned n = 0;
 
@@ -58,7 +58,7 @@ unsigned pool_lukewarm(const struct vm *vm)
 		const struct machine *m =
 			list_entry(pos, struct machine, node);
 
-		n += is_lukewarm(m) || is_dated(m);
+		n += is_unheated(m) || is_dated(m);
 	}
 	return n;
 }
@@ -79,14 +79,14 @@ static struct machine *dated_one(struct pool_class *c)
  * and takes as long as ten jobs. So it runs only in a quiet time, and never on
  * the last warm machine.
  */
-static struct machine *lukewarm_one(struct pool_class *c)
+static struct machine *unheated_one(struct pool_class *c)
 {
 	if (class_count(c, MACHINE_WARM) < 2 || now_ns() < c->vm->quiet_ns)
 		return NULL;
 	list_for_each(pos, tmp, &c->vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);
 
-		if (m->owner == c && is_lukewarm(m) && !m->suspect)
+		if (m->owner == c && is_unheated(m) && !m->suspect)
 			return m;
 	}
 	return NULL;
@@ -116,7 +116,7 @@ static void prepare(struct pool_class *c, uint32_t runners, bool thorough)
 }
 
 /* Returns whether the row's zygote is worth making, which takes some seconds. */
-static bool pays(const struct vm *vm, unsigned row)
+static bool pays(const struct machines *vm, unsigned row)
 {
 	const struct pool_class *c = vm->planned[row];
 
@@ -125,7 +125,7 @@ static bool pays(const struct vm *vm, unsigned row)
 		c == vm->usual);
 }
 
-bool pool_wants_zygote(const struct vm *vm, unsigned row)
+bool pool_wants_zygote(const struct machines *vm, unsigned row)
 {
 	const struct pool_class *c = vm->planned[row];
 	struct backend_prepared has = class_prepared(c);
@@ -139,7 +139,7 @@ bool pool_wants_zygote(const struct vm *vm, unsigned row)
  * are needed, because a zygote for all of them takes longer; no better one is
  * made after it.
  */
-static void prepare_hastily(struct vm *vm)
+static void prepare_hastily(struct machines *vm)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++) {
 		struct pool_class *c = vm->planned[i];
@@ -154,7 +154,7 @@ static void prepare_hastily(struct vm *vm)
 }
 
 /* Makes one zygote in a quiet time. Return: whether one is being made. */
-static bool prepare_thoroughly(struct vm *vm)
+static bool prepare_thoroughly(struct machines *vm)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++) {
 		struct pool_class *c = vm->planned[i];
@@ -172,12 +172,12 @@ static bool prepare_thoroughly(struct vm *vm)
 /* --- towards the plan --------------------------------------------------- */
 
 /* Returns whether the owner has memory for machines without a lease. */
-static bool may_warm(const struct vm *vm)
+static bool may_warm(const struct machines *vm)
 {
 	return !vm->watch.may_warm || vm->watch.may_warm(vm->watch.arg);
 }
 
-static bool any_waits(const struct vm *vm)
+static bool any_waits(const struct machines *vm)
 {
 	list_for_each (pos, tmp, &vm->classes) {
 		const struct pool_class *c =
@@ -199,7 +199,7 @@ static uint32_t next_heat(struct pool_class *c, unsigned seats)
 	return demand_next(&c->demand, c->tmpl.runners, have, seats);
 }
 
-static bool start_one(struct vm *vm, unsigned row, unsigned slots, bool idle)
+static bool start_one(struct machines *vm, unsigned row, unsigned slots, bool idle)
 {
 	struct pool_class *c = vm->planned[row];
 
@@ -210,7 +210,7 @@ static bool start_one(struct vm *vm, unsigned row, unsigned slots, bool idle)
 }
 
 /* Takes one step. Return: whether one more may follow now. */
-static bool take_step(struct vm *vm, unsigned slots, bool idle)
+static bool take_step(struct machines *vm, unsigned slots, bool idle)
 {
 	struct backend *b = vm->backend;
 	struct plan_step step;
@@ -232,7 +232,7 @@ static bool take_step(struct vm *vm, unsigned slots, bool idle)
 	}
 }
 
-static bool heat_one(struct vm *vm)
+static bool heat_one(struct machines *vm)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++) {
 		struct pool_class *c = vm->planned[i];
@@ -250,12 +250,12 @@ static bool heat_one(struct vm *vm)
 }
 
 /* Improves one idle machine or zygote, in a quiet time. */
-static void improve(struct vm *vm)
+static void improve(struct machines *vm)
 {
 	if (now_ns() < vm->quiet_ns)
 		return;
 	for (unsigned i = 0; i < vm->plan.count; i++) {
-		struct machine *m = lukewarm_one(vm->planned[i]);
+		struct machine *m = unheated_one(vm->planned[i]);
 
 		if (!m)
 			continue;
@@ -280,7 +280,7 @@ static void improve(struct vm *vm)
  * than a short job and would slow it down by half. So while its class has
  * another warm machine, a replacement waits for the job's end.
  */
-void pool_refill(struct vm *vm)
+void pool_refill(struct machines *vm)
 {
 	unsigned busy = pool_count(vm, MACHINE_RUNNING);
 	bool idle = busy < vm->processors && !any_waits(vm);
@@ -299,7 +299,7 @@ void pool_refill(struct vm *vm)
 		improve(vm);
 }
 
-void pool_count_idle(struct vm *vm, struct vm_stats *ret)
+void pool_count_idle(struct machines *vm, struct vm_stats *ret)
 {
 	const struct plan *p = &vm->plan;
 

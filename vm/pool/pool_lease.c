@@ -14,10 +14,10 @@ static void lease_call(struct loop_call *call)
 
 	if (l->failed)
 		l->events->failed(l->arg, l->why, l->sentence);
-	else if (!l->stranded)
+	else if (!l->lost_jailer)
 		l->events->granted(l->arg);
-	else if (l->events->stranded)
-		l->events->stranded(l->arg);
+	else if (l->events->lost_jailer)
+		l->events->lost_jailer(l->arg);
 }
 
 void pool_defer(struct vm_lease *l)
@@ -47,7 +47,7 @@ void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)
 
 void lease_strand(struct vm_lease *l)
 {
-	l->stranded = true;
+	l->lost_jailer = true;
 	pool_defer(l);
 }
 

@@ -10,7 +10,7 @@
 
 #define YOUNG_MS 150 /* most jobs end within this time */
 
-unsigned pool_count(const struct vm *vm, enum machine_state state)
+unsigned pool_count(const struct machines *vm, enum machine_state state)
 {
 	unsigned n = 0;
 
@@ -19,7 +19,7 @@ unsigned pool_count(const struct vm *vm, enum machine_state state)
 	return n;
 }
 
-unsigned pool_total(const struct vm *vm)
+unsigned pool_total(const struct machines *vm)
 {
 	unsigned n = 0;
 
@@ -57,13 +57,13 @@ unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX])
 	return n;
 }
 
-unsigned pool_preparing(const struct vm *vm)
+unsigned pool_preparing(const struct machines *vm)
 {
 	return pool_count(vm, MACHINE_STARTING) +
 	       pool_count(vm, MACHINE_HEATING);
 }
 
-uint64_t pool_young_until(const struct vm *vm)
+uint64_t pool_young_until(const struct machines *vm)
 {
 	uint64_t now = now_ns(), until = 0;
 
@@ -92,7 +92,7 @@ void pool_end_idle(struct pool_class *c)
 		machine_end(coldest);
 }
 
-void pool_kick(struct vm *vm)
+void pool_kick(struct machines *vm)
 {
 	loop_defer(vm->loop, &vm->work);
 }

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "vm/qemu/store.h"
+#include "vm/qemu/template_store.h"
 
 /* Time of a template when none was made here before: that of an idle host, so
  * real ones may take longer. */
@@ -21,10 +21,10 @@ static const unsigned module_ms[VM_ACCEL_MAX] = {
 	[VM_ACCEL_KVM] = 50, [VM_ACCEL_TCG] = 500,
 };
 
-static unsigned guess_ms(const struct vm *vm, const struct environment *e,
+static unsigned guess_ms(const struct machines *vm, const struct environment *e,
 			 enum vm_accel accel)
 {
-	unsigned ms = store_took_ms(vm->options.cache_dir, accel, "");
+	unsigned ms = template_store_took_ms(vm->options.cache_dir, accel, "");
 	uint64_t mib = e ? MIN(e->heap >> 20, 4096u) : 0;
 
 	return (ms ? ms : usual_ms[accel]) + (unsigned)mib * module_ms[accel];
@@ -33,8 +33,8 @@ static unsigned guess_ms(const struct vm *vm, const struct environment *e,
 static void begin_clock(struct pool_class *c, enum vm_accel accel)
 {
 	const struct environment *e = c->cls.environment;
-	unsigned ms = store_took_ms(c->vm->options.cache_dir, accel,
-				    e ? e->id : "");
+	unsigned ms = template_store_took_ms(c->vm->options.cache_dir, accel,
+					     e ? e->id : "");
 
 	c->making.since_ns = now_ns();
 	c->making.accel = accel;
@@ -75,7 +75,7 @@ static void tell_waiting(const struct pool_class *c)
 	}
 }
 
-void class_progress(struct vm *vm, const struct vm_class *cls, const char *step,
+void class_progress(struct machines *vm, const struct vm_class *cls, const char *step,
 		    enum vm_accel accel)
 {
 	list_for_each(pos, tmp, &vm->classes) {

@@ -27,7 +27,7 @@ struct backend_prepared class_prepared(const struct pool_class *c)
 				: (struct backend_prepared){0};
 }
 
-bool pool_is_preparing(const struct vm *vm)
+bool pool_is_preparing(const struct machines *vm)
 {
 	list_for_each (pos, tmp, &vm->classes)
 		if (class_prepared(list_entry(pos, struct pool_class, node))
@@ -55,7 +55,7 @@ void class_ask_cost(struct pool_class *c, struct machine *m)
 
 void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes)
 {
-	struct vm *vm = c->vm;
+	struct machines *vm = c->vm;
 
 	c->cost[m->forked].bytes = bytes;
 	if (bytes || vm->told_costs)
@@ -65,14 +65,14 @@ void class_costs(struct pool_class *c, const struct machine *m, uint64_t bytes)
 		 "(/proc/PID/smaps_rollup): --idle-memory goes by an estimate");
 }
 
-void vm_memory(struct vm *vm, struct vm_memory *ret)
+void vm_memory(struct machines *vm, struct vm_memory *ret)
 {
 	host_memory_get(&vm->memory, ret);
 	if (vm->backend->ops->memory)
 		vm->backend->ops->memory(vm->backend, ret);
 }
 
-static uint64_t budget(struct vm *vm)
+static uint64_t budget(struct machines *vm)
 {
 	struct vm_memory memory;
 
@@ -108,7 +108,7 @@ static bool is_held(const struct pool_class *c, uint64_t now, bool young)
 	       (young && class_count(c, MACHINE_WARM));
 }
 
-static void add(struct vm *vm, struct pool_class *c, bool young)
+static void add(struct machines *vm, struct pool_class *c, bool young)
 {
 	struct backend_prepared zygote = class_prepared(c);
 	struct plan *p = &vm->plan;
@@ -139,7 +139,7 @@ static void add(struct vm *vm, struct pool_class *c, bool young)
 	vm->planned[p->count++] = c;
 }
 
-void pool_plan(struct vm *vm)
+void pool_plan(struct machines *vm)
 {
 	struct plan *p = &vm->plan;
 	bool young = pool_young_until(vm);
@@ -154,7 +154,7 @@ void pool_plan(struct vm *vm)
 	plan_make(p);
 }
 
-unsigned pool_row(const struct vm *vm, const struct pool_class *c)
+unsigned pool_row(const struct machines *vm, const struct pool_class *c)
 {
 	for (unsigned i = 0; i < vm->plan.count; i++)
 		if (vm->planned[i] == c)
@@ -164,7 +164,7 @@ unsigned pool_row(const struct vm *vm, const struct pool_class *c)
 
 /* --- making room -------------------------------------------------------- */
 
-bool pool_make_room(struct vm *vm, const struct pool_class *c)
+bool pool_make_room(struct machines *vm, const struct pool_class *c)
 {
 	struct plan_step end;
 
@@ -179,7 +179,7 @@ bool pool_make_room(struct vm *vm, const struct pool_class *c)
 	return false;
 }
 
-bool pool_give_way(struct vm *vm)
+bool pool_give_way(struct machines *vm)
 {
 	struct backend *b = vm->backend;
 	struct plan_step end;
@@ -198,7 +198,7 @@ bool pool_give_way(struct vm *vm)
 
 /* Prints an environment's name. If a name was built again, machines of both
  * sets may exist; then the id is added. */
-static void name_environment(const struct vm *vm, unsigned row, char *ret,
+static void name_environment(const struct machines *vm, unsigned row, char *ret,
 			     size_t size)
 {
 	const struct environment *e = vm->planned[row]->cls.environment, *other;
@@ -213,7 +213,7 @@ static void name_environment(const struct vm *vm, unsigned row, char *ret,
 		 e ? e->name : ENVIRONMENT_BASE, e ? e->id : "");
 }
 
-void vm_each_class(struct vm *vm,
+void vm_each_class(struct machines *vm,
 		   void (*each)(void *arg, const struct vm_class_stats *s),
 		   void *arg)
 {

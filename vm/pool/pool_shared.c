@@ -40,7 +40,7 @@ static int open_lane(struct vm_lease *l)
 
 void pool_run_lane(struct vm_lease *l)
 {
-	struct vm_tape *t = l->job->tape;
+	struct vm_replay *t = l->job->replay;
 
 	if (!l->lane)
 		return;

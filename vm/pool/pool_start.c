@@ -15,7 +15,7 @@
 
 void pool_run(struct vm_lease *l)
 {
-	struct vm_tape *t = l->job->tape;
+	struct vm_replay *t = l->job->replay;
 
 	if (t)
 		pool_sign(l, &t->origin);
@@ -125,8 +125,8 @@ static void have_another(struct vm_lease *l, struct machine *m,
 	log_warn("a machine did not take its job (%s); another one has it",
 		 sentence);
 	m->lease = NULL;
-	if (l->job && l->job->tape)
-		tape_unsign(l->job->tape);
+	if (l->job && l->job->replay)
+		replay_invalidate(l->job->replay);
 	loop_call_del(&l->call);
 	pool_lose_lanes(l);
 	l->machine = NULL;
@@ -153,7 +153,7 @@ static void fail_all(struct vm_lease *l, enum vm_failure why,
 static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 		      const char *sentence)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
@@ -180,7 +180,7 @@ static void on_heard(void *arg, struct machine *m)
 
 static void on_gone(void *arg, struct machine *m)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	list_del(&m->node);
 	if (m->lease)
@@ -201,7 +201,7 @@ const struct machine_events pool_machine_events = {
 
 bool pool_start(struct pool_class *c, uint32_t heat)
 {
-	struct vm *vm = c->vm;
+	struct machines *vm = c->vm;
 	struct machine_spec spec = {
 		.loop = vm->loop, .backend = vm->backend, .cls = &c->cls,
 		.scale = c->tmpl.scale, .heat = heat, .rounds = HEAT_ROUNDS,

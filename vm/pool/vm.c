@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of vm.h and lease.h, by means of the pool and its machines: start
- * and end, health, statistics, leases, adoption. Owns struct vm. All functions
+ * and end, health, statistics, leases, adoption. Owns struct machines. All functions
  * run on the loop.
  */
 #include "vm/vm.h"
@@ -16,7 +16,7 @@
 #include "vm/jail/jail_wire.h"
 #include "pool_class.h"
 #include "pool_shared.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 
 const char *const vm_source_names[VM_SOURCE_MAX] = {
 	[VM_WARM] = "warm",
@@ -39,7 +39,7 @@ static int bad_health(const struct pool_class *c, struct err *ret)
 		       when);
 }
 
-int vm_health(const struct vm *vm, struct err *ret)
+int vm_health(const struct machines *vm, struct err *ret)
 {
 	const struct pool_class *c =
 		list_first(&vm->classes, struct pool_class, node);
@@ -70,13 +70,13 @@ int vm_health(const struct vm *vm, struct err *ret)
 			       " (emulated: KVM does not work here)" : "");
 }
 
-bool vm_has_no_template(const struct vm *vm)
+bool vm_has_no_template(const struct machines *vm)
 {
 	return list_first(&vm->classes, struct pool_class, node)->state ==
 	       CLASS_FAILED;
 }
 
-bool vm_is_failing(const struct vm *vm)
+bool vm_is_failing(const struct machines *vm)
 {
 	return vm_has_no_template(vm) ||
 	       list_first(&vm->classes, struct pool_class, node)->bad_row;
@@ -84,7 +84,7 @@ bool vm_is_failing(const struct vm *vm)
 
 static void on_tell(struct loop_call *call)
 {
-	struct vm *vm = call->arg;
+	struct machines *vm = call->arg;
 	struct err now;
 
 	vm_health(vm, &now);
@@ -98,7 +98,7 @@ static void on_tell(struct loop_call *call)
 static void on_progress(void *arg, const struct vm_class *cls,
 			const char *sentence, enum vm_accel accel)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	class_progress(vm, cls, sentence, accel);
 	if (vm->watch.progress)
@@ -108,14 +108,14 @@ static void on_progress(void *arg, const struct vm_class *cls,
 
 static void on_boot_failed(void *arg)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	vm->stats.boots_failed++;
 }
 
 static void on_broken(void *arg)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	vm->broken = true;
 	pool_strand(vm);
@@ -130,7 +130,7 @@ static void on_prepared(void *arg)
 
 static void on_renewed(void *arg)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	vm->stats.templates_made++;
 	pool_kick(vm);
@@ -138,7 +138,7 @@ static void on_renewed(void *arg)
 
 static void on_freed(void *arg)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	if (vm->watch.freed)
 		vm->watch.freed(vm->watch.arg);
@@ -149,7 +149,7 @@ static void on_template_done(void *arg, const struct vm_class *cls,
 			     const struct backend_template *t,
 			     const struct err *err)
 {
-	struct vm *vm = arg;
+	struct machines *vm = arg;
 
 	if (t) {
 		vm->stats.accel = t->accel;
@@ -178,7 +178,7 @@ static int copy_strings(struct vm_options *to, const struct vm_options *from)
 	return a < 0 || b < 0 || c < 0 || d < 0 ? -ENOMEM : 0;
 }
 
-static void vm_release(struct vm *vm)
+static void vm_release(struct machines *vm)
 {
 	free((void *)(uintptr_t)vm->options.cache_dir);
 	free((void *)(uintptr_t)vm->options.image_dir);
@@ -193,9 +193,9 @@ static void on_begin(struct loop_call *call)
 }
 
 int vm_new(struct loop *loop, const struct vm_options *options,
-	   const struct vm_watch *watch, struct vm **ret_vm, struct err *err)
+	   const struct vm_watch *watch, struct machines **ret_vm, struct err *err)
 {
-	struct vm *vm = calloc(1, sizeof(*vm));
+	struct machines *vm = calloc(1, sizeof(*vm));
 	struct vm_allotment ours;
 	int r;
 
@@ -238,7 +238,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 	return 0;
 }
 
-void vm_free(struct vm *vm)
+void vm_free(struct machines *vm)
 {
 	if (!vm)
 		return;
@@ -250,31 +250,31 @@ void vm_free(struct vm *vm)
 	vm_release(vm);
 }
 
-bool vm_guest_walls(const struct vm *vm, uint32_t *ret)
+bool vm_guest_walls(const struct machines *vm, uint32_t *ret)
 {
 	*ret = vm->guest_walls & ~vm->backend->guest_lacks;
 	return vm->guest_seen || vm->backend->guest_lacks;
 }
 
-const struct walls *vm_walls(const struct vm *vm)
+const struct walls *vm_walls(const struct machines *vm)
 {
 	const struct vm_backend *ops = vm->backend->ops;
 
 	return ops->walls ? ops->walls(vm->backend) : NULL;
 }
 
-const struct vm_qemu *vm_qemu(const struct vm *vm)
+const struct vm_qemu *vm_qemu(const struct machines *vm)
 {
 	const struct vm_backend *ops = vm->backend->ops;
 
 	return ops->qemu ? ops->qemu(vm->backend) : NULL;
 }
 
-void vm_stats(struct vm *vm, struct vm_stats *ret)
+void vm_stats(struct machines *vm, struct vm_stats *ret)
 {
 	*ret = vm->stats;
 	ret->warm = pool_count(vm, MACHINE_WARM);
-	ret->lukewarm = pool_lukewarm(vm);
+	ret->unheated = pool_unheated(vm);
 	pool_count_idle(vm, ret);
 	ret->starting = pool_count(vm, MACHINE_STARTING) +
 			pool_count(vm, MACHINE_HEATING);
@@ -285,14 +285,14 @@ void vm_stats(struct vm *vm, struct vm_stats *ret)
 					->waiting_count;
 }
 
-bool vm_give_way(struct vm *vm)
+bool vm_give_way(struct machines *vm)
 {
 	return pool_give_way(vm);
 }
 
 /* --- templates of environments -------------------------------------------- */
 
-enum vm_made vm_template_state(const struct vm *vm,
+enum vm_made vm_template_state(const struct machines *vm,
 			       const struct environment *e, struct err *ret)
 {
 	static const enum vm_made made[] = {
@@ -317,7 +317,7 @@ enum vm_made vm_template_state(const struct vm *vm,
 	return best;
 }
 
-int vm_make_template(struct vm *vm, struct environment *e)
+int vm_make_template(struct machines *vm, struct environment *e)
 {
 	struct pool_class *c = class_get(vm, &(struct vm_class){
 		.memory_mib = MACHINE_MIB, .cpus = 1, .environment = e });
@@ -330,12 +330,12 @@ int vm_make_template(struct vm *vm, struct environment *e)
 
 /* --- leases -------------------------------------------------------------- */
 
-void vm_expect(struct vm *vm, uint32_t runner, const char *environment_id)
+void vm_expect(struct machines *vm, uint32_t runner, const char *environment_id)
 {
 	pool_expect(vm, runner, environment_id);
 }
 
-static struct vm_lease *lease_new(struct vm *vm,
+static struct vm_lease *lease_new(struct machines *vm,
 				  const struct vm_events *events, void *arg)
 {
 	struct vm_lease *l = calloc(1, sizeof(*l));
@@ -349,7 +349,7 @@ static struct vm_lease *lease_new(struct vm *vm,
 	return l;
 }
 
-struct vm_lease *vm_lease(struct vm *vm, const struct vm_need *need,
+struct vm_lease *vm_lease(struct machines *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg)
 {
 	struct vm_lease *l = lease_new(vm, events, arg);
@@ -421,16 +421,16 @@ unsigned vm_lane(const struct vm_lease *l)
 	return l->lane ? lane_number(l->lane) : 0;
 }
 
-void vm_mark(struct vm_lease *l, const struct vm_tape_flow *flow)
+void vm_mark(struct vm_lease *l, const struct vm_replay_flow *flow)
 {
 	if (lease_channel(l))
 		channel_mark(lease_channel(l), flow);
 }
 
-void vm_settle(struct vm_lease *l)
+void vm_commit_checkpoint(struct vm_lease *l)
 {
 	if (lease_channel(l))
-		channel_settle(lease_channel(l));
+		channel_commit_checkpoint(lease_channel(l));
 }
 
 /* Another process wrote this: check its bounds. */
@@ -442,7 +442,7 @@ static bool is_sane(const struct vm_origin *o)
 	       o->cpus <= JAIL_CPUS_MAX;
 }
 
-static void drop_keys(const struct vm *vm, const struct vm_keys *keys)
+static void drop_keys(const struct machines *vm, const struct vm_keys *keys)
 {
 	if (vm->keep.drop && keys->wire)
 		vm->keep.drop(vm->keep.arg, keys->wire);
@@ -452,19 +452,19 @@ static void drop_keys(const struct vm *vm, const struct vm_keys *keys)
 
 /* Registers a dead server's jailer: its machines are killed unless they are
  * adopted. */
-static void know_jail(struct vm *vm, uint64_t key, int sock)
+static void know_jail(struct machines *vm, uint64_t key, int sock)
 {
 	auto_close int owned = sock;
 
-	if (owned >= 0 && vm->backend->ops->left)
-		vm->backend->ops->left(vm->backend, key, take_fd(&owned));
+	if (owned >= 0 && vm->backend->ops->survivors)
+		vm->backend->ops->survivors(vm->backend, key, take_fd(&owned));
 }
 
-struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
+struct vm_lease *vm_adopt(struct machines *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg)
 {
-	const struct vm_tape *t = job->tape;
+	const struct vm_replay *t = job->replay;
 	auto_close int jail = sockets->jail, wire = sockets->wire;
 	auto_close int monitor = sockets->monitor;
 	bool lives = t->sent && jail >= 0 && wire >= 0 && monitor >= 0 &&
@@ -473,7 +473,7 @@ struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 
 	know_jail(vm, t->reach.keys.jail, take_fd(&jail));
 	if (is_sane(&t->origin) &&
-	    (lives || tape_is_whole(t, !job->wire.output_limit)))
+	    (lives || replay_is_whole(t, !job->wire.output_limit)))
 		l = lease_new(vm, events, arg);
 	if (l) {
 		l->job = job;
@@ -490,7 +490,7 @@ struct vm_lease *vm_adopt(struct vm *vm, const struct vm_sockets *sockets,
 	return NULL;
 }
 
-struct vm_lease *vm_adopt_shared(struct vm *vm,
+struct vm_lease *vm_adopt_shared(struct machines *vm,
 				 const struct vm_sockets *sockets,
 				 struct vm_mux *mux,
 				 struct environment *environment, bool paused,
@@ -529,7 +529,7 @@ struct vm_lease *vm_rejoin(struct vm_lease *machine, unsigned lane,
 	return NULL;
 }
 
-void vm_adopted(struct vm *vm)
+void vm_adopted(struct machines *vm)
 {
 	list_for_each(pos, tmp, &vm->machines) {
 		struct machine *m = list_entry(pos, struct machine, node);

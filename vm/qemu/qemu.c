@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "layout/base/cleanup.h"
-#include "left.h"
+#include "survivors.h"
 #include "process.h"
 #include "restore.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 #include "templates.h"
 
 /*
@@ -23,11 +23,11 @@
 
 struct qemu {
 	struct backend base;
-	struct template_ground ground;
+	struct template_context context;
 	struct templates templates;
 	struct list machines;      /* qemu_machine.node */
 	struct walls walls;        /* around each machine */
-	struct left left;          /* jailers of processes before us */
+	struct survivors survivors; /* jailers of processes before us */
 };
 
 struct qemu_machine {
@@ -89,9 +89,9 @@ static void machine_free(struct qemu_machine *m)
 	loop_timer_del(&m->limit);
 	list_del(&m->node);
 	process_free(m->process);
-	left_drop_machine(&m->q->left, &m->keys);
-	if (m->keys.jail != m->q->left.key)
-		left_look(&m->q->left);
+	survivors_drop_machine(&m->q->survivors, &m->keys);
+	if (m->keys.jail != m->q->survivors.key)
+		survivors_check(&m->q->survivors);
 	free(m);
 }
 
@@ -189,7 +189,7 @@ static int start_process(struct qemu_machine *m, struct own_template *own,
 			 const struct vm_class *cls, bool hot, int *ret_wire,
 			 struct err *err)
 {
-	struct template_ground *g = &m->q->ground;
+	struct template_context *g = &m->q->context;
 	uint32_t zygote = zygotes_id(&own->zygotes);
 	int r = zygote ? restore_fork(g, own->t, cls, zygote, hot,
 				      &process_events, m, &m->process, ret_wire,
@@ -238,8 +238,8 @@ static int qemu_start(struct backend *b, const struct vm_class *cls, bool hot,
 		free(m);
 		return r;
 	}
-	left_keep_machine(&q->left, *ret_wire, qmp_fd(process_qmp(m->process)),
-			  &m->keys);
+	survivors_keep_machine(&q->survivors, *ret_wire, qmp_fd(process_qmp(m->process)),
+			       &m->keys);
 	list_add_tail(&q->machines, &m->node);
 	loop_timer_set(b->host->loop, &m->limit,
 		       (uint64_t)UP_S * m->scale * NS_PER_S);
@@ -267,12 +267,12 @@ static void qemu_sign(struct backend_machine *machine, struct vm_reach *ret)
 	const struct qemu_machine *m = machine_of(machine);
 
 	ret->keys = m->keys;
-	ret->cell = process_id(m->process);
+	ret->slot = process_id(m->process);
 }
 
-static void qemu_left(struct backend *b, uint64_t jail, int sock)
+static void qemu_survivors(struct backend *b, uint64_t jail, int sock)
 {
-	left_add(&qemu_of(b)->left, jail, sock);
+	survivors_add(&qemu_of(b)->survivors, jail, sock);
 }
 
 static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
@@ -281,7 +281,7 @@ static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
 		      struct backend_machine **ret)
 {
 	struct qemu *q = qemu_of(b);
-	struct jail *theirs = left_jail(&q->left, reach->keys.jail);
+	struct jail *theirs = survivors_jail(&q->survivors, reach->keys.jail);
 	struct qemu_machine *m = theirs ? calloc(1, sizeof(*m)) : NULL;
 	int r;
 
@@ -294,7 +294,7 @@ static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
 		.limit = { .fn = on_limit, .arg = m }, .scale = scale,
 		.up = true, .keys = reach->keys,
 	};
-	r = process_adopt(b->host->loop, theirs, reach->cell, monitor,
+	r = process_adopt(b->host->loop, theirs, reach->slot, monitor,
 			  &process_events, m, &m->process);
 	if (r < 0) {
 		free(m);
@@ -307,7 +307,7 @@ static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
 
 static void qemu_adopted(struct backend *b)
 {
-	left_sweep(&qemu_of(b)->left);
+	survivors_sweep(&qemu_of(b)->survivors);
 }
 
 static void qemu_pause(struct backend_machine *m)
@@ -350,7 +350,7 @@ static void on_jailer_gone(void *arg)
 static int know_qemu(struct qemu *q, struct err *err)
 {
 	const struct vm_options *o = q->base.host->options;
-	struct vm_qemu *ours = &q->ground.qemu;
+	struct vm_qemu *ours = &q->context.qemu;
 
 	if (!o->known || !o->known->valid)
 		return vm_qemu_choose(&o->qemu, ours, err);
@@ -368,7 +368,7 @@ static void keep_known(const struct qemu *q, struct vm_known *known)
 {
 	if (!known)
 		return;
-	known->qemu = q->ground.qemu;
+	known->qemu = q->context.qemu;
 	known->walls = q->walls;
 	known->valid = 1;
 }
@@ -376,7 +376,7 @@ static void keep_known(const struct qemu *q, struct vm_known *known)
 /* Who insists on KVM is not to wait for boots that cannot be. */
 static int check_kvm(const struct qemu *q, struct err *err)
 {
-	if (q->ground.kvm || q->base.host->options->accel != VM_ACCEL_KVM)
+	if (q->context.kvm || q->base.host->options->accel != VM_ACCEL_KVM)
 		return 0;
 	return err_set(err, -ENODEV, "there is no /dev/kvm that can be opened; "
 		       "`fsd doctor` says more, --accel auto does without");
@@ -386,18 +386,18 @@ static int open_jail(struct qemu *q, struct err *err)
 {
 	const struct vm_options *o = q->base.host->options;
 	struct jail_options jo = {
-		.qemu = q->ground.qemu.path, .image_dir = o->image_dir,
-		.kernel = q->ground.image.fds[IMAGE_KERNEL],
-		.initrd = q->ground.image.fds[IMAGE_INITRD],
+		.qemu = q->context.qemu.path, .image_dir = o->image_dir,
+		.kernel = q->context.image.fds[IMAGE_KERNEL],
+		.initrd = q->context.image.fds[IMAGE_INITRD],
 		.most = o->max_machines + JAILS_MORE,
-		.kvm = q->ground.kvm && o->accel != VM_ACCEL_TCG,
+		.kvm = q->context.kvm && o->accel != VM_ACCEL_TCG,
 		.strict = !o->permissive, .uid_first = o->uid_first,
 		.uid_count = o->uid_count,
 		.known = o->known && o->known->valid ? &o->known->walls : NULL,
 		.gone = on_jailer_gone, .arg = q,
 	};
 
-	return jail_open(q->base.host->loop, &jo, &q->ground.jail, &q->walls,
+	return jail_open(q->base.host->loop, &jo, &q->context.jail, &q->walls,
 			 err);
 }
 
@@ -410,27 +410,27 @@ static int qemu_open(const struct backend_host *host, struct backend **ret,
 	if (!q)
 		return err_sys(err, -ENOMEM, "the QEMU backend");
 	q->base = (struct backend){ .ops = &vm_backend_qemu, .host = host };
-	templates_init(&q->templates, &q->ground, &q->walls);
+	templates_init(&q->templates, &q->context, &q->walls);
 	list_init(&q->machines);
-	left_init(&q->left, host->loop, host->options->keep);
-	q->ground.host = host;
-	q->ground.guest_lacks = &q->base.guest_lacks;
-	host_cpu(&q->ground.cpu);
-	q->ground.kvm = host_has_kvm();
+	survivors_init(&q->survivors, host->loop, host->options->keep);
+	q->context.host = host;
+	q->context.guest_lacks = &q->base.guest_lacks;
+	host_cpu(&q->context.cpu);
+	q->context.kvm = host_has_kvm();
 	r = check_kvm(q, err);
 	if (r == 0)
 		r = know_qemu(q, err);
 	if (r == 0)
-		r = image_open(host->options->image_dir, &q->ground.image, err);
+		r = image_open(host->options->image_dir, &q->context.image, err);
 	if (r == 0)
 		r = open_jail(q, err);
 	if (r < 0) {
-		image_close(&q->ground.image);
+		image_close(&q->context.image);
 		free(q);
 		return r;
 	}
 	keep_known(q, host->options->known);
-	left_keep_jail(&q->left, jail_socket(q->ground.jail));
+	survivors_keep_jail(&q->survivors, jail_socket(q->context.jail));
 	*ret = &q->base;
 	return 0;
 }
@@ -473,9 +473,9 @@ static void qemu_close(struct backend *b)
 	list_for_each(pos2, tmp2, &q->machines)
 		machine_free(list_entry(pos2, struct qemu_machine, node));
 	templates_free(&q->templates);
-	left_done(&q->left);
-	jail_close(q->ground.jail);
-	image_close(&q->ground.image);
+	survivors_done(&q->survivors);
+	jail_close(q->context.jail);
+	image_close(&q->context.image);
 	free(q);
 }
 
@@ -486,7 +486,7 @@ static const struct walls *qemu_walls(struct backend *b)
 
 static const struct vm_qemu *qemu_qemu(struct backend *b)
 {
-	return &qemu_of(b)->ground.qemu;
+	return &qemu_of(b)->context.qemu;
 }
 
 const struct vm_backend vm_backend_qemu = {
@@ -501,7 +501,7 @@ const struct vm_backend vm_backend_qemu = {
 	.unprepare = qemu_unprepare,
 	.start = qemu_start,
 	.sign = qemu_sign,
-	.left = qemu_left,
+	.survivors = qemu_survivors,
 	.adopt = qemu_adopt,
 	.adopted = qemu_adopted,
 	.pause = qemu_pause,

@@ -3,7 +3,7 @@
  * Starts a QEMU from a template: opens the template's files, makes the wire's socket
  * pair and orders the descriptors for the jailer. The file has no state.
  *
- * Machines, zygotes and scouts share it. restore_fork() needs no files, since the
+ * Machines, zygotes and page probes share it. restore_fork() needs no files, since the
  * zygote's child has the memory already. All functions run on the loop.
  */
 #include "restore.h"
@@ -18,7 +18,7 @@
 #include "vm/jail/argv.h"
 
 /* The part that all have; fds: those of the kind, but for the wire's. */
-static int start(const struct template_ground *g, struct jail_request *what,
+static int start(const struct template_context *g, struct jail_request *what,
 		 const struct template *t, const struct vm_class *cls, int *fds,
 		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err)
@@ -51,7 +51,7 @@ unsigned restore_layers(const struct vm_class *cls, int *ret)
 	return n;
 }
 
-int restore_start(const struct template_ground *g, const struct template *t,
+int restore_start(const struct template_context *g, const struct template *t,
 		  const struct vm_class *cls, enum jail_kind kind,
 		  const struct process_events *ev,
 		  void *arg, struct process **ret, int *ret_wire,
@@ -70,7 +70,7 @@ int restore_start(const struct template_ground *g, const struct template *t,
 	return start(g, &what, t, cls, fds, ev, arg, ret, ret_wire, err);
 }
 
-int restore_fork(const struct template_ground *g, const struct template *t,
+int restore_fork(const struct template_context *g, const struct template *t,
 		 const struct vm_class *cls, uint32_t zygote, bool hot,
 		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err)

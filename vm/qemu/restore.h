@@ -15,12 +15,12 @@
  * caller's. cls: what bounds it; its template may be that of several classes.
  * kind: JAIL_RESTORE or JAIL_ZYGOTE. Return: 0 or negative errno.
  */
-int restore_start(const struct template_ground *g, const struct template *t,
+int restore_start(const struct template_context *g, const struct template *t,
 		  const struct vm_class *cls, enum jail_kind kind,
 		  const struct process_events *ev, void *arg, struct process **ret, int *ret_wire,
 		  struct err *err);
 /* A machine forked off a zygote that lives, the same. It is stopped. */
-int restore_fork(const struct template_ground *g, const struct template *t,
+int restore_fork(const struct template_context *g, const struct template *t,
 		 const struct vm_class *cls, uint32_t zygote, bool hot,
 		 const struct process_events *ev, void *arg,
 		 struct process **ret, int *ret_wire, struct err *err);

@@ -15,7 +15,7 @@
 #include "process.h"
 #include "restore.h"
 #include "template_key.h"
-#include "verdict.h"
+#include "accel_choice.h"
 #include "vm/os/worker.h"
 
 #define ATTEMPTS 5          /* boots before it is given up */
@@ -26,7 +26,7 @@
 #define HEAT_ROUNDS 3
 
 struct template {
-	struct template_ground *ground; /* borrowed */
+	struct template_context *context; /* borrowed */
 	struct vm_class cls;
 	template_done_fn *done;
 	void *arg;
@@ -34,7 +34,7 @@ struct template {
 	struct err err;
 	enum vm_accel accel;            /* of this key */
 	char key[SHA_HEX];
-	struct store_template store;    /* dir -1: not ready */
+	struct stored_template store;   /* dir -1: not ready */
 	unsigned number;                /* of renewals */
 
 	/* while it is made */
@@ -45,10 +45,10 @@ struct template {
 	bool layers_checked;            /* and the environment, once */
 	bool made;                      /* by this process, this time */
 	bool renews;                    /* store serves meanwhile */
-	struct store_template found;
+	struct stored_template found;
 	unsigned attempt;
 	uint64_t began_ns;
-	struct store_new fresh;
+	struct template_store_new fresh;
 	struct process *process;        /* owned */
 	struct channel *ch;             /* owned */
 	struct loop_timer limit;
@@ -63,7 +63,7 @@ static void boot(struct template *t);
 __attribute__((format(printf, 2, 3))) static void
 progress(struct template *t, const char *fmt, ...)
 {
-	const struct backend_host *host = t->ground->host;
+	const struct backend_host *host = t->context->host;
 	char text[160];
 	va_list ap;
 
@@ -76,12 +76,12 @@ progress(struct template *t, const char *fmt, ...)
 
 static struct loop *loop_of(const struct template *t)
 {
-	return t->ground->host->loop;
+	return t->context->host->loop;
 }
 
 static const char *cache_of(const struct template *t)
 {
-	return t->ground->host->options->cache_dir;
+	return t->context->host->options->cache_dir;
 }
 
 static double seconds_since(uint64_t at)
@@ -107,14 +107,14 @@ static void finish(struct template *t, const struct err *err)
 static void look_work(void *arg, const atomic_bool *cancel)
 {
 	struct template *t = arg;
-	const struct vm_options *o = t->ground->host->options;
+	const struct vm_options *o = t->context->host->options;
 
 	t->result = 0;
 	if (!t->checked) {
-		t->result = image_verify(&t->ground->image, o->cache_dir, cancel,
+		t->result = image_verify(&t->context->image, o->cache_dir, cancel,
 					 &t->result_err);
 		t->checked = t->result == 0;
-		template_clean(t->ground);
+		template_clean(t->context);
 	}
 	if (t->result == 0 && t->cls.environment && !t->layers_checked) {
 		t->result = environment_verify(t->cls.environment, cancel,
@@ -130,8 +130,8 @@ static void look_work(void *arg, const atomic_bool *cancel)
 	if (t->result < 0)
 		t->result_err.code = -EIO;
 	else
-		t->result = store_find(o, t->ground->own_only || t->renews, t->key,
-				       cancel, &t->found, &t->result_err);
+		t->result = template_store_find(o, t->context->own_only || t->renews, t->key,
+						cancel, &t->found, &t->result_err);
 }
 
 /* A template may be undamaged and made for another host. */
@@ -139,7 +139,7 @@ static void check_meta(struct template *t)
 {
 	if (t->result < 0)
 		return;
-	t->result = template_check(t->ground, &t->found.meta, &t->result_err);
+	t->result = template_check(t->context, &t->found.meta, &t->result_err);
 	if (t->result < 0)
 		fd_close(&t->found.dir);
 }
@@ -167,7 +167,7 @@ static int work(struct template *t, void (*fn)(void *, const atomic_bool *),
 static void clean_work(void *arg, const atomic_bool *cancel)
 {
 	(void)cancel;
-	template_clean(((const struct template *)arg)->ground);
+	template_clean(((const struct template *)arg)->context);
 }
 
 static void clean_done(void *arg)
@@ -180,10 +180,10 @@ static void look_done(void *arg)
 	struct template *t = arg;
 
 	check_meta(t);
-	t->ground->image_verified = t->ground->image_verified || t->checked;
+	t->context->image_verified = t->context->image_verified || t->checked;
 	if (t->result == 0) {
 		take_found(t);
-		verdict_keep(t->ground, t->accel);
+		accel_choice_store(t->context, t->accel);
 		if (!t->renews || work(t, clean_work, clean_done) < 0)
 			finish(t, NULL);
 	} else if (t->renews) {
@@ -191,7 +191,7 @@ static void look_done(void *arg)
 	} else if (t->checked && t->result == -ENOENT && !t->made) {
 		boot(t);
 	} else if (t->checked && t->result == -EBADMSG && !t->made) {
-		store_drop(cache_of(t), t->key, t->result_err.text);
+		template_store_drop(cache_of(t), t->key, t->result_err.text);
 		boot(t);
 	} else {
 		finish(t, &t->result_err);
@@ -201,9 +201,9 @@ static void look_done(void *arg)
 static void look(struct template *t)
 {
 	struct err err;
-	int r = template_key(t->ground, &t->cls, t->accel, HEAT_ROUNDS, t->key);
+	int r = template_key(t->context, &t->cls, t->accel, HEAT_ROUNDS, t->key);
 
-	t->checked = t->ground->image_verified;
+	t->checked = t->context->image_verified;
 	if (r == 0)
 		r = work(t, look_work, look_done);
 	if (r < 0) {
@@ -216,7 +216,7 @@ void template_make(struct template *t)
 {
 	t->attempt = 0;
 	t->made = t->renews = false;
-	t->accel = verdict_choose(t->ground);
+	t->accel = accel_choice_make(t->context);
 	progress(t, "checking the guest image and the template");
 	look(t);
 }
@@ -235,13 +235,13 @@ static void clear_guest(struct template *t)
 static void clear_attempt(struct template *t)
 {
 	clear_guest(t);
-	store_abandon(&t->fresh);
+	template_store_abandon(&t->fresh);
 	t->saved = false;
 }
 
 static void attempt_failed(struct template *t, const char *sentence)
 {
-	const struct backend_host *host = t->ground->host;
+	const struct backend_host *host = t->context->host;
 	struct err err;
 
 	clear_attempt(t);
@@ -249,10 +249,10 @@ static void attempt_failed(struct template *t, const char *sentence)
 	if (t->renews) {
 		err_set(&err, -EIO, "%s", sentence);
 		finish(t, &err);
-	} else if (verdict_is_open(t->ground, t->accel) && !t->taken) {
+	} else if (accel_choice_is_open(t->context, t->accel) && !t->taken) {
 		log_info("KVM does not work here (%s); TCG is used", sentence);
 		progress(t, "KVM does not work here; emulating");
-		verdict_keep(t->ground, VM_ACCEL_TCG);
+		accel_choice_store(t->context, VM_ACCEL_TCG);
 		t->accel = VM_ACCEL_TCG;
 		t->attempt = 0;
 		look(t);
@@ -281,15 +281,15 @@ static void on_limit(struct loop_timer *timer)
 static void seal_work(void *arg, const atomic_bool *cancel)
 {
 	struct template *t = arg;
-	struct store_meta meta = {
+	struct template_store_meta meta = {
 		.accel = t->accel, .runners = t->runners, .walls = t->walls,
 		.tsc_khz = t->tsc_khz,
 		.boot_ms = t->boot_ms,
 	};
 
 	memcpy(meta.key, t->key, sizeof(meta.key));
-	t->result = store_commit(&t->fresh, &meta, t->renews, cancel,
-				 &t->result_err);
+	t->result = template_store_commit(&t->fresh, &meta, t->renews, cancel,
+					  &t->result_err);
 }
 
 static void seal_done(void *arg)
@@ -379,7 +379,7 @@ static void on_ready(void *arg, uint32_t runners, uint32_t walls, const char *co
 	t->runners = runners & ((1u << WIRE_RUN_MAX) - 1);
 	t->walls = walls & WIRE_WALLS_ALL;
 	template_tell_cold(&t->cls, cold);
-	store_put_cold(&t->fresh, cold);
+	template_store_put_cold(&t->fresh, cold);
 	progress(t, "guest ready after %.1f s%s; warming its runners",
 		 seconds_since(t->began_ns), *cold ? ", some modules cold" : "");
 	if (t->runners)
@@ -443,32 +443,32 @@ static const struct process_events process_events = {
 
 static int start_qemu(struct template *t, struct err *err)
 {
-	const struct image *im = &t->ground->image;
+	const struct image *im = &t->context->image;
 	auto_close int ours = -1, theirs = -1;
 	int fds[JAIL_FDS_MAX] = { -1, im->fds[IMAGE_ROOTFS], t->fresh.ram };
 	struct jail_request what = {
 		.kind = JAIL_BOOT, .layers = restore_layers(&t->cls, fds + 3), .accel = t->accel,
 		.memory_mib = t->cls.memory_mib, .cpus = t->cls.cpus,
-		.plain = t->ground->host->options->plain,
+		.plain = t->context->host->options->plain,
 	};
 	int pair[2], r;
 
 	t->tsc_khz = t->accel == VM_ACCEL_TCG ?
-			     host_tsc_khz(&t->ground->cpu) : 0;
+			     host_tsc_khz(&t->context->cpu) : 0;
 	what.tsc_khz = t->tsc_khz;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, -errno, "starting QEMU");
 	ours = pair[0];
 	theirs = pair[1];
 	fds[0] = theirs;
-	r = process_new(loop_of(t), t->ground->jail, &what, fds,
+	r = process_new(loop_of(t), t->context->jail, &what, fds,
 			&process_events, t, &t->process, err);
 	if (r < 0)
 		return r;
 	qmp_send(process_qmp(t->process), "qmp_capabilities", NULL,
 		 SAVE_S * SCALE_TCG * NS_PER_S, on_save_reply, t);
 	r = channel_new(loop_of(t), take_fd(&ours), PHASE_BOOT,
-			(verdict_is_open(t->ground, t->accel) ? 2 : 2 * SCALE_TCG) *
+			(accel_choice_is_open(t->context, t->accel) ? 2 : 2 * SCALE_TCG) *
 				vm_class_patience(&t->cls),
 			&channel_events, t, &t->ch);
 	return r < 0 ? err_sys(err, r, "the guest's wire") : 0;
@@ -476,8 +476,8 @@ static int start_qemu(struct template *t, struct err *err)
 
 static void boot(struct template *t)
 {
-	unsigned limit = verdict_is_open(t->ground, t->accel) ? BOOT_KVM_S : BOOT_TCG_S;
-	const struct store_of of = template_of(t->ground, &t->cls);
+	unsigned limit = accel_choice_is_open(t->context, t->accel) ? BOOT_KVM_S : BOOT_TCG_S;
+	const struct template_store_of of = template_of(t->context, &t->cls);
 	struct err err;
 	int r;
 
@@ -486,8 +486,8 @@ static void boot(struct template *t)
 	t->began_ns = now_ns();
 	progress(t, "booting the guest with %s (%u of %u)",
 		 vm_accel_names[t->accel], t->attempt, ATTEMPTS);
-	r = store_begin(cache_of(t), &of, (uint64_t)vm_class_ram(&t->cls) << 20,
-			&t->fresh, &err);
+	r = template_store_begin(cache_of(t), &of, (uint64_t)vm_class_ram(&t->cls) << 20,
+				 &t->fresh, &err);
 	if (r == 0)
 		r = start_qemu(t, &err);
 	if (r < 0) {
@@ -501,7 +501,7 @@ static void boot(struct template *t)
 
 /* --- life --------------------------------------------------------------- */
 
-struct template *template_new(struct template_ground *ground,
+struct template *template_new(struct template_context *context,
 			      const struct vm_class *cls,
 			      template_done_fn *done, void *arg)
 {
@@ -510,11 +510,11 @@ struct template *template_new(struct template_ground *ground,
 	if (!t)
 		return NULL;
 	*t = (struct template){
-		.ground = ground, .cls = vm_class_ref(cls), .done = done, .arg = arg,
+		.context = context, .cls = vm_class_ref(cls), .done = done, .arg = arg,
 		.tell = { .fn = on_tell, .arg = t },
 		.limit = { .fn = on_limit, .arg = t },
 		.store = { .dir = -1 }, .found = { .dir = -1 },
-		.fresh = STORE_NEW_INIT,
+		.fresh = TEMPLATE_STORE_NEW_INIT,
 	};
 	return t;
 }
@@ -534,7 +534,7 @@ void template_free(struct template *t)
 
 bool template_is_old(const struct template *t, uint64_t *ret_due_ns)
 {
-	return store_meta_is_old(&t->store.meta, ret_due_ns);
+	return template_store_meta_is_old(&t->store.meta, ret_due_ns);
 }
 
 void template_renew(struct template *t)
@@ -564,8 +564,8 @@ void template_drop(struct template *t, const char *why)
 	if (t->store.dir < 0)
 		return;
 	/* Only its maker can mend a shared template. */
-	t->ground->own_only |= t->store.shared;
-	store_drop(cache_of(t), t->key, why);
+	t->context->own_only |= t->store.shared;
+	template_store_drop(cache_of(t), t->key, why);
 	fd_close(&t->store.dir);
 }
 
@@ -590,11 +590,11 @@ void template_describe(const struct template *t, struct backend_template *ret)
 		.runners = t->store.meta.runners,
 		.walls = t->store.meta.walls,
 		.accel = t->accel,
-		.kvm_fails = t->ground->kvm && t->accel == VM_ACCEL_TCG &&
-			     t->ground->host->options->accel == VM_ACCEL_AUTO,
+		.kvm_fails = t->context->kvm && t->accel == VM_ACCEL_TCG &&
+			     t->context->host->options->accel == VM_ACCEL_AUTO,
 		.made = t->made,
-		.scale = verdict_scale(t->accel, t->store.meta.boot_ms),
+		.scale = accel_choice_scale(t->accel, t->store.meta.boot_ms),
 	};
 	memcpy(ret->id, t->key, sizeof(ret->id) - 1);
-	store_get_cold(t->store.dir, ret->cold);
+	template_store_get_cold(t->store.dir, ret->cold);
 }

@@ -17,10 +17,10 @@
 #include "host.h"
 #include "image.h"
 #include "vm/jail/jail.h"
-#include "store.h"
+#include "template_store.h"
 
 /* What all templates of a daemon have in common. */
-struct template_ground {
+struct template_context {
 	const struct backend_host *host;
 	struct vm_qemu qemu;
 	struct image image;
@@ -39,13 +39,13 @@ struct template;
 typedef void template_done_fn(void *arg, struct template *t,
 			      const struct err *err);
 
-struct template *template_new(struct template_ground *ground,
+struct template *template_new(struct template_context *context,
 			      const struct vm_class *cls,
 			      template_done_fn *done, void *arg);
 void template_free(struct template *t);
 /* Finds or makes it; done follows, later. Not while it is being made. */
 void template_make(struct template *t);
-/* Is it to be renewed? See store_meta_is_old(). Only of a ready one. */
+/* Is it to be renewed? See template_store_meta_is_old(). Only of a ready one. */
 bool template_is_old(const struct template *t, uint64_t *ret_due_ns);
 /* Makes its successor; done follows, later. Not while one is being made. */
 void template_renew(struct template *t);

@@ -12,11 +12,11 @@
 #include <stdio.h>
 
 #include "layout/base/log.h"
-#include "store.h"
+#include "template_store.h"
 #include "vm/jail/argv.h"
 #include "vm/jail/jail_root.h"
 
-void template_verdict_key(const struct template_ground *g, char ret[SHA_HEX])
+void template_accel_key(const struct template_context *g, char ret[SHA_HEX])
 {
 	struct sha *s = sha_new();
 
@@ -40,7 +40,7 @@ static void add_environment(struct sha *s, const struct environment *e)
 	sha_field(s, e->warm_sum);
 }
 
-int template_key(const struct template_ground *g, const struct vm_class *cls,
+int template_key(const struct template_context *g, const struct vm_class *cls,
 		 enum vm_accel accel, unsigned heat_rounds, char ret[SHA_HEX])
 {
 	auto_buf struct buf joined = { 0 };
@@ -70,7 +70,7 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 	sha_field(s, g->qemu.package);
 	sha_field(s, joined.data);
 	snprintf(number, sizeof(number), "%u %u %u", WIRE_VERSION, heat_rounds,
-		 STORE_FORMAT);
+		 TEMPLATE_STORE_FORMAT);
 	sha_field(s, number);
 	sha_field(s, vm_accel_names[accel]);
 	snprintf(number, sizeof(number), "%08x", g->cpu.flags);
@@ -81,22 +81,22 @@ int template_key(const struct template_ground *g, const struct vm_class *cls,
 	return 0;
 }
 
-struct store_of template_of(const struct template_ground *g, const struct vm_class *cls)
+struct template_store_of template_of(const struct template_context *g, const struct vm_class *cls)
 {
 	const struct environment *e = cls->environment;
 
-	return (struct store_of){
+	return (struct template_store_of){
 		.image_dir = g->host->options->image_dir, .image_id = g->image.id,
 		.environment_id = e ? e->id : "",
 		.environment_fd = e && e->layer_count ? e->layers[0].fd : -1,
 	};
 }
 
-void template_clean(const struct template_ground *g)
+void template_clean(const struct template_context *g)
 {
 	const struct vm_options *o = g->host->options;
 
-	store_clean(o->cache_dir, o->image_dir, g->image.id);
+	template_store_clean(o->cache_dir, o->image_dir, g->image.id);
 }
 
 /* A guest that booted with another rate of the counter would have a wrong clock. */
@@ -111,7 +111,7 @@ static int check_tsc(unsigned then, unsigned now, struct err *err)
 
 /* No job is to run where a wall is missing, unless that was asked for. No other
  * boot has it: the same image would be booted. */
-static int check_walls(const struct template_ground *g, uint32_t walls,
+static int check_walls(const struct template_context *g, uint32_t walls,
 		       struct err *err)
 {
 	bool strict = !g->host->options->permissive;
@@ -132,8 +132,8 @@ static int check_walls(const struct template_ground *g, uint32_t walls,
 	return r;
 }
 
-int template_check(const struct template_ground *g,
-		   const struct store_meta *meta, struct err *err)
+int template_check(const struct template_context *g,
+		   const struct template_store_meta *meta, struct err *err)
 {
 	int r = check_tsc(meta->tsc_khz, host_tsc_khz(&g->cpu), err);
 

@@ -20,13 +20,13 @@
 
 static const struct backend_host *host_of(const struct templates *ts)
 {
-	return ts->ground->host;
+	return ts->context->host;
 }
 
-void templates_init(struct templates *ts, struct template_ground *ground,
+void templates_init(struct templates *ts, struct template_context *context,
 		    const struct walls *walls)
 {
-	*ts = (struct templates){ .ground = ground, .walls = walls };
+	*ts = (struct templates){ .context = context, .walls = walls };
 	list_init(&ts->all);
 }
 
@@ -175,12 +175,12 @@ static struct own_template *find_or_add(struct templates *ts,
 		return NULL;
 	own->in = ts;
 	own->age.fn = on_age;
-	own->t = template_new(ts->ground, cls, on_template, own);
+	own->t = template_new(ts->context, cls, on_template, own);
 	if (!own->t) {
 		free(own);
 		return NULL;
 	}
-	zygotes_init(&own->zygotes, ts->ground, own->t, ts->walls);
+	zygotes_init(&own->zygotes, ts->context, own->t, ts->walls);
 	list_add_tail(&ts->all, &own->node);
 	return own;
 }

@@ -12,7 +12,7 @@
 #include "zygotes.h"
 
 struct templates {
-	struct template_ground *ground; /* borrowed */
+	struct template_context *context; /* borrowed */
 	const struct walls *walls;      /* borrowed: around each machine */
 	struct list all;                /* own_template.node */
 	bool making;
@@ -29,7 +29,7 @@ struct own_template {
 	struct zygotes zygotes;
 };
 
-void templates_init(struct templates *ts, struct template_ground *ground,
+void templates_init(struct templates *ts, struct template_context *context,
 		    const struct walls *walls);
 void templates_free(struct templates *ts);
 /* Return: NULL: there is none of this class yet. */

@@ -18,7 +18,7 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
-#include "store.h"
+#include "template_store.h"
 #include "vm/os/loop.h"
 
 /* A write within one tick of the ctime's clock may leave it as it was. A file that
@@ -64,7 +64,7 @@ static const char *read_lines(const char *cache_dir, const char *boot, char *tex
 {
 	size_t len = strlen(boot);
 
-	if (store_text_get(cache_dir, NAME, text, TEXT_MAX) < 0 ||
+	if (template_store_text_get(cache_dir, NAME, text, TEXT_MAX) < 0 ||
 	    strncmp(text, boot, len) != 0)
 		return "";
 	return text + len;
@@ -105,7 +105,7 @@ static void record(const char *cache_dir, const char *boot, const char *lines,
 		lines += n;
 	}
 	text[len] = '\0';
-	store_text_put(cache_dir, NAME, text); /* else it is compared again */
+	template_store_text_put(cache_dir, NAME, text); /* else it is compared again */
 }
 
 static bool has_settled(const struct stat *st)

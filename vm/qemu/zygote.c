@@ -141,7 +141,7 @@ static void on_limit(struct loop_timer *t)
 
 /* --- life --------------------------------------------------------------------------- */
 
-int zygote_new(const struct template_ground *ground, const struct template *t,
+int zygote_new(const struct template_context *context, const struct template *t,
 	       const struct zygote_heat *heat, const struct zygote_events *ev,
 	       void *arg, struct zygote **ret, struct err *err)
 {
@@ -153,11 +153,11 @@ int zygote_new(const struct template_ground *ground, const struct template *t,
 		return err_sys(err, -ENOMEM, "a zygote");
 	template_describe(t, &about);
 	*z = (struct zygote){
-		.loop = ground->host->loop, .heat = *heat, .ev = ev,
+		.loop = context->host->loop, .heat = *heat, .ev = ev,
 		.arg = arg, .began_ns = now_ns(),
 		.limit = { .fn = on_limit, .arg = z },
 	};
-	r = restore_start(ground, t, template_class(t), JAIL_ZYGOTE,
+	r = restore_start(context, t, template_class(t), JAIL_ZYGOTE,
 			  &process_events, z, &z->process, &wire, err);
 	if (r == 0) {
 		r = channel_new(z->loop, wire, PHASE_IDLE,

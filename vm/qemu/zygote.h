@@ -38,7 +38,7 @@ struct zygote_heat {
  * Starts one; it is ready, or gone, in a second or some. t is borrowed; its
  * files are not looked at later. Return: 0 or negative errno.
  */
-int zygote_new(const struct template_ground *ground, const struct template *t,
+int zygote_new(const struct template_context *context, const struct template *t,
 	       const struct zygote_heat *heat, const struct zygote_events *ev,
 	       void *arg, struct zygote **ret, struct err *err);
 /* Of one that is ready: `cost` follows. */

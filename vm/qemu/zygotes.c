@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides when a template gets a zygote, and replaces the current one by a hotter one. A
- * struct zygotes owns `current`, `fresh` and the scout of `fresh`.
+ * struct zygotes owns `current`, `fresh` and the page probe of `fresh`.
  *
- * The order for a fresh one: zygote_new(), on_ready(), scout, on_scouted(), which makes
+ * The order for a fresh one: zygote_new(), on_ready(), page probe, on_scouted(), which makes
  * it the current one. The wait doubles after each failure; after six in a row the
  * template has no zygote any more. All functions run on the loop.
  */
@@ -23,7 +23,7 @@
 
 static uint32_t rounds(const struct zygotes *z, bool thorough)
 {
-	return thorough && !z->ground->host->options->quick_heat ? THOROUGH
+	return thorough && !z->context->host->options->quick_heat ? THOROUGH
 								 : QUICK;
 }
 
@@ -39,13 +39,13 @@ static void failed(struct zygotes *z, const char *why)
 static void on_gone(void *arg, struct zygote *one, const char *why)
 {
 	struct zygotes *z = arg;
-	const struct backend_host *host = z->ground->host;
+	const struct backend_host *host = z->context->host;
 	bool given_up = z->given_up;
 
 	zygote_free(one);
 	if (one == z->fresh) {
 		z->fresh = NULL;
-		scout_free(take_ptr(z->scout));
+		page_probe_free(take_ptr(z->page_probe));
 	} else {
 		z->current = NULL;
 	}
@@ -59,9 +59,9 @@ static void on_gone(void *arg, struct zygote *one, const char *why)
 static void on_scouted(void *arg, bool taught)
 {
 	struct zygotes *z = arg;
-	const struct backend_host *host = z->ground->host;
+	const struct backend_host *host = z->context->host;
 
-	scout_free(take_ptr(z->scout));
+	page_probe_free(take_ptr(z->page_probe));
 	zygote_free(z->current);
 	z->current = take_ptr(z->fresh);
 	z->number = z->fresh_number;
@@ -77,9 +77,9 @@ static void on_ready(void *arg, struct zygote *one)
 	struct zygotes *z = arg;
 	struct err err;
 
-	if (scout_new(z->ground, z->t, zygote_id(one),
-		      zygote_heat(one)->runners & ~NEEDS_HEAT, on_scouted, z,
-		      &z->scout, &err) < 0) {
+	if (page_probe_new(z->context, z->t, zygote_id(one),
+			   zygote_heat(one)->runners & ~NEEDS_HEAT, on_scouted, z,
+			   &z->page_probe, &err) < 0) {
 		log_info("machines are heated one by one: %s", err.text);
 		on_scouted(z, false);
 	}
@@ -88,7 +88,7 @@ static void on_ready(void *arg, struct zygote *one)
 static void on_cost(void *arg, uint64_t bytes)
 {
 	struct zygotes *z = arg;
-	const struct backend_host *host = z->ground->host;
+	const struct backend_host *host = z->context->host;
 
 	z->bytes = bytes;
 	host->prepared(host->arg);
@@ -103,7 +103,7 @@ static const struct zygote_events events = {
 /* A guest under KVM is the kernel's as well, and that is not copied. */
 static bool may_be(const struct zygotes *z)
 {
-	return !z->ground->host->options->no_fork && z->walls->forks &&
+	return !z->context->host->options->no_fork && z->walls->forks &&
 	       template_dir(z->t) >= 0 &&
 	       template_accel(z->t) == VM_ACCEL_TCG && z->ended < ENDED_MAX;
 }
@@ -129,7 +129,7 @@ uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough)
 			return 0;
 	}
 	z->fresh_number = template_number(z->t);
-	if (zygote_new(z->ground, z->t, &heat, &events, z, &z->fresh,
+	if (zygote_new(z->context, z->t, &heat, &events, z, &z->fresh,
 		       &err) == 0)
 		return 0;
 	failed(z, err.text);
@@ -181,16 +181,16 @@ void zygotes_blame(struct zygotes *z, uint32_t id, const char *why)
 		zygote_end(z->current, why);
 }
 
-void zygotes_init(struct zygotes *z, const struct template_ground *ground,
+void zygotes_init(struct zygotes *z, const struct template_context *context,
 		  struct template *t, const struct walls *walls)
 {
-	*z = (struct zygotes){ .ground = ground, .t = t, .walls = walls };
+	*z = (struct zygotes){ .context = context, .t = t, .walls = walls };
 }
 
 void zygotes_drop(struct zygotes *z)
 {
-	scout_free(take_ptr(z->scout));
+	page_probe_free(take_ptr(z->page_probe));
 	zygote_free(take_ptr(z->fresh));
 	zygote_free(take_ptr(z->current));
-	zygotes_init(z, z->ground, z->t, z->walls);
+	zygotes_init(z, z->context, z->t, z->walls);
 }

@@ -7,17 +7,17 @@
 #ifndef VM_ZYGOTES_H
 #define VM_ZYGOTES_H
 
-#include "scout.h"
+#include "page_probe.h"
 #include "zygote.h"
 
 /* Embedded in its owner, zeroed but for what zygotes_init() sets. */
 struct zygotes {
-	const struct template_ground *ground; /* borrowed, */
+	const struct template_context *context; /* borrowed, */
 	struct template *t;                   /* as is this, */
 	const struct walls *walls;            /* and these */
 	struct zygote *current, *fresh;       /* owned; NULL: there is none */
 	unsigned number, fresh_number;        /* template_number() of theirs */
-	struct scout *scout;                  /* owned: off fresh, which is ready */
+	struct page_probe *page_probe;        /* owned: off fresh, which is ready */
 	uint32_t hot;       /* runners that need no heat in current's children */
 	bool given_up;      /* both, by us, for their memory */
 	uint64_t bytes;     /* of memory that one takes; 0: not known yet */
@@ -25,7 +25,7 @@ struct zygotes {
 	uint64_t retry_ns;  /* none is made before that time */
 };
 
-void zygotes_init(struct zygotes *z, const struct template_ground *ground,
+void zygotes_init(struct zygotes *z, const struct template_context *context,
 		  struct template *t, const struct walls *walls);
 /* All end, nothing follows; also when the template is another one now. */
 void zygotes_drop(struct zygotes *z);

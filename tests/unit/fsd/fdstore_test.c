@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files without a name, and the holder that keeps them for the next server. */
+/* Files without a name, and the supervisor that keeps them for the next server. */
 #include "fsd/handover/fdstore.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static struct fdstore_entry entry(uint32_t kind, uint64_t id)
 	return (struct fdstore_entry){ .kind = kind, .id = id, .uid = 7 };
 }
 
-/* --- the holder's table --------------------------------------------------- */
+/* --- the supervisor's table --------------------------------------------------- */
 
 static void told(struct fdstore_table *t, uint64_t what, uint32_t kind,
 		 uint64_t id, int fd)
@@ -64,12 +64,12 @@ static void the_table_keeps_and_drops(void)
 
 	ok(fdstore_table_new(3, &t) == 0, "a table");
 	told(t, FDSTORE_KEEP, KIND, 1, file('a'));
-	told(t, FDSTORE_KEEP, FDSTORE_ROW, 1, file('b'));
-	told(t, FDSTORE_KEEP, FDSTORE_ROW, 2, -1);
+	told(t, FDSTORE_KEEP, FDSTORE_VFILE, 1, file('b'));
+	told(t, FDSTORE_KEEP, FDSTORE_VFILE, 2, -1);
 	told(t, FDSTORE_KEEP, KIND, 3, file('d'));
-	ok(fetched(t, KIND, 1) == 'a' && fetched(t, FDSTORE_ROW, 1) == 'b',
+	ok(fetched(t, KIND, 1) == 'a' && fetched(t, FDSTORE_VFILE, 1) == 'b',
 	   "kinds have numbers of their own");
-	ok(fetched(t, FDSTORE_ROW, 2) == '-', "an entry may have no file");
+	ok(fetched(t, FDSTORE_VFILE, 2) == '-', "an entry may have no file");
 	ok(fetched(t, KIND, 3) == '0', "there are no more than it may have");
 	told(t, FDSTORE_KEEP, KIND, 1, file('A'));
 	ok(fetched(t, KIND, 1) == 'A', "what is kept again takes its place");
@@ -77,20 +77,20 @@ static void the_table_keeps_and_drops(void)
 	told(t, FDSTORE_DROP, KIND, 9, -1);
 	ok(fetched(t, KIND, 1) == '0', "what is dropped is gone");
 	told(t, FDSTORE_SWEEP, 0, 0, -1);
-	ok(fetched(t, FDSTORE_ROW, 1) == 'b', "its own it keeps");
+	ok(fetched(t, FDSTORE_VFILE, 1) == 'b', "its own it keeps");
 	fdstore_table_next(t);
-	ok(fetched(t, FDSTORE_ROW, 1) == 'b', "so does the next, if it asks");
+	ok(fetched(t, FDSTORE_VFILE, 1) == 'b', "so does the next, if it asks");
 	told(t, FDSTORE_SWEEP, 0, 0, -1);
-	ok(fetched(t, FDSTORE_ROW, 1) == 'b' && fetched(t, FDSTORE_ROW, 2) == '0',
+	ok(fetched(t, FDSTORE_VFILE, 1) == 'b' && fetched(t, FDSTORE_VFILE, 2) == '0',
 	   "what it has not asked for is gone");
 	told(t, 12345, KIND, 1, file('x'));
 	ok(fetched(t, KIND, 1) == '0', "no other word means anything");
 	fdstore_table_free(t);
 }
 
-/* --- a server and a holder ------------------------------------------------ */
+/* --- a server and a supervisor ------------------------------------------------ */
 
-struct holder {
+struct supervisor {
 	pthread_t thread;
 	int sock;
 	struct fdstore_table *t;
@@ -98,7 +98,7 @@ struct holder {
 
 static void *serve(void *arg)
 {
-	struct holder *h = arg;
+	struct supervisor *h = arg;
 	struct fdstore_message m;
 	unsigned count;
 	int fd, theirs;
@@ -135,7 +135,7 @@ static void a_server_gets_what_another_has_kept(void)
 	struct fdstore_entry a = entry(KIND, 1), b = entry(KIND, 2);
 	struct loop *loop;
 	struct fdstore *s;
-	struct holder h;
+	struct supervisor h;
 	int pair[2], dir = open("/", O_PATH | O_CLOEXEC), fd = file('a');
 
 	ok(loop_new(&loop) == 0 &&
@@ -165,12 +165,12 @@ static void a_server_gets_what_another_has_kept(void)
 	loop_free(loop);
 }
 
-static void nobody_waits_for_a_holder_that_does_not_hear(void)
+static void nobody_waits_for_a_supervisor_that_does_not_hear(void)
 {
 	struct fdstore_entry e = entry(KIND, 0);
 	struct loop *loop;
 	struct fdstore *s;
-	struct holder h;
+	struct supervisor h;
 	int pair[2], fd = file('a');
 	uint64_t kept = 0, begun;
 
@@ -210,6 +210,6 @@ int main(void)
 {
 	the_table_keeps_and_drops();
 	a_server_gets_what_another_has_kept();
-	nobody_waits_for_a_holder_that_does_not_hear();
+	nobody_waits_for_a_supervisor_that_does_not_hear();
 	return done_testing();
 }

@@ -2,7 +2,7 @@
 /* Fibers and lanes: who runs when. */
 #include <errno.h>
 
-#include "fsd/base/lane.h"
+#include "fsd/base/fiber_lock.h"
 #include "tests/unit/tap.h"
 
 static struct loop *loop;
@@ -92,44 +92,44 @@ static void test_turns(void)
 	is_str(told, "1243", "and need not be there when that goes on");
 }
 
-static struct lane lane;
+static struct fiber_lock lock;
 
 static void holds(void *arg)
 {
 	const char *letters = arg;
 
-	lane_enter(&lane);
+	fiber_lock_enter(&lock);
 	tell(letters[0]);
 	fiber_breathe();
 	tell(letters[1]);
-	lane_leave(&lane);
+	fiber_lock_leave(&lock);
 }
 
 static void looks(void *arg)
 {
 	(void)arg;
-	tell(lane_wait(&lane) ? 'w' : 'n');
+	tell(fiber_lock_wait(&lock) ? 'w' : 'n');
 }
 
 static void enters_twice(void *arg)
 {
 	(void)arg;
-	tell(lane_enter(&lane) ? 'e' : 'E');
-	tell(lane_enter(&lane) ? 'a' : 'A');
-	tell(lane_is_free(&lane) ? 'f' : 'F');
-	lane_leave(&lane);
+	tell(fiber_lock_enter(&lock) ? 'e' : 'E');
+	tell(fiber_lock_enter(&lock) ? 'a' : 'A');
+	tell(fiber_lock_is_free(&lock) ? 'f' : 'F');
+	fiber_lock_leave(&lock);
 }
 
 static void test_lanes(void)
 {
-	lane_init(&lane);
+	fiber_lock_init(&lock);
 	told[0] = '\0';
 	fiber_start(holds, (char[]){"ab"});
 	fiber_start(holds, (char[]){"cd"});
 	fiber_start(looks, NULL);
 	fiber_start(holds, (char[]){"ef"});
 	is_str(told, "a", "a lane has one owner");
-	ok(!lane_is_free(&lane), "and is not free meanwhile");
+	ok(!fiber_lock_is_free(&lock), "and is not free meanwhile");
 	run_loop();
 	is_str(told, "abcdwef", "the others come in the order of their coming");
 	told[0] = '\0';
@@ -138,8 +138,8 @@ static void test_lanes(void)
 	told[0] = '\0';
 	fiber_start(enters_twice, NULL);
 	is_str(told, "eAf", "who holds it enters it no second time");
-	ok(!lane_enter(&lane), "outside of fibers nobody enters");
-	ok(lane_is_free(&lane), "and it is free");
+	ok(!fiber_lock_enter(&lock), "outside of fibers nobody enters");
+	ok(fiber_lock_is_free(&lock), "and it is free");
 }
 
 int main(void)

@@ -11,8 +11,8 @@
 static struct inherit_node *add_node(struct inherit *in, uint64_t ino,
 				     bool publish)
 {
-	uint32_t place;
-	struct inherit_node *n = inherit_add(in, INHERIT_NODES, &place);
+	uint32_t slot;
+	struct inherit_node *n = inherit_add(in, INHERIT_NODES, &slot);
 
 	if (!n)
 		return NULL;
@@ -35,7 +35,7 @@ static void whole_records_are_there_again(void)
 {
 	struct inherit *first = NULL, *second = NULL;
 	struct inherit_node *a, *c;
-	uint32_t place, taken = 0;
+	uint32_t slot, taken = 0;
 	bool twice = false;
 	int fd = inherit_make();
 
@@ -49,19 +49,19 @@ static void whole_records_are_there_again(void)
 	   "a record that was not whole, or was given up, is not there");
 	c = inherit_at(second, INHERIT_NODES, 2);
 	ok(c && c->ino == 3, "a whole one is, with what it says");
-	ok(inherit_place(second, INHERIT_NODES, c) == 2, "in its place");
-	inherit_add(second, INHERIT_NODES, &place);
-	ok(place == 3, "before that is known, no old place is given out");
+	ok(inherit_slot(second, INHERIT_NODES, c) == 2, "in its place");
+	inherit_add(second, INHERIT_NODES, &slot);
+	ok(slot == 3, "before that is known, no old place is given out");
 	inherit_recycle(second, INHERIT_NODES);
-	a = inherit_add(second, INHERIT_NODES, &place);
-	ok(a && place < 3 && place != 2, "then one that is free is");
+	a = inherit_add(second, INHERIT_NODES, &slot);
+	ok(a && slot < 3 && slot != 2, "then one that is free is");
 	ok(a && a->ino == 0, "and it is empty");
 	inherit_del(second, INHERIT_NODES, a);
 	inherit_recycle(second, INHERIT_NODES);
 	for (unsigned i = 0; i < 8; i++) {
-		a = inherit_add(second, INHERIT_NODES, &place);
-		twice |= taken >> place & 1;
-		taken |= 1u << place;
+		a = inherit_add(second, INHERIT_NODES, &slot);
+		twice |= taken >> slot & 1;
+		taken |= 1u << slot;
 		inherit_publish(&a->live);
 	}
 	ok(!twice, "a place that was given up before is given out once");
@@ -92,12 +92,12 @@ static void nothing_is_believed(void)
 static void memory_without_a_holder(void)
 {
 	struct inherit *in = NULL;
-	uint32_t place, last = 0;
+	uint32_t slot, last = 0;
 	void *record;
 
 	ok(inherit_open(-1, &in) == 0, "memory for nobody");
-	while ((record = inherit_add(in, INHERIT_HANDLES, &place)))
-		last = place;
+	while ((record = inherit_add(in, INHERIT_HANDLES, &slot)))
+		last = slot;
 	ok(last == (1u << 20) - 1, "a full table says so");
 	record = inherit_at(in, INHERIT_HANDLES, last);
 	ok(record == NULL, "what was not published is not there");

@@ -18,8 +18,8 @@
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
 #include "fsd/jobs/job_watch.h"
-#include "fsd/store/depot.h"
-#include "fsd/users/people.h"
+#include "fsd/store/store.h"
+#include "fsd/users/users.h"
 #include "vm/os/loop.h"
 
 struct job_fixture {
@@ -59,10 +59,10 @@ static void fixture_open(struct job_fixture *f,
 				f->control) == 0 &&
 		     loop_new(&d->loop) == 0, "no loop");
 	fibers_init(d->loop);
-	turns_init(&d->turns, d->loop);
+	time_slices_init(&d->slices, d->loop);
 	fixture_must(inherit_open(inherit_make(),
 				  &d->inherit) == 0, "no shared memory");
-	fixture_must(depot_open(d->loop, f->dir, &d->depot, &err) == 0,
+	fixture_must(store_open(d->loop, f->dir, &d->store, &err) == 0,
 		     err.text);
 	fixture_must(users_new(100, &no_quota, &d->users) == 0 &&
 		     environments_new(&f->environments,
@@ -71,7 +71,7 @@ static void fixture_open(struct job_fixture *f,
 		     jobs_new(d, watchers) == 0 &&
 		     fdstore_new(d->loop, f->control[0], &d->fdstore) == 0 &&
 		     nodes_new(&(struct nodes_use){
-				       .depot = d->depot, .turns = &d->turns,
+				       .store = d->store, .slices = &d->slices,
 				       .inherit = d->inherit,
 				       .fdstore = d->fdstore,
 				       .users = d->users }, &d->nodes) == 0,
@@ -83,13 +83,13 @@ static void fixture_close(struct job_fixture *f)
 	struct fsd *d = &f->d;
 	char command[100];
 
-	depot_finish_chores(d->depot);
+	store_finish_tasks(d->store);
 	fibers_finish();
 	jobs_end(d);
-	turns_finish(&d->turns);
+	time_slices_finish(&d->slices);
 	nodes_free(d->nodes);
 	fdstore_free(d->fdstore);
-	depot_close(d->depot);
+	store_close(d->store);
 	jobs_free(d->jobs);
 	users_free(d->users);
 	environments_free(d->environments);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watchers of jobs: which of them is called when, and in which order. */
-#include "fsd/jobs/event.h"
+#include "fsd/jobs/job_state.h"
 
 #include "tests/unit/fsd/job_fixture.h"
 #include "tests/unit/run_bounded.h"
@@ -41,10 +41,10 @@ static const char *called(void)
 	{                                                                   \
 		note(letter, state_name(job->meta.state));                  \
 	}                                                                   \
-	static void who##_grew(struct job *job, enum job_row row)           \
+	static void who##_grew(struct job *job, enum job_vfile vfile)           \
 	{                                                                   \
 		(void)job;                                                  \
-		note(letter, job_rows[row].name);                           \
+		note(letter, job_vfiles[vfile].name);                           \
 	}                                                                   \
 	static void who##_leaving(struct job *job)                          \
 	{                                                                   \
@@ -92,7 +92,7 @@ static void test_order(void)
 	job_changed(job);
 	is_str(called(), "a:changed b:changed c:changed d:changed",
 	       "a change comes to all");
-	job_grew(job, JOB_ROW_STDOUT);
+	job_grew(job, JOB_VFILE_STDOUT);
 	is_str(called(), "a:stdout b:stdout c:stdout d:stdout",
 	       "growth comes with its row");
 	is_int(job_post(job, EV_REFUSE), 0, "a state is entered");

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fsd/server/holder.h"
+#include "fsd/server/supervisor.h"
 #include "fsd/server/options.h"
 #include "tests/unit/tap.h"
 
@@ -22,7 +22,7 @@ static int parse(const char *const *words)
 	int argc = 0;
 
 	mount_options_done(&o);
-	argv[argc++] = (char[]){ HOLDER_SERVES };
+	argv[argc++] = (char[]){ SUPERVISOR_SERVES };
 	for (int i = 0; words[i]; i++) {
 		snprintf(copy[i], sizeof(copy[i]), "%s", words[i]);
 		argv[argc++] = copy[i];

@@ -16,16 +16,16 @@ static const struct {
 	{ RUN_NEW, RUN_RUNNING },
 	{ RUN_NEW, RUN_FOUND },
 	{ RUN_EARLY, RUN_NEW },
-	{ RUN_EARLY, RUN_EARLY_STRANDED },
+	{ RUN_EARLY, RUN_EARLY_LOST_JAILER },
 	{ RUN_EARLY, RUN_GRANTED },
-	{ RUN_EARLY_STRANDED, RUN_STRANDED },
+	{ RUN_EARLY_LOST_JAILER, RUN_LOST_JAILER },
 	{ RUN_QUEUED, RUN_GRANTED },
 	{ RUN_GRANTED, RUN_QUEUED },
-	{ RUN_GRANTED, RUN_STRANDED },
+	{ RUN_GRANTED, RUN_LOST_JAILER },
 	{ RUN_GRANTED, RUN_RUNNING },
-	{ RUN_STRANDED, RUN_GRANTED },
+	{ RUN_LOST_JAILER, RUN_GRANTED },
 	{ RUN_RUNNING, RUN_GRANTED },
-	{ RUN_RUNNING, RUN_STRANDED },
+	{ RUN_RUNNING, RUN_LOST_JAILER },
 	{ RUN_RUNNING, RUN_STARTED },
 	{ RUN_RUNNING, RUN_ENDED },
 	{ RUN_STARTED, RUN_ENDED },
@@ -64,7 +64,7 @@ static void test_steps(void)
 static void test_accepted(void)
 {
 	static const enum run_phase before[] = { RUN_NEW, RUN_EARLY,
-						 RUN_EARLY_STRANDED };
+						 RUN_EARLY_LOST_JAILER };
 
 	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
 		const struct run_facts *was = run_facts(before[i]);
@@ -103,7 +103,7 @@ static const enum run_phase usual[] = {
 }, put_back[] = {
 	RUN_QUEUED, RUN_GRANTED, RUN_QUEUED, RUN_GRANTED, RUN_GONE,
 }, jailer_ends[] = {
-	RUN_EARLY, RUN_EARLY_STRANDED, RUN_STRANDED, RUN_GRANTED, RUN_GONE,
+	RUN_EARLY, RUN_EARLY_LOST_JAILER, RUN_LOST_JAILER, RUN_GRANTED, RUN_GONE,
 }, other_server[] = {
 	RUN_RUNNING, RUN_STARTED, RUN_STARTED, RUN_GONE,
 }, found[] = {

@@ -20,7 +20,7 @@ static const char *sick, *barred;
 static bool hopeless;
 /* What users keep: machines that have been idle since then. */
 static struct kept {
-	struct sched_hold hold;
+	struct sched_reservation hold;
 	uid_t uid;
 	uint64_t idle_ns;
 } kept[4];
@@ -510,7 +510,7 @@ static void test_idle_session_saves_nothing(void)
 {
 	struct crowd v = { .name = 'v', .uid = 1 }, none = { 0 };
 	struct crowd u = { .name = 'u', .uid = 2 };
-	struct sched_hold machine = { 0 };
+	struct sched_reservation machine = { 0 };
 	struct run a = { 0 };
 
 	begin((struct sched_limits){ .machines = 4 }, 0);
@@ -573,7 +573,7 @@ static void test_waiting_saves_little(void)
 static void test_session_owner_pays_a_minute(void)
 {
 	struct run a = { 0 }, l = { 0 }, b = { 0 }, x[2] = { 0 }, y = { 0 };
-	struct sched_hold machine = { 0 };
+	struct sched_reservation machine = { 0 };
 
 	begin((struct sched_limits){ .machines = 3 }, 0);
 	come(&a, 'a', 1, 0);
@@ -664,7 +664,7 @@ static void test_memory(void)
 	is_str(order, "ab", "while another process has the memory it waits on");
 	memory.available += MIB(400);
 	later(1000);
-	sched_look(s);
+	sched_kick(s);
 	settle();
 	is_str(order, "abc", "and runs when it is free");
 	go(&b);
@@ -927,7 +927,7 @@ static void test_others_have_it(void)
 	go(&c);
 	memory.available = 9 * MACHINE;
 	later(1000);
-	sched_look(s);
+	sched_kick(s);
 	settle();
 	is_str(order, "acB", "and runs when they let it");
 	go(&big);
@@ -938,7 +938,7 @@ static void test_others_have_it(void)
 static void test_sessions_have_it(void)
 {
 	struct run a = { 0 }, big = { 0 }, c = { 0 };
-	struct sched_hold machine = { 0 };
+	struct sched_reservation machine = { 0 };
 
 	begin((struct sched_limits){ .machines = 9, .reserve = MIB(100) }, 0);
 	memory.available = 4 * MACHINE + MIB(100);
@@ -962,7 +962,7 @@ static void test_sessions_have_it(void)
 static void test_runs_and_sessions_have_it(void)
 {
 	struct run a = { 0 }, l = { 0 }, big = { 0 }, c = { 0 };
-	struct sched_hold machine = { 0 };
+	struct sched_reservation machine = { 0 };
 
 	begin((struct sched_limits){ .machines = 9 }, 0);
 	memory.available = 6 * MACHINE;
@@ -1006,7 +1006,7 @@ static void test_alone(void)
 static void test_sessions_take_no_processors(void)
 {
 	struct run a = { 0 }, big = { 0 }, c = { 0 };
-	struct sched_hold machine = { 0 };
+	struct sched_reservation machine = { 0 };
 
 	begin((struct sched_limits){ .machines = 9, .cpus = 4 }, 0);
 	a.slot.cpus = 2;
@@ -1059,13 +1059,13 @@ static void test_sick(void)
 	come(&a, 'a', 1, 0);
 	is_str(order, "", "without a template nobody tries");
 	hopeless = false;
-	sched_look(s);
+	sched_kick(s);
 	settle();
 	come(&b, 'b', 1, 0);
 	is_str(order, "a", "while no machine can be had one run tries");
 	ok(strstr(told, "no template"), "and the others are told why they wait");
 	sick = NULL;
-	sched_look(s);
+	sched_kick(s);
 	settle();
 	is_str(order, "ab", "until there are machines again");
 	go(&a);
@@ -1087,7 +1087,7 @@ static void test_barred(void)
 	is_str(order, "a", "while all are barred nobody begins");
 	ok(strstr(told, "waits: the disk is full"), "and who waits is told why");
 	barred = NULL;
-	sched_look(s);
+	sched_kick(s);
 	settle();
 	is_str(order, "aa", "then who was put back is the first");
 	go(&a);
@@ -1113,7 +1113,7 @@ static void keep(unsigned i, uid_t uid, uint64_t bytes)
 static void look_later(uint64_t ms)
 {
 	later(ms);
-	sched_look(s);
+	sched_kick(s);
 	settle();
 }
 

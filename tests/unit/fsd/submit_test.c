@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "fsd/submit/commit_int.h"
-#include "fsd/submit/submit.h"
+#include "fsd/submit/submit_int.h"
+#include "fsd/submit/submit_state.h"
 #include "tests/unit/fsd/job_fixture.h"
 #include "tests/unit/tap.h"
 
@@ -47,7 +47,7 @@ static enum verdict look(bool by_ctl, struct node *closing)
 {
 	struct run_spec spec = { 0 };
 	struct err err = { 0 };
-	enum verdict v = commit_look(job, by_ctl, closing, &spec, &err);
+	enum verdict v = submit_examine_contents(job, by_ctl, closing, &spec, &err);
 
 	strcpy(sentence, err.text);
 	run_spec_done(&spec);
@@ -134,9 +134,9 @@ static void close_asks(struct node *closing)
 	struct run_spec spec = { 0 };
 	struct err err = { 0 };
 
-	is_int(commit_look(job, false, closing, &spec, &err), READY,
+	is_int(submit_examine_contents(job, false, closing, &spec, &err), READY,
 	       "the close completes the job");
-	commit_keep_ready(job, closing, &spec);
+	submit_keep_ready(job, closing, &spec);
 	ok(!spec.parsed, "the verdict is given away");
 	ok(job->submit.examined, "and kept with the job");
 }
@@ -146,7 +146,7 @@ static void test_kept(void)
 	const struct job_config session = { .session = (char[]){ "s" } };
 	struct run_spec spec = { 0 };
 	struct err err = { 0 };
-	struct parsed *before;
+	struct parsed_config *before;
 	struct node *config, *code = put_closed("code.py", "print(1)\n");
 
 	config = put("config.json", "{\"timeout\": 3}");
@@ -155,7 +155,7 @@ static void test_kept(void)
 	is_int(look(false, NULL), OPEN, "before the release it does not hold");
 	close_asks(config);
 	node_writer_end(config);
-	is_int(commit_look(job, false, NULL, &spec, &err), READY,
+	is_int(submit_examine_contents(job, false, NULL, &spec, &err), READY,
 	       "after the release it does");
 	ok(spec.parsed == before && spec.code == code && spec.lang,
 	   "with config, program and language");
@@ -183,13 +183,13 @@ static void test_kept(void)
 	is_int(look(false, NULL), READY, "changed contents are examined anew");
 
 	spec = (struct run_spec){ .config = &session };
-	commit_keep_ready(job, code, &spec);
+	submit_keep_ready(job, code, &spec);
 	ok(!job->submit.examined,
 	   "a step of a session may lose its place: nothing is kept");
 	config = put("config.json", "{}");
 	close_asks(config);
 	node_writer_end(config);
-	commit_settle(job);
+	submit_after_release(job);
 	ok(!job->submit.examined, "a release that starts nothing drops it");
 
 	config = put("config.json", "{}");

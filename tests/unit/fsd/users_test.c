@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of users: the times that each sees, its limits, its last error. */
-#include "fsd/users/people.h"
+#include "fsd/users/users.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -17,37 +17,37 @@
 
 static void test_times(struct users *users)
 {
-	struct times bob = people_times(users, BOB);
-	struct times all = people_times(users, 0);
+	struct times bob = user_times(users, BOB);
+	struct times all = user_times(users, 0);
 
-	person_listed(users, person_of(users, ALICE));
-	ok(people_times(users, ALICE).listed_ns > all.listed_ns,
+	user_listed(users, user_of(users, ALICE));
+	ok(user_times(users, ALICE).listed_ns > all.listed_ns,
 	   "a user sees that a job of the user came");
-	is_int((long long)people_times(users, BOB).listed_ns,
+	is_int((long long)user_times(users, BOB).listed_ns,
 	       (long long)bob.listed_ns, "another user does not");
-	is_int((long long)people_times(users, 0).listed_ns,
-	       (long long)people_times(users, ALICE).listed_ns,
+	is_int((long long)user_times(users, 0).listed_ns,
+	       (long long)user_times(users, ALICE).listed_ns,
 	       "the operator sees the newest of all");
 	users_health_changed(users);
-	ok(people_times(users, BOB).changed_ns > bob.changed_ns,
+	ok(user_times(users, BOB).changed_ns > bob.changed_ns,
 	   "all users see that the operator changed something");
 	users_began(users, UINT64_MAX, 0);
-	ok(people_times(users, BOB).listed_ns == UINT64_MAX,
+	ok(user_times(users, BOB).listed_ns == UINT64_MAX,
 	   "no user sees a time before the mount began");
 }
 
 static void test_counts(struct users *users)
 {
-	struct person *alice = person_of(users, ALICE);
+	struct user *alice = user_of(users, ALICE);
 	uint64_t count[JOB_STATE_MAX];
 
-	person_count(alice, JOB_DRAFT, 1);
-	person_count(person_of(users, BOB), JOB_DRAFT, 1);
+	user_count(alice, JOB_DRAFT, 1);
+	user_count(user_of(users, BOB), JOB_DRAFT, 1);
 	users_count(users, ALICE, false, count);
 	is_int((long long)count[JOB_DRAFT], 1, "a user's jobs are counted alone");
 	users_count(users, ALICE, true, count);
 	is_int((long long)count[JOB_DRAFT], 2, "or with all others");
-	person_count(alice, JOB_DRAFT, -1);
+	user_count(alice, JOB_DRAFT, -1);
 	users_count(users, ALICE, false, count);
 	is_int((long long)count[JOB_DRAFT], 0, "until they are gone");
 }
@@ -55,35 +55,35 @@ static void test_counts(struct users *users)
 static void test_open(struct users *users)
 {
 	struct err err = { 0 };
-	struct person *one = person_opens(users, ALICE);
+	struct user *one = user_opens(users, ALICE);
 
-	is_int(person_may_open(users, ALICE, &err), 0, "one file may be open");
-	person_opens(users, ALICE);
-	is_int(person_may_open(users, ALICE, &err), -EMFILE,
+	is_int(user_may_open(users, ALICE, &err), 0, "one file may be open");
+	user_opens(users, ALICE);
+	is_int(user_may_open(users, ALICE, &err), -EMFILE,
 	       "no more than the limit");
-	is_int(person_may_open(users, BOB, &err), 0, "another user may");
-	is_int(person_may_open(users, 0, &err), 0, "and so may root");
-	ok(!person_may_keep(users, ALICE), "an unlinked file counts as well");
-	person_closes(one);
-	is_int(person_may_open(users, ALICE, &err), 0, "a close makes room");
+	is_int(user_may_open(users, BOB, &err), 0, "another user may");
+	is_int(user_may_open(users, 0, &err), 0, "and so may root");
+	ok(!user_may_keep(users, ALICE), "an unlinked file counts as well");
+	user_closes(one);
+	is_int(user_may_open(users, ALICE, &err), 0, "a close makes room");
 }
 
 static void test_weight(struct users *users)
 {
-	struct person_weight first = { 0 }, second = { 0 };
+	struct user_weight first = { 0 }, second = { 0 };
 	struct err err = { 0 };
 
-	is_int(person_weigh(users, ALICE, &first, PERSON_BYTES, &err), 0,
+	is_int(user_weigh(users, ALICE, &first, USER_BYTES, &err), 0,
 	       "a user may fill the limit");
-	is_int(person_weigh(users, ALICE, &second, 1, &err), -EMFILE,
+	is_int(user_weigh(users, ALICE, &second, 1, &err), -EMFILE,
 	       "and has no byte more");
-	is_int(person_weigh(users, BOB, &first, 1, &err), 0,
+	is_int(user_weigh(users, BOB, &first, 1, &err), 0,
 	       "the first user pays on, and fewer bytes never fail");
-	is_int(person_weigh(users, ALICE, &second, PERSON_BYTES - 1, &err), 0,
+	is_int(user_weigh(users, ALICE, &second, USER_BYTES - 1, &err), 0,
 	       "what was given back may be taken");
-	person_unweigh(&first);
-	person_unweigh(&second);
-	ok(!first.payer && !person_of(users, ALICE)->bytes,
+	user_unweigh(&first);
+	user_unweigh(&second);
+	ok(!first.payer && !user_of(users, ALICE)->bytes,
 	   "all is given back at the end");
 }
 

@@ -59,10 +59,10 @@ static void test_look(void)
 	dprintf(procs, "%d\n%d\n%d\n", shell.pid, child, other);
 	interrupt_begin(&i);
 	for (int look = 0; look < 4; look++) {
-		interrupt_look(&i, &shell);
+		interrupt_check(&i, &shell);
 		ok(i.next, "there is another look");
 	}
-	interrupt_look(&i, &shell);
+	interrupt_check(&i, &shell);
 	ok(!i.next, "and then none");
 	ok(end_of(child) == SIGINT, "a young child of the group has it");
 	ok(end_of(other) == SIGTERM, "one of another group has not");

@@ -10,7 +10,7 @@ static const struct {
 	enum job_event event;
 	enum job_state to;
 } moves[] = {
-	{ JOB_DRAFT, EV_COMMIT, JOB_QUEUED },
+	{ JOB_DRAFT, EV_SUBMIT, JOB_QUEUED },
 	{ JOB_DRAFT, EV_REFUSE, JOB_REFUSED },
 	{ JOB_DRAFT, EV_REOPEN, JOB_DRAFT },
 	{ JOB_QUEUED, EV_GRANT, JOB_RUNNING },
@@ -19,10 +19,10 @@ static const struct {
 	{ JOB_RUNNING, EV_AGAIN, JOB_QUEUED },
 	{ JOB_RUNNING, EV_END, JOB_DONE },
 	{ JOB_RUNNING, EV_FAIL, JOB_DONE },
-	{ JOB_DONE, EV_COMMIT, JOB_QUEUED },
+	{ JOB_DONE, EV_SUBMIT, JOB_QUEUED },
 	{ JOB_DONE, EV_REFUSE, JOB_REFUSED },
 	{ JOB_DONE, EV_REOPEN, JOB_DRAFT },
-	{ JOB_REFUSED, EV_COMMIT, JOB_QUEUED },
+	{ JOB_REFUSED, EV_SUBMIT, JOB_QUEUED },
 	{ JOB_REFUSED, EV_REFUSE, JOB_REFUSED },
 	{ JOB_REFUSED, EV_REOPEN, JOB_DRAFT },
 };
@@ -47,7 +47,7 @@ static void test_moves(void)
 			       event_name((enum job_event)e),
 			       state_name(expected((enum job_state)s,
 						   (enum job_event)e)));
-	is_int(state_next(JOB_STATE_MAX, EV_COMMIT), JOB_BAD,
+	is_int(state_next(JOB_STATE_MAX, EV_SUBMIT), JOB_BAD,
 	       "a state that is none leads nowhere");
 	is_int(state_next(JOB_DRAFT, JOB_EVENT_MAX), JOB_BAD,
 	       "an event that is none leads nowhere");

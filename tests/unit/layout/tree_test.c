@@ -12,18 +12,18 @@
 
 #define PAGE "layout/jobtree.5"
 
-static void test_rows(const struct tree_row *rows, unsigned count,
+static void test_rows(const struct vfile *rows, unsigned count,
 		      const char *table)
 {
 	for (unsigned i = 0; i < count; i++) {
-		const struct tree_row *r = &rows[i];
+		const struct vfile *r = &rows[i];
 
 		ok(r->name && r->help && *r->help, "%s row %u is whole", table,
 		   i);
-		ok(S_ISDIR(r->mode) == (r->kind == ROW_DIR),
+		ok(S_ISDIR(r->mode) == (r->kind == VFILE_DIR),
 		   "%s %s: mode and kind agree", table, r->name);
-		ok(r->listed == (r->kind != ROW_FOLLOW && r->kind != ROW_WAIT &&
-				 r->kind != ROW_FEED),
+		ok(r->listed == (r->kind != VFILE_FOLLOW && r->kind != VFILE_WAIT &&
+				 r->kind != VFILE_FEED),
 		   "%s %s: what can block is not listed", table, r->name);
 		ok(!r->result || r->states, "%s %s: results do not always exist",
 		   table, r->name);
@@ -32,26 +32,26 @@ static void test_rows(const struct tree_row *rows, unsigned count,
 
 static void test_lookup(void)
 {
-	for (unsigned i = 1; i < JOB_ROW_MAX; i++)
-		is_int(job_row_by_name(job_rows[i].name), i, "%s is found",
-		       job_rows[i].name);
-	for (unsigned i = 1; i < FSD_ROW_MAX; i++)
-		is_int(fsd_row_by_name(fsd_rows[i].name), i, ".fsd/%s is found",
-		       fsd_rows[i].name);
-	is_int(job_row_by_name("stdin"), 0, "stdin is a file of the user's");
-	is_int(job_row_by_name("."), 0, "the directory is no row by name");
-	is_int(job_row_by_name(""), 0, "no name is no row");
-	ok(!job_row_exists(JOB_ROW_STDOUT, JOB_DRAFT), "no stdout in a draft");
-	ok(!job_row_exists(JOB_ROW_STDOUT, JOB_QUEUED), "nor when queued");
-	ok(job_row_exists(JOB_ROW_STDOUT, JOB_RUNNING), "stdout when running");
-	ok(!job_row_exists(JOB_ROW_EXIT_CODE, JOB_RUNNING),
+	for (unsigned i = 1; i < JOB_VFILE_MAX; i++)
+		is_int(job_vfile_by_name(job_vfiles[i].name), i, "%s is found",
+		       job_vfiles[i].name);
+	for (unsigned i = 1; i < FSD_VFILE_MAX; i++)
+		is_int(fsd_vfile_by_name(fsd_vfiles[i].name), i, ".fsd/%s is found",
+		       fsd_vfiles[i].name);
+	is_int(job_vfile_by_name("stdin"), 0, "stdin is a file of the user's");
+	is_int(job_vfile_by_name("."), 0, "the directory is no row by name");
+	is_int(job_vfile_by_name(""), 0, "no name is no row");
+	ok(!job_vfile_exists(JOB_VFILE_STDOUT, JOB_DRAFT), "no stdout in a draft");
+	ok(!job_vfile_exists(JOB_VFILE_STDOUT, JOB_QUEUED), "nor when queued");
+	ok(job_vfile_exists(JOB_VFILE_STDOUT, JOB_RUNNING), "stdout when running");
+	ok(!job_vfile_exists(JOB_VFILE_EXIT_CODE, JOB_RUNNING),
 	   "no exit_code when running");
-	ok(job_row_exists(JOB_ROW_EXIT_CODE, JOB_DONE), "exit_code when done");
-	ok(!job_row_exists(JOB_ROW_EXIT_CODE, JOB_REFUSED),
+	ok(job_vfile_exists(JOB_VFILE_EXIT_CODE, JOB_DONE), "exit_code when done");
+	ok(!job_vfile_exists(JOB_VFILE_EXIT_CODE, JOB_REFUSED),
 	   "no exit_code when refused");
-	ok(job_row_exists(JOB_ROW_WAIT, JOB_DRAFT), "wait at any time");
-	ok(!job_row_exists(JOB_ROW_MAX, JOB_DONE), "no row, no file");
-	ok(!job_row_exists(JOB_ROW_STATE, JOB_STATE_MAX), "no state, no file");
+	ok(job_vfile_exists(JOB_VFILE_WAIT, JOB_DRAFT), "wait at any time");
+	ok(!job_vfile_exists(JOB_VFILE_MAX, JOB_DONE), "no row, no file");
+	ok(!job_vfile_exists(JOB_VFILE_STATE, JOB_STATE_MAX), "no state, no file");
 }
 
 static void test_names(void)
@@ -146,10 +146,10 @@ static void test_paths(void)
 		       "the path \"%s\" is judged", paths[i].path);
 		ok(strstr(err.text, paths[i].says), "and told: %s", err.text);
 	}
-	for (unsigned i = 1; i < JOB_ROW_MAX; i++)
-		is_int(job_path_check(job_rows[i].name, &err), -EINVAL,
+	for (unsigned i = 1; i < JOB_VFILE_MAX; i++)
+		is_int(job_path_check(job_vfiles[i].name, &err), -EINVAL,
 		       "a file of the program cannot be called %s",
-		       job_rows[i].name);
+		       job_vfiles[i].name);
 	memset(path, 'x', sizeof(path));
 	path[256] = '\0';
 	is_int(job_path_check(path, &err), -ENAMETOOLONG, "256 bytes are no part");
@@ -266,14 +266,14 @@ static void test_ctl(void)
  *   .\" row job stdout stream 0666 running,done listed result
  */
 static void page_line(char room[256], const char *table,
-		      const struct tree_row *r)
+		      const struct vfile *r)
 {
 	static const char *const kinds[] = {
-		[ROW_TEXT] = "text",     [ROW_STREAM] = "stream",
-		[ROW_FOLLOW] = "follow", [ROW_WAIT] = "wait",
-		[ROW_FILE] = "file",     [ROW_CTL] = "ctl",
-		[ROW_FEED] = "feed",
-		[ROW_DIR] = "dir",
+		[VFILE_TEXT] = "text",     [VFILE_STREAM] = "stream",
+		[VFILE_FOLLOW] = "follow", [VFILE_WAIT] = "wait",
+		[VFILE_FILE] = "file",     [VFILE_CTL] = "ctl",
+		[VFILE_FEED] = "feed",
+		[VFILE_DIR] = "dir",
 	};
 	char states[64] = "";
 
@@ -289,7 +289,7 @@ static void page_line(char room[256], const char *table,
 }
 
 static unsigned page_rows(const char *page, const char *table,
-			  const struct tree_row *rows, unsigned count)
+			  const struct vfile *rows, unsigned count)
 {
 	for (unsigned i = 1; i < count; i++) {
 		char line[256], item[256];
@@ -317,8 +317,8 @@ static void test_page(void)
 		return;
 	page[fread(page, 1, sizeof(page) - 1, f)] = '\0';
 	fclose(f);
-	rows += page_rows(page, "job", job_rows, JOB_ROW_MAX);
-	rows += page_rows(page, "fsd", fsd_rows, FSD_ROW_MAX);
+	rows += page_rows(page, "job", job_vfiles, JOB_VFILE_MAX);
+	rows += page_rows(page, "fsd", fsd_vfiles, FSD_VFILE_MAX);
 	for (const char *at = page; (at = strstr(at, ".\\\" row ")); at++)
 		found++;
 	is_int(found, rows, "jobtree.5 describes nothing that is not there");
@@ -326,8 +326,8 @@ static void test_page(void)
 
 int main(void)
 {
-	test_rows(job_rows, JOB_ROW_MAX, "job");
-	test_rows(fsd_rows, FSD_ROW_MAX, "fsd");
+	test_rows(job_vfiles, JOB_VFILE_MAX, "job");
+	test_rows(fsd_vfiles, FSD_VFILE_MAX, "fsd");
 	test_lookup();
 	test_names();
 	test_paths();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's wire whose first listener is killed, and the tape that is left: what
+/* A job's wire whose first listener is killed, and the replay buffer that is left: what
  * the next one hears, by a guest written by hand. */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "layout/base/cleanup.h"
 #include "vm/channel/channel.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 #include "tests/unit/tap.h"
 
 #define PIECE 30000u /* no divisor of the room */
@@ -20,7 +20,7 @@ enum behind { BEHIND_LATER, BEHIND_NEVER, BEHIND_DONE, BEHIND_DONE_TRUE };
 struct side {
 	struct loop *loop;
 	struct channel *ch;
-	struct vm_tape *tape;
+	struct vm_replay *replay;
 	struct vm_job job;
 	int host, fd;  /* another descriptor of the host's end; the guest's */
 	struct loop_timer guard;
@@ -78,11 +78,11 @@ static void on_started(void *arg, uint32_t pid)
 	((struct side *)arg)->starts++;
 }
 
-static void free_tape(struct side *s)
+static void free_replay(struct side *s)
 {
-	if (s->tape)
-		munmap(s->tape, sizeof(*s->tape));
-	s->tape = NULL;
+	if (s->replay)
+		munmap(s->replay, sizeof(*s->replay));
+	s->replay = NULL;
 }
 
 static int on_output(void *arg, enum vm_stream stream, const void *data,
@@ -99,7 +99,7 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 	if (s->free_in_output) {
 		channel_free(s->ch);
 		s->ch = NULL;
-		free_tape(s);
+		free_replay(s);
 		loop_quit(s->loop);
 	}
 	if (s->want && s->out.len + s->result.len >= s->want)
@@ -140,12 +140,12 @@ static void on_job_finished(void *arg, uint32_t files, uint32_t left_out)
 	((struct side *)arg)->finishes++;
 }
 
-static const struct vm_tape_flow no_flow;
+static const struct vm_replay_flow no_flow;
 
 static void settle(struct side *s)
 {
 	channel_mark(s->ch, &no_flow);
-	channel_settle(s->ch);
+	channel_commit_checkpoint(s->ch);
 }
 
 static bool on_behind(void *arg)
@@ -210,14 +210,14 @@ static void open_side(struct side *s)
 
 	*s = (struct side){ .fd = -1 };
 	s->out.cap = 2 * LIMIT;
-	s->tape = mmap(NULL, sizeof(*s->tape), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s->tape == MAP_FAILED || loop_new(&s->loop) < 0 ||
+	s->replay = mmap(NULL, sizeof(*s->replay), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->replay == MAP_FAILED || loop_new(&s->loop) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
 	s->host = dup(pair[0]);
 	s->fd = pair[1];
-	s->job.tape = s->tape;
+	s->job.replay = s->replay;
 	s->job.wire = (struct wire_job){
 		.cpus = 1, .processes = 1, .memory_bytes = 1,
 		.stdout_limit = LIMIT, .stderr_limit = LIMIT,
@@ -233,7 +233,7 @@ static void close_side(struct side *s)
 {
 	ok(!s->late, "nobody is waited for in vain");
 	channel_free(s->ch);
-	free_tape(s);
+	free_replay(s);
 	fd_close(&s->fd);
 	fd_close(&s->host);
 	loop_free(s->loop);
@@ -247,7 +247,7 @@ static void begin(struct side *s)
 	channel_job(s->ch, &s->job, &job_events, s);
 }
 
-/* The first listener is killed: nothing is left but the tape and the socket. */
+/* The first listener is killed: nothing is left but the replay buffer and the socket. */
 static void die(struct side *s)
 {
 	channel_free(s->ch);
@@ -268,7 +268,7 @@ static void adopt(struct side *s)
 static void take_over(struct side *s)
 {
 	die(s);
-	is_int(tape_recover(s->tape), 0, "the tape can be taken over");
+	is_int(replay_recover(s->replay), 0, "the tape can be taken over");
 	adopt(s);
 }
 
@@ -409,7 +409,7 @@ static void test_files(void)
 	round_once(&s);
 	is_str(s.files.data, "xa", "half a file has come");
 	settle(&s);
-	is_int((long long)tape_point(s.tape)->phase, PHASE_RUNNING,
+	is_int((long long)replay_checkpoint(s.replay)->phase, PHASE_RUNNING,
 	       "there is no point behind the program's end");
 	take_over(&s);
 	buf_clear(&s.files);
@@ -438,13 +438,13 @@ static void test_result(void)
 	say_all(&s, &b);
 	hear(&s, 3);
 	settle(&s);
-	at = tape_point(s.tape)->at;
+	at = replay_checkpoint(s.replay)->at;
 	ok(at == 2 * WIRE_HEADER_SIZE + 3, "a point is behind the last frame");
 	add_text(&b, WIRE_RESULT, "shown");
 	say_all(&s, &b);
 	hear(&s, 8);
 	settle(&s);
-	ok(tape_point(s.tape)->at == at + WIRE_HEADER_SIZE + 5,
+	ok(replay_checkpoint(s.replay)->at == at + WIRE_HEADER_SIZE + 5,
 	   "one is behind a RESULT, if its owner has that");
 	take_over(&s);
 	add_end(&b);
@@ -552,41 +552,41 @@ static void test_sent(void)
 	};
 	struct side s;
 	struct buf b = { 0 };
-	bool unbegun = false;
+	bool begin_tries = false;
 
 	open_side(&s);
-	s.tape->sent = s.tape->unbegun = 1;
+	s.replay->sent = s.replay->begin_tries = 1;
 	s.job.inputs = &input;
 	s.job.input_count = 1;
 	s.job.stdin_size = WIRE_STDIN_WINDOW + 1;
 	begin(&s);
 	round_once(&s);
-	is_int(s.tape->sent, 0, "more is to be sent than the socket takes");
-	ok(tape_tries(s.tape) == 1, "so the program has not begun");
+	is_int(s.replay->sent, 0, "more is to be sent than the socket takes");
+	ok(replay_tries(s.replay) == 1, "so the program has not begun");
 	for (int i = 0; i < 1000 && channel_phase(s.ch) < PHASE_STARTING; i++) {
-		unbegun = tape_tries(s.tape);
+		begin_tries = replay_tries(s.replay);
 		listen_to_host(&s);
 		round_once(&s);
 	}
-	ok(unbegun, "nor while they come");
+	ok(begin_tries, "nor while they come");
 	for (int i = 0; i < 10; i++) {
 		listen_to_host(&s);
 		round_once(&s);
 	}
 	is_int(channel_phase(s.ch), PHASE_STARTING, "RUN was sent");
-	ok(!tape_tries(s.tape), "so the program may have begun");
-	is_int(s.tape->sent, 0, "standard input waits for its window");
+	ok(!replay_tries(s.replay), "so the program may have begun");
+	is_int(s.replay->sent, 0, "standard input waits for its window");
 	add(&b, WIRE_STARTED, NULL, 0);
 	add_numbers(&b, WIRE_STDIN_ACK, 1, 1, 0);
 	say_all(&s, &b);
-	for (int i = 0; i < 1000 && !s.tape->sent; i++)
+	for (int i = 0; i < 1000 && !s.replay->sent; i++)
 		round_once(&s);
-	is_int(s.tape->sent, 1, "when its last byte is written all is");
+	is_int(s.replay->sent, 1, "when its last byte is written all is");
 	close_side(&s);
 }
 
 /* Is there a moment at which RUN waits for the socket, and has not gone? */
-static bool waits_with_run(uint64_t size, uint32_t unbegun)
+static bool waits_with_run(uint64_t size, uint32_t begin_tries)
 {
 	struct vm_input input = {
 		.path = "data", .kind = WIRE_FILE_REG, .size = size,
@@ -595,20 +595,20 @@ static bool waits_with_run(uint64_t size, uint32_t unbegun)
 	bool waits;
 
 	open_side(&s);
-	s.tape->unbegun = unbegun;
+	s.replay->begin_tries = begin_tries;
 	s.job.inputs = &input;
 	s.job.input_count = 1;
 	begin(&s);
 	round_once(&s);
-	waits = channel_phase(s.ch) == PHASE_STARTING && !s.tape->sent;
+	waits = channel_phase(s.ch) == PHASE_STARTING && !s.replay->sent;
 	if (waits) {
-		is_int(tape_tries(s.tape), unbegun,
+		is_int(replay_tries(s.replay), begin_tries,
 		       "while RUN waits nothing has begun that had not before");
-		for (int i = 0; i < 1000 && !s.tape->sent; i++) {
+		for (int i = 0; i < 1000 && !s.replay->sent; i++) {
 			listen_to_host(&s);
 			round_once(&s);
 		}
-		is_int(tape_tries(s.tape), 0, "and then it may have");
+		is_int(replay_tries(s.replay), 0, "and then it may have");
 	}
 	close_side(&s);
 	return waits;
@@ -625,7 +625,7 @@ static void test_run_waits(void)
 	ok(waits_with_run(size, 0), "and of a machine that comes second as well");
 }
 
-/* --- a full tape --------------------------------------------------------------- */
+/* --- a full replay buffer --------------------------------------------------------------- */
 
 /* Frames of at least so many bytes of output, and the end. Return: how many. */
 static size_t add_much(struct buf *b, size_t bytes)
@@ -655,9 +655,9 @@ static void feed(struct side *s, struct buf *b)
 	}
 }
 
-static bool is_full(const struct vm_tape *t)
+static bool is_full(const struct vm_replay *t)
 {
-	return t->end - tape_point(t)->at == VM_TAPE_ROOM;
+	return t->end - replay_checkpoint(t)->at == VM_REPLAY_ROOM;
 }
 
 static void test_full(void)
@@ -668,12 +668,12 @@ static void test_full(void)
 
 	open_side(&s);
 	begin(&s);
-	much = add_much(&b, 3 * VM_TAPE_ROOM);
+	much = add_much(&b, 3 * VM_REPLAY_ROOM);
 	feed(&s, &b);
-	ok(b.len && is_full(s.tape) && s.behinds == 1,
+	ok(b.len && is_full(s.replay) && s.behinds == 1,
 	   "with a full tape nothing is read, and the owner is told once");
 	heard = s.out.len;
-	ok(heard > VM_TAPE_ROOM - 2 * PIECE && heard < VM_TAPE_ROOM,
+	ok(heard > VM_REPLAY_ROOM - 2 * PIECE && heard < VM_REPLAY_ROOM,
 	   "what is on it was told");
 	settle(&s);
 	feed(&s, &b);
@@ -689,7 +689,7 @@ static void test_full(void)
 	ok(s.finishes == 11 && !s.broken, "the next one goes on so to the end");
 	is_int((long long)(heard + s.out.len), (long long)much,
 	       "and hears all that came after the point");
-	is_int(s.tape->spoiled, 0, "the tape is good all the time");
+	is_int(s.replay->spoiled, 0, "the tape is good all the time");
 	buf_done(&b);
 	close_side(&s);
 }
@@ -703,13 +703,13 @@ static void test_full_closed(void)
 
 	open_side(&s);
 	begin(&s);
-	much = add_much(&b, VM_TAPE_ROOM + PIECE);
+	much = add_much(&b, VM_REPLAY_ROOM + PIECE);
 	feed(&s, &b);
 	is_int((long long)b.len, 0, "all is in the socket");
 	fd_close(&s.fd);
 	for (int i = 0; i < 5; i++)
 		round_once(&s);
-	ok(!s.broken && !s.exits && is_full(s.tape),
+	ok(!s.broken && !s.exits && is_full(s.replay),
 	   "the end of the wire waits behind a full tape");
 	settle(&s);
 	turn(&s);
@@ -727,12 +727,12 @@ static void test_given_up(enum behind behind)
 	open_side(&s);
 	s.behind = behind;
 	begin(&s);
-	much = add_much(&b, 2 * VM_TAPE_ROOM);
+	much = add_much(&b, 2 * VM_REPLAY_ROOM);
 	feed(&s, &b);
 	if (!s.finishes)
 		turn(&s);
 	is_int(s.behinds, 1, "the owner is asked");
-	ok(s.tape->spoiled && tape_recover(s.tape) < 0,
+	ok(s.replay->spoiled && replay_recover(s.replay) < 0,
 	   "nobody goes on with a tape that was given up");
 	ok(s.finishes == 11 && s.out.len == much,
 	   "its job ends with all of its output");
@@ -750,11 +750,11 @@ static void test_done(enum behind behind)
 	open_side(&s);
 	s.behind = behind;
 	begin(&s);
-	much = add_much(&b, 3 * VM_TAPE_ROOM);
+	much = add_much(&b, 3 * VM_REPLAY_ROOM);
 	feed(&s, &b);
 	if (!s.finishes)
 		turn(&s);
-	ok(s.behinds > 1 && !s.tape->spoiled,
+	ok(s.behinds > 1 && !s.replay->spoiled,
 	   "a point that is made at once gives room at once");
 	ok(s.finishes == 11 && s.out.len == much, "and nothing waits for it");
 	buf_done(&b);
@@ -763,7 +763,7 @@ static void test_done(enum behind behind)
 
 /* --- what should not be ---------------------------------------------------------- */
 
-/* An event may end it, and the tape with it. */
+/* An event may end it, and the replay buffer with it. */
 static void test_end_in_event(void)
 {
 	struct side s;
@@ -785,25 +785,25 @@ static void test_end_in_event(void)
 	close_side(&s);
 }
 
-/* A tape that holds these bytes, and a wire that is closed. */
-static void adopt_bytes(struct side *s, const struct vm_tape_point *p,
+/* A replay buffer that holds these bytes, and a wire that is closed. */
+static void adopt_bytes(struct side *s, const struct vm_checkpoint *p,
 			struct buf *b)
 {
 	die(s);
-	tape_begin(s->tape, p, (const uint8_t *)b->data, b->len);
-	*tape_draft(s->tape) = *p;
-	tape_settle(s->tape);
-	s->tape->sent = 1;
+	replay_begin(s->replay, p, (const uint8_t *)b->data, b->len);
+	*replay_draft(s->replay) = *p;
+	replay_commit(s->replay);
+	s->replay->sent = 1;
 	buf_done(b);
 	*b = (struct buf){ 0 };
 	fd_close(&s->fd);
-	is_int(tape_recover(s->tape), 0, "such a tape can be read");
+	is_int(replay_recover(s->replay), 0, "such a tape can be read");
 	adopt(s);
 }
 
 static void test_wrong_figures(void)
 {
-	struct vm_tape_point p = {
+	struct vm_checkpoint p = {
 		.phase = PHASE_RUNNING, .got = { 10 }, .stdin_acked = 10,
 	};
 	struct side s;
@@ -832,7 +832,7 @@ static void test_wrong_figures(void)
 /* All that a program says, in ten little frames and an end. */
 static void adopt_nine(struct side *s)
 {
-	const struct vm_tape_point p = { .phase = PHASE_SENDING };
+	const struct vm_checkpoint p = { .phase = PHASE_SENDING };
 	struct buf b = { 0 };
 
 	add(&b, WIRE_STARTED, NULL, 0);
@@ -877,35 +877,35 @@ static void test_random(void)
 	srandom(1);
 	for (int i = 0; i < 200; i++) {
 		struct side s;
-		struct vm_tape_point *p;
+		struct vm_checkpoint *p;
 		uint8_t *bytes;
 
 		open_side(&s);
 		die(&s);
-		bytes = (uint8_t *)s.tape;
-		for (size_t k = 0; k < sizeof(*s.tape); k++)
+		bytes = (uint8_t *)s.replay;
+		for (size_t k = 0; k < sizeof(*s.replay); k++)
 			bytes[k] = (uint8_t)random();
-		s.tape->spoiled = 0;
+		s.replay->spoiled = 0;
 		if (i % 4) { /* such that something of it is believed */
-			s.tape->which %= 2;
-			s.tape->read.msg_len %= VM_TAPE_ROOM;
-			s.tape->end /= 2;
-			s.tape->read_at = s.tape->end;
-			p = &s.tape->point[s.tape->which];
-			p->at = s.tape->end - (uint64_t)random() % 100000;
+			s.replay->which %= 2;
+			s.replay->read.msg_len %= VM_REPLAY_ROOM;
+			s.replay->end /= 2;
+			s.replay->read_at = s.replay->end;
+			p = &s.replay->point[s.replay->which];
+			p->at = s.replay->end - (uint64_t)random() % 100000;
 			p->phase = i % 8 < 4 ? PHASE_RUNNING : p->phase;
 		}
 		fd_close(&s.fd);
-		if (tape_recover(s.tape) == 0) {
+		if (replay_recover(s.replay) == 0) {
 			accepted++;
-			tape_is_whole(s.tape, i % 2);
+			replay_is_whole(s.replay, i % 2);
 			adopt(&s);
 			turn(&s);
 			ended += s.broken && !s.late;
 		}
 		channel_free(s.ch);
 		s.ch = NULL;
-		free_tape(&s);
+		free_replay(&s);
 		fd_close(&s.host);
 		loop_free(s.loop);
 		buf_done(&s.out);

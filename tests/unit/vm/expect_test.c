@@ -86,7 +86,7 @@ static void add_idle(void *arg, const struct vm_class_stats *s)
 }
 
 /* The loop goes on until so many are idle; bounded. */
-static bool becomes(struct loop *loop, struct vm *vm, unsigned base,
+static bool becomes(struct loop *loop, struct machines *vm, unsigned base,
 		    unsigned others)
 {
 	struct loop_timer again = { .fn = on_again, .arg = loop };
@@ -103,7 +103,7 @@ static bool becomes(struct loop *loop, struct vm *vm, unsigned base,
 	return false;
 }
 
-static void expects(struct vm *vm, const char *id, bool has_other,
+static void expects(struct machines *vm, const char *id, bool has_other,
 		    const char *what)
 {
 	unsigned before[2] = { woken[0], woken[1] };
@@ -131,7 +131,7 @@ static void test(const char *id, bool has_other, const char *what)
 				.memory_bytes = 64 << 20 };
 	struct vm_lease *leases[4];
 	struct loop *loop;
-	struct vm *vm;
+	struct machines *vm;
 	struct err err;
 
 	count = 0;

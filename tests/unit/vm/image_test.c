@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "vm/qemu/image.h"
-#include "vm/qemu/store.h"
+#include "vm/qemu/template_store.h"
 #include "vm/qemu/verified.h"
 #include "vm/vm.h"
 #include "tests/unit/tap.h"
@@ -162,7 +162,7 @@ static void test_template_meta(void)
 		{ "made 17", "made -17", "made before there was time" },
 	};
 	char good[512], bad[500], sums[3][SHA_HEX] = { { 0 } };
-	struct store_meta m;
+	struct template_store_meta m;
 
 	for (int i = 0; i < 3; i++)
 		memset(sums[i], "a0b"[i], SHA_HEX - 1);
@@ -170,7 +170,7 @@ static void test_template_meta(void)
 		 "runners 31\nwalls 127\ntsc_khz 7\nboot_ms 900\nmade 1764000000\n"
 		 "state %s\nram %s\n",
 		 sums[0], sums[1], sums[2]);
-	is_int(store_meta_parse(good, &m), 0, "a template's record");
+	is_int(template_store_meta_parse(good, &m), 0, "a template's record");
 	ok(m.runners == 31 && m.walls == 127 && m.tsc_khz == 7 && m.boot_ms == 900 &&
 	   m.made_s == 1764000000 &&
 	   !strcmp(m.ram_sum, sums[2]), "has its fields");
@@ -179,7 +179,7 @@ static void test_template_meta(void)
 
 		snprintf(bad, sizeof(bad), "%.*s%s%s", (int)(at - good), good,
 			 wrong[i][1], at + strlen(wrong[i][0]));
-		is_int(store_meta_parse(bad, &m), -EBADMSG, "a record %s",
+		is_int(template_store_meta_parse(bad, &m), -EBADMSG, "a record %s",
 		       wrong[i][2]);
 	}
 }
@@ -195,7 +195,7 @@ static int verdict_of_age(const char *cache, time_t age, enum vm_accel *ret)
 	snprintf(path, sizeof(path), "%s/templates/accel-%.16s", cache, SUM);
 	if (utimensat(AT_FDCWD, path, now, 0) < 0)
 		return -errno;
-	return store_verdict_get(cache, SUM, ret);
+	return template_store_accel_get(cache, SUM, ret);
 }
 
 static void test_verdict(void)
@@ -204,8 +204,8 @@ static void test_verdict(void)
 	enum vm_accel accel = VM_ACCEL_AUTO;
 
 	ok(mkdtemp(dir) != NULL, "a cache");
-	is_int(store_verdict_get(dir, SUM, &accel), -ENOENT, "no verdict yet");
-	is_int(store_verdict_put(dir, SUM, VM_ACCEL_TCG), 0, "KVM failed");
+	is_int(template_store_accel_get(dir, SUM, &accel), -ENOENT, "no verdict yet");
+	is_int(template_store_accel_put(dir, SUM, VM_ACCEL_TCG), 0, "KVM failed");
 	is_int(verdict_of_age(dir, 3600, &accel), 0, "which holds for hours");
 	is_int(accel, VM_ACCEL_TCG, "and says so");
 	ok(vm_kvm_fails(dir), "as does the word for people");
@@ -214,7 +214,7 @@ static void test_verdict(void)
 	ok(!vm_kvm_fails(dir), "nor the word for people");
 	is_int(verdict_of_age(dir, -3600, &accel), -ENOENT,
 	       "nor if it comes from the future");
-	is_int(store_verdict_put(dir, SUM, VM_ACCEL_KVM), 0, "KVM worked");
+	is_int(template_store_accel_put(dir, SUM, VM_ACCEL_KVM), 0, "KVM worked");
 	is_int(verdict_of_age(dir, 90 * 24 * 3600, &accel), 0,
 	       "which is believed for as long as nothing changes");
 	is_int(accel, VM_ACCEL_KVM, "and says so");
@@ -224,21 +224,21 @@ static void test_verdict(void)
 }
 
 /* A template of one byte each, made in the cache, named by SUM. */
-static int make_template_of(const char *cache, const struct store_of *of)
+static int make_template_of(const char *cache, const struct template_store_of *of)
 {
-	struct store_meta meta = { .accel = VM_ACCEL_TCG, .key = SUM };
-	struct store_new n;
+	struct template_store_meta meta = { .accel = VM_ACCEL_TCG, .key = SUM };
+	struct template_store_new n;
 	struct err err;
 
-	if (store_begin(cache, of, 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
+	if (template_store_begin(cache, of, 4096, &n, &err) < 0 || write(n.ram, "r", 1) != 1 ||
 	    write(n.state, "s", 1) != 1)
 		return -1;
-	return store_commit(&n, &meta, false, NULL, &err);
+	return template_store_commit(&n, &meta, false, NULL, &err);
 }
 
 static int make_template(const char *cache)
 {
-	return make_template_of(cache, &(struct store_of){
+	return make_template_of(cache, &(struct template_store_of){
 		.image_dir = "/missing", .image_id = SUM,
 		.environment_id = "", .environment_fd = -1,
 	});
@@ -246,9 +246,9 @@ static int make_template(const char *cache)
 
 static int find(const struct vm_options *o, bool own_only, bool *ret_shared)
 {
-	struct store_template t = { .dir = -1 };
+	struct stored_template t = { .dir = -1 };
 	struct err err = { 0 };
-	int r = store_find(o, own_only, SUM, NULL, &t, &err);
+	int r = template_store_find(o, own_only, SUM, NULL, &t, &err);
 
 	*ret_shared = t.shared;
 	if (r == 0)
@@ -304,7 +304,7 @@ static void test_shared(void)
 
 /* Makes a template of that, then cleans for a mount of the image in DIR/image with that
  * id. Return: is it still there? */
-static bool stays(const char *dir, const struct store_of *of, const char *id,
+static bool stays(const char *dir, const struct template_store_of *of, const char *id,
 		  const char *between)
 {
 	struct vm_options o = { .cache_dir = (char *)(uintptr_t)dir };
@@ -314,14 +314,14 @@ static bool stays(const char *dir, const struct store_of *of, const char *id,
 	snprintf(image, sizeof(image), "%s/image", dir);
 	if (make_template_of(dir, of) < 0 || sh(dir, between))
 		abort();
-	store_clean(dir, image, id);
+	template_store_clean(dir, image, id);
 	return find(&o, true, &is_shared) == 0;
 }
 
 static void test_clean(void)
 {
 	char dir[] = "/tmp/image_test.XXXXXX", image[64], other[64], set[64], name[80];
-	struct store_of of = { .image_dir = image, .image_id = SUM,
+	struct template_store_of of = { .image_dir = image, .image_id = SUM,
 			       .environment_id = "", .environment_fd = -1 };
 	int fd;
 
@@ -349,10 +349,10 @@ static void test_clean(void)
 	ok(stays(dir, &of, SUM, "true"), "one of a set that is gone already says no path");
 	fd = open(name, O_RDONLY | O_DIRECTORY);
 	is_int(flock(fd, LOCK_SH), 0, "another mount uses it");
-	store_clean(dir, image, OTHER);
+	template_store_clean(dir, image, OTHER);
 	ok(access(name, F_OK) == 0, "then it stays");
 	close(fd);
-	store_clean(dir, image, OTHER);
+	template_store_clean(dir, image, OTHER);
 	ok(access(name, F_OK) < 0, "and goes with that");
 	close(of.environment_fd);
 	is_int(sh(dir, "rm -r image other templates && rmdir $PWD"), 0, "its end");

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "layout/base/num.h"
-#include "vm/jail/jail_cell.h"
+#include "vm/jail/jail_slot.h"
 #include "vm/os/rights.h"
 #include "vm/jail/jail_filter.h"
 #include "vm/jail/jail_wire.h"
@@ -342,10 +342,10 @@ static void test_no_lease(void)
 		q.kind = JAIL_PROBE;
 		j.uids = (struct uid_range){ .first = 1900000000u, .count = 1,
 					     .dir = fd };
-		ok(!cell_start(&j, &q, pair, 2, &word),
+		ok(!jail_slot_start(&j, &q, pair, 2, &word),
 		   "no machine starts without a user of its own");
 		is_int(word.code, -EPERM, "and it is said why");
-		free(j.cells);
+		free(j.slots);
 		ioctl(fd, FS_IOC_SETFLAGS, &none);
 	}
 	close(fd);
@@ -364,7 +364,7 @@ static struct jail_word start_kind(struct jailer *j, uint32_t kind)
 		q.zygote = 4;
 	for (unsigned i = 0; i < JAIL_FDS_MAX; i++)
 		fds[i] = open("/dev/null", O_RDONLY);
-	ok(!cell_start(j, &q, fds, jail_fd_count(&q), &word),
+	ok(!jail_slot_start(j, &q, fds, jail_fd_count(&q), &word),
 	   "no process is started");
 	for (unsigned i = 0; i < JAIL_FDS_MAX; i++)
 		if (i < jail_fd_count(&q))
@@ -377,10 +377,10 @@ static struct jail_word start_kind(struct jailer *j, uint32_t kind)
 /* A machine with the number of the zygote, and no zygote. */
 static void test_no_zygote(void)
 {
-	struct cell cells[2] = { { .pid = 5, .id = 4, .kind = JAIL_RESTORE } };
+	struct jail_slot slots[2] = { { .pid = 5, .id = 4, .kind = JAIL_RESTORE } };
 	struct jailer j = {
 		.qemu = qemu, .landlock = -1, .null = -1, .most = 2,
-		.cells = cells, .cell_count = 2, .uids = { .dir = -1 },
+		.slots = slots, .slot_count = 2, .uids = { .dir = -1 },
 		.cgroups = NO_GROUPS,
 	};
 	struct jail_word word = start_kind(&j, JAIL_FORK);
@@ -396,16 +396,16 @@ static void test_no_zygote(void)
 static void ask_zygote(const void *answer, size_t size, int code,
 		       const char *name)
 {
-	struct cell cells[2] = { { .id = 4, .kind = JAIL_ZYGOTE } };
+	struct jail_slot slots[2] = { { .id = 4, .kind = JAIL_ZYGOTE } };
 	struct jailer j = {
 		.qemu = qemu, .landlock = -1, .null = -1, .most = 2,
-		.cells = cells, .cell_count = 2, .uids = { .dir = -1 },
+		.slots = slots, .slot_count = 2, .uids = { .dir = -1 },
 		.cgroups = NO_GROUPS,
 	};
 	int pair[2], status;
 
-	cells[0].pid = fork();
-	if (cells[0].pid == 0) {
+	slots[0].pid = fork();
+	if (slots[0].pid == 0) {
 		alarm(20);
 		for (;;)
 			pause();
@@ -413,13 +413,13 @@ static void ask_zygote(const void *answer, size_t size, int code,
 	/* Made now, so that only we hold its other end. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0)
 		exit(1);
-	cells[0].control = pair[0];
+	slots[0].control = pair[0];
 	if (size)
 		send(pair[1], answer, size, 0);
 	else
 		close(pair[1]);
 	is_int(start_kind(&j, JAIL_FORK).code, code, "%s", name);
-	ok(waitpid(cells[0].pid, &status, 0) > 0 && WIFSIGNALED(status) &&
+	ok(waitpid(slots[0].pid, &status, 0) > 0 && WIFSIGNALED(status) &&
 		   WTERMSIG(status) == SIGKILL,
 	   "such a zygote is ended");
 	close(pair[0]);
@@ -447,16 +447,16 @@ static void start_third(struct jailer *j, struct jail_word *word)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
 		exit(1);
 	q.kind = JAIL_PROBE;
-	ok(!cell_start(j, &q, pair, 2, word), "no process is started");
+	ok(!jail_slot_start(j, &q, pair, 2, word), "no process is started");
 	ok(pair[0] == -1 && pair[1] == -1, "its descriptors are closed");
 }
 
 static void test_most(void)
 {
-	struct cell cells[3] = { { .pid = 5 }, { .pid = 0 }, { .pid = 6 } };
+	struct jail_slot slots[3] = { { .pid = 5 }, { .pid = 0 }, { .pid = 6 } };
 	struct jailer j = {
 		.qemu = qemu, .landlock = -1, .null = -1, .most = 2,
-		.cells = cells, .cell_count = 3,
+		.slots = slots, .slot_count = 3,
 		.uids = { .dir = -1 }, .clone_flags = ~0ul,
 		.cgroups = NO_GROUPS,
 	};
@@ -465,7 +465,7 @@ static void test_most(void)
 	start_third(&j, &word);
 	ok(word.step == JAIL_STEP_MOST && word.code == -EAGAIN,
 	   "as many live as there may be, and it is said so");
-	cells[2].pid = 0;
+	slots[2].pid = 0;
 	start_third(&j, &word);
 	ok(word.step == JAIL_STEP_CLONE && word.code == -EINVAL,
 	   "when one has ended the next one's turn comes");

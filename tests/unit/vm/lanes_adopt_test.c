@@ -16,7 +16,7 @@
 struct user {
 	struct lane *lane;
 	struct vm_job job;
-	struct vm_tape *tape;
+	struct vm_replay *replay;
 	int input; /* what is read of open standard input, or -1 */
 	unsigned starts, exits, finishes, closed;
 	struct buf out;
@@ -242,8 +242,8 @@ static void begin(void)
 
 	broken = false;
 	mux = shared(sizeof(*mux));
-	a = (struct user){ .tape = shared(sizeof(*a.tape)), .input = -1 };
-	b = (struct user){ .tape = shared(sizeof(*b.tape)), .input = -1 };
+	a = (struct user){ .replay = shared(sizeof(*a.replay)), .input = -1 };
+	b = (struct user){ .replay = shared(sizeof(*b.replay)), .input = -1 };
 	stop = (struct loop_timer){ .fn = on_stop };
 	if (loop_new(&loop) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -263,8 +263,8 @@ static void killed(void)
 	lanes_free(lanes);
 	a.lane = b.lane = NULL;
 	is_int(mux_recover(mux), 0, "the next process finds the lanes");
-	tape_recover_lane(a.tape, mux->out.end);
-	tape_recover_lane(b.tape, mux->out.end);
+	replay_recover_lane(a.replay, mux->out.end);
+	replay_recover_lane(b.replay, mux->out.end);
 	is_int(lanes_adopt(loop, dup(wire), mux, 1, &events, NULL, &zero_events,
 			   NULL, &lanes, &channel), 0, "and takes them");
 }
@@ -280,8 +280,8 @@ static void end(void)
 	loop_free(loop);
 	buf_done(&a.out);
 	buf_done(&b.out);
-	munmap(a.tape, sizeof(*a.tape));
-	munmap(b.tape, sizeof(*b.tape));
+	munmap(a.replay, sizeof(*a.replay));
+	munmap(b.replay, sizeof(*b.replay));
 	munmap(mux, sizeof(*mux));
 }
 
@@ -294,7 +294,7 @@ static void fill_job(struct user *u, enum wire_mode mode)
 		.stdout_limit = 4u << 20, .stderr_limit = 9, .call = "",
 		.mode = (uint32_t)mode, .argv = { 1, argv },
 	};
-	u->job.tape = u->tape;
+	u->job.replay = u->replay;
 	u->job.stdin_open = u->input >= 0;
 }
 
@@ -304,7 +304,7 @@ static void send_job(struct user *u, enum wire_mode mode)
 	if (!u->lane)
 		is_int(lanes_open(lanes, &lane_events, u, &u->lane), 0,
 		       "a lane opens");
-	u->tape->lane = lane_number(u->lane);
+	u->replay->lane = lane_number(u->lane);
 	channel_job(lane_channel(u->lane), &u->job, &job_events, u);
 	turn();
 }
@@ -405,7 +405,7 @@ static void test_aborted(void)
 	send_job(&a, WIRE_MODE_SESSION);
 	is_int(skip_to(WIRE_FILE)->lane, 1, "an input is on its way");
 	killed();
-	ok(!a.tape->sent && !a.tape->run_at, "its RUN is not");
+	ok(!a.replay->sent && !a.replay->run_at, "its RUN is not");
 	is_int(claim(&a, 1, false, false), -ESRCH, "its lane is busy");
 	is_int(claim(&a, 1, false, true), 0, "until the job is aborted");
 	lanes_go(lanes);
@@ -454,10 +454,10 @@ static void test_fed(void)
 	turn();
 	/* As if it was killed behind the call that reads. */
 	if (write(pair[1], "second", 6) != 6 ||
-	    tape_feed_receive(a.tape, pair[0], 100) != 6)
+	    replay_feed_receive(a.replay, pair[0], 100) != 6)
 		exit(1);
 	killed();
-	is_int(a.tape->feed.put, 5, "five bytes were sent");
+	is_int(a.replay->feed.put, 5, "five bytes were sent");
 	is_int(claim(&a, 1, true, false), 0, "the next one goes on");
 	lanes_go(lanes);
 	turn();
@@ -483,15 +483,15 @@ static void test_ended_step(void)
 	start(&a, WIRE_MODE_SESSION);
 	put_exit(1, true);
 	turn();
-	before = a.tape->end;
+	before = a.replay->end;
 	put(1, WIRE_OUT, "forged", 6);
 	turn();
-	ok(a.broken && a.tape->end == before,
+	ok(a.broken && a.replay->end == before,
 	   "what an idle lane says is on no tape: %s", a.sentence);
 	end();
 }
 
-/* A machine dies that has said more than a tape holds, and whose output waits. */
+/* A machine dies that has said more than a replay buffer holds, and whose output waits. */
 static void test_drained(void)
 {
 	static const uint8_t data[1000];
@@ -500,7 +500,7 @@ static void test_drained(void)
 	begin();
 	start(&a, WIRE_MODE_SCRIPT);
 	channel_hold(lane_channel(a.lane), true);
-	while (n < 640) { /* the tape has 512 KiB, the socket the rest */
+	while (n < 640) { /* the replay buffer has 512 KiB, the socket the rest */
 		for (unsigned i = 0; i < 80; i++, n++)
 			put(1, WIRE_OUT, data, sizeof(data));
 		turn();

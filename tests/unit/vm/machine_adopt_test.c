@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leases of a process that is dead, through the whole room on the fake backend:
- * what its tape tells, with a machine behind it and without one. */
+ * what its replay buffer tells, with a machine behind it and without one. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,15 +10,15 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "vm/backend.h"
-#include "vm/channel/tape.h"
+#include "vm/channel/replay.h"
 #include "vm/vm.h"
 #include "tests/unit/tap.h"
 
 struct room {
 	uint64_t dropped; /* the sum of keys */
 	struct loop *loop;
-	struct vm *vm;
-	struct vm_tape *tape;
+	struct machines *vm;
+	struct vm_replay *replay;
 	struct vm_job job;
 	struct vm_lease *lease;
 	struct loop_timer guard;
@@ -123,19 +123,19 @@ static void open_room(struct room *r)
 	struct err err;
 
 	*r = (struct room){ 0 };
-	r->tape = mmap(NULL, sizeof(*r->tape), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (r->tape == MAP_FAILED || loop_new(&r->loop) < 0 ||
+	r->replay = mmap(NULL, sizeof(*r->replay), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (r->replay == MAP_FAILED || loop_new(&r->loop) < 0 ||
 	    vm_new(r->loop, &o, &watch, &r->vm, &err) < 0)
 		exit(1);
-	r->tape->origin.scale = r->tape->origin.cpus = 1;
-	r->tape->origin.memory_mib = 1024;
-	r->tape->origin.source = VM_WARM;
-	r->tape->origin.accel = VM_ACCEL_TCG;
-	r->tape->granted_ns = 77;
-	snprintf(r->tape->origin.template_id,
-		 sizeof(r->tape->origin.template_id), "abc");
-	r->job.tape = r->tape;
+	r->replay->origin.scale = r->replay->origin.cpus = 1;
+	r->replay->origin.memory_mib = 1024;
+	r->replay->origin.source = VM_WARM;
+	r->replay->origin.accel = VM_ACCEL_TCG;
+	r->replay->granted_ns = 77;
+	snprintf(r->replay->origin.template_id,
+		 sizeof(r->replay->origin.template_id), "abc");
+	r->job.replay = r->replay;
 	r->job.wire = (struct wire_job){
 		.stdout_limit = 100, .stderr_limit = 100, .output_limit = 100,
 		.output_files = 5,
@@ -148,7 +148,7 @@ static void close_room(struct room *r)
 	vm_end(r->lease);
 	vm_free(r->vm);
 	loop_free(r->loop);
-	munmap(r->tape, sizeof(*r->tape));
+	munmap(r->replay, sizeof(*r->replay));
 	buf_done(&r->out);
 	ok(!r->late, "nobody is waited for in vain");
 }
@@ -206,9 +206,9 @@ static size_t add_end(uint8_t *to, bool output_end)
 
 enum said { SAID_OUTPUT, SAID_EXIT, SAID_ALL };
 
-static void put_on_tape(struct room *r, enum said said)
+static void put_in_replay(struct room *r, enum said said)
 {
-	static const struct vm_tape_point none;
+	static const struct vm_checkpoint none;
 	uint8_t data[4096];
 	size_t n = add(data, WIRE_STARTED, NULL, 0);
 
@@ -216,7 +216,7 @@ static void put_on_tape(struct room *r, enum said said)
 	n += add(data + n, WIRE_OUT, "two", 3);
 	if (said > SAID_OUTPUT)
 		n += add_end(data + n, said == SAID_ALL);
-	tape_begin(r->tape, &none, data, n);
+	replay_begin(r->replay, &none, data, n);
 }
 
 static int some_fd(void)
@@ -251,8 +251,8 @@ static void test_whole(void)
 	struct room r;
 
 	open_room(&r);
-	put_on_tape(&r, SAID_ALL);
-	r.tape->reach.keys = (struct vm_keys){
+	put_in_replay(&r, SAID_ALL);
+	r.replay->reach.keys = (struct vm_keys){
 		.jail = 1, .wire = 20, .monitor = 300,
 	};
 	adopt(&r, -1, -1, some_fd());
@@ -271,7 +271,7 @@ static void test_whole(void)
 	close_room(&r);
 
 	open_room(&r);
-	put_on_tape(&r, SAID_EXIT);
+	put_in_replay(&r, SAID_EXIT);
 	adopt(&r, -1, -1, -1);
 	ok(!r.lease, "without its output tree it has not said all");
 	r.job.wire.output_limit = 0;
@@ -284,7 +284,7 @@ static void test_whole(void)
 /* Its last word is there, and one before it is none. */
 static void test_broken(void)
 {
-	static const struct vm_tape_point none;
+	static const struct vm_checkpoint none;
 	uint8_t data[4096];
 	struct room r;
 	size_t n;
@@ -293,7 +293,7 @@ static void test_broken(void)
 	n = add(data, WIRE_STARTED, NULL, 0);
 	n += add(data + n, WIRE_READY, "12345678", 8);
 	n += add_end(data + n, true);
-	tape_begin(r.tape, &none, data, n);
+	replay_begin(r.replay, &none, data, n);
 	adopt(&r, -1, -1, -1);
 	turn(&r);
 	ok(r.failures == 1 && !r.finishes && r.freed == 1,
@@ -315,10 +315,10 @@ static void test_refused(void)
 	struct room r;
 
 	open_room(&r);
-	put_on_tape(&r, SAID_OUTPUT);
+	put_in_replay(&r, SAID_OUTPUT);
 	adopt(&r, -1, -1, -1);
 	ok(!r.lease, "who has not said all and is gone cannot be gone on with");
-	r.tape->sent = 1;
+	r.replay->sent = 1;
 	for (int i = 0; i < 4; i++) { /* 3: all are there */
 		int fd[3];
 
@@ -341,19 +341,19 @@ static void test_insane(void)
 		uint32_t value;
 		const char *name;
 	} bad[] = {
-		{ offsetof(struct vm_tape, origin.source), VM_SOURCE_MAX, "source" },
-		{ offsetof(struct vm_tape, origin.accel), UINT32_MAX, "accelerator" },
-		{ offsetof(struct vm_tape, origin.scale), 0, "scale" },
-		{ offsetof(struct vm_tape, origin.scale), 101, "larger scale" },
-		{ offsetof(struct vm_tape, origin.memory_mib), 0, "memory" },
-		{ offsetof(struct vm_tape, origin.cpus), 0, "number of processors" },
+		{ offsetof(struct vm_replay, origin.source), VM_SOURCE_MAX, "source" },
+		{ offsetof(struct vm_replay, origin.accel), UINT32_MAX, "accelerator" },
+		{ offsetof(struct vm_replay, origin.scale), 0, "scale" },
+		{ offsetof(struct vm_replay, origin.scale), 101, "larger scale" },
+		{ offsetof(struct vm_replay, origin.memory_mib), 0, "memory" },
+		{ offsetof(struct vm_replay, origin.cpus), 0, "number of processors" },
 	};
 	struct room r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		open_room(&r);
-		put_on_tape(&r, SAID_ALL);
-		memcpy((uint8_t *)r.tape + bad[i].at, &bad[i].value, 4);
+		put_in_replay(&r, SAID_ALL);
+		memcpy((uint8_t *)r.replay + bad[i].at, &bad[i].value, 4);
 		adopt(&r, -1, -1, -1);
 		ok(!r.lease, "the %s %u is not believed", bad[i].name,
 		   bad[i].value);
@@ -366,7 +366,7 @@ static void test_ended(void)
 	struct room r;
 
 	open_room(&r);
-	put_on_tape(&r, SAID_ALL);
+	put_in_replay(&r, SAID_ALL);
 	r.end_in_output = true;
 	adopt(&r, -1, -1, -1);
 	turn(&r);
@@ -375,7 +375,7 @@ static void test_ended(void)
 	close_room(&r);
 
 	open_room(&r);
-	put_on_tape(&r, SAID_ALL);
+	put_in_replay(&r, SAID_ALL);
 	adopt(&r, -1, -1, -1);
 	vm_end(take_ptr(r.lease));
 	turn(&r);
@@ -391,7 +391,7 @@ static void test_free(void)
 
 	for (int i = 0; i < 3; i++) {
 		open_room(&r);
-		put_on_tape(&r, SAID_ALL);
+		put_in_replay(&r, SAID_ALL);
 		adopt(&r, -1, -1, -1);
 		if (i == 1) /* it was heard, and has ended its lease */
 			round_once(&r);
@@ -468,9 +468,9 @@ static int adopt_living(struct room *r, bool started)
 	int pair[2];
 
 	open_room(r);
-	put_on_tape(r, SAID_OUTPUT);
-	r->tape->started_ns = started;
-	r->tape->sent = 1;
+	put_in_replay(r, SAID_OUTPUT);
+	r->replay->started_ns = started;
+	r->replay->sent = 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
 	process.killed = process.woken = 0;
@@ -537,7 +537,7 @@ int main(void)
 	list_init(&process.gone.node);
 	adopting = vm_backend_fake;
 	adopting.open = open_adopting;
-	adopting.left = on_left;
+	adopting.survivors = on_left;
 	adopting.adopt = on_adopt;
 	adopting.resume = on_resume;
 	adopting.kill = on_kill;

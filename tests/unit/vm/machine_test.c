@@ -15,7 +15,7 @@
 
 struct run {
 	struct loop *loop;
-	struct vm *vm;
+	struct machines *vm;
 	struct vm_lease *lease;
 	struct vm_job job;
 	struct vm_input inputs[4];
@@ -202,7 +202,7 @@ static void on_again(struct loop_timer *t)
 }
 
 /* Until nothing is left that could be ended; bounded. */
-static void give_way(struct loop *loop, struct vm *vm)
+static void give_way(struct loop *loop, struct machines *vm)
 {
 	struct loop_timer again = { .fn = on_again, .arg = loop };
 
@@ -225,7 +225,7 @@ static void go(struct run *runs, unsigned count, unsigned pool, unsigned most)
 	};
 	struct vm_stats stats;
 	struct loop *loop;
-	struct vm *vm;
+	struct machines *vm;
 	struct err err;
 	unsigned left = count;
 

@@ -30,7 +30,7 @@ struct user {
 };
 
 static struct loop *loop;
-static struct vm *vm;
+static struct machines *vm;
 static struct vm_lease *machine;
 static struct loop_timer late, warm;
 static unsigned grants, fails, answers;

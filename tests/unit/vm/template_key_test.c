@@ -10,7 +10,7 @@ static struct manifest_part part = { .name = "x", .size = 1, .sum = "00" };
 
 static struct vm_options options;
 static const struct backend_host host = { .options = &options };
-static struct template_ground ground = {
+static struct template_context context = {
 	.host = &host,
 	.qemu = { .version = "10.0" },
 	.image = { .files = { &part, &part, &part } },
@@ -29,7 +29,7 @@ static const char *key(const char *layers, const char *warm, unsigned cpus)
 		snprintf(e.layers[e.layer_count++].sum, SHA_HEX, "%c", *p);
 	snprintf(e.warm_sum, sizeof(e.warm_sum), "%s", warm ? warm : "");
 	cls.environment = layers ? &e : NULL;
-	is_int(template_key(&ground, &cls, VM_ACCEL_TCG, 3, ret), 0,
+	is_int(template_key(&context, &cls, VM_ACCEL_TCG, 3, ret), 0,
 	       "there is a key");
 	return ret;
 }
@@ -60,7 +60,7 @@ int main(void)
 	differ(before, key("a", "w", 1), "nor of a plain machine");
 
 	before = key("a", "w", 1);
-	strcpy(ground.qemu.package, "1:10.0+deb13u2");
+	strcpy(context.qemu.package, "1:10.0+deb13u2");
 	differ(before, key("a", "w", 1), "nor of another upload of QEMU");
 
 	ok(vm_class_shares(&x, &y), "classes of base share a template");

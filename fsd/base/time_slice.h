@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work on the loop that may be long, in turns of 2 ms: between any two of them,
+ * whosever they are, all others are served. What is short is over at once.
+ */
+#ifndef FSD_TIME_SLICE_H
+#define FSD_TIME_SLICE_H
+
+#include "vm/os/loop.h"
+
+struct time_slices {
+	struct loop *loop;
+	struct list waiting; /* of struct time_slice, the next one first */
+	struct loop_call call;
+};
+
+/* Embedded; zero it, set work. */
+struct time_slice {
+	/* Goes on until it is done or now_ns() has reached until.
+	 * Return: true if there is more; else t may be gone. */
+	bool (*work)(struct time_slice *t, uint64_t until);
+	struct list node;
+};
+
+void time_slices_init(struct time_slices *slices, struct loop *loop);
+/* Works now, and later if that was not enough. */
+void time_slice_begin(struct time_slices *slices, struct time_slice *t);
+void time_slice_later(struct time_slices *slices, struct time_slice *t); /* works later only */
+void time_slice_stop(struct time_slice *t); /* no-op if it is not waiting */
+/* Does all that is left. */
+void time_slices_finish(struct time_slices *slices);
+
+#endif

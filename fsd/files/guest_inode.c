@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two indexes of one table: by inode number, and by session and path. A record in
+ * shared memory follows each entry that has a path, for the next server. On the loop's
+ * thread.
+ */
+#include "guest_inode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsd/base/hash.h"
+#include "fsd/handover/inherit.h"
+#include "node.h"
+
+struct guest_inode {
+	struct list node;         /* in remotes->all */
+	struct hash_node by_ino, by_path;
+	uint64_t ino, session;
+	char *path;               /* owned; NULL: it has none, nor by_path */
+	bool is_dir;
+	uint64_t lookups;
+	struct inherit_guest_inode *kept; /* for the next server, while it has a path */
+};
+
+struct guest_inodes {
+	struct hash by_ino, by_path;
+	struct list all;
+	uint64_t last;            /* number given: none is used twice */
+	struct inherit *inherit;  /* borrowed */
+};
+
+/* --- for the next server ---------------------------------------------------- */
+
+static void unkeep(struct guest_inodes *all, struct guest_inode *r)
+{
+	if (r->kept)
+		inherit_del(all->inherit, INHERIT_GUEST_INODES, r->kept);
+	r->kept = NULL;
+}
+
+static void keep(struct guest_inodes *all, struct guest_inode *r)
+{
+	struct inherit_guest_inode *k;
+	uint32_t place;
+
+	if (!all->inherit || strlen(r->path) >= sizeof(k->path))
+		return;
+	k = inherit_add(all->inherit, INHERIT_GUEST_INODES, &place);
+	if (!k)
+		return;
+	k->is_dir = r->is_dir;
+	k->ino = r->ino;
+	k->home = r->session;
+	k->lookups = r->lookups;
+	strcpy(k->path, r->path);
+	inherit_publish(&k->live);
+	r->kept = k;
+}
+
+/* --- numbers and paths -------------------------------------------------------- */
+
+static uint64_t path_hash(uint64_t session, const char *path)
+{
+	return hash_text(path, hash_u64(session));
+}
+
+static struct guest_inode *by_ino(struct guest_inodes *all, uint64_t ino)
+{
+	struct hash_node *n = hash_first(&all->by_ino, hash_u64(ino));
+
+	for (; n; n = hash_next(n)) {
+		struct guest_inode *r = container_of(n, struct guest_inode, by_ino);
+
+		if (r->ino == ino)
+			return r;
+	}
+	return NULL;
+}
+
+static struct guest_inode *by_path(struct guest_inodes *all, uint64_t session,
+				   const char *path)
+{
+	struct hash_node *n = hash_first(&all->by_path,
+					 path_hash(session, path));
+
+	for (; n; n = hash_next(n)) {
+		struct guest_inode *r = container_of(n, struct guest_inode, by_path);
+
+		if (r->session == session && !strcmp(r->path, path))
+			return r;
+	}
+	return NULL;
+}
+
+static void lose_path(struct guest_inodes *all, struct guest_inode *r)
+{
+	unkeep(all, r);
+	if (r->path)
+		hash_del(&all->by_path, &r->by_path);
+	free(take_ptr(r->path));
+}
+
+/* Consumes path. */
+static void take_path(struct guest_inodes *all, struct guest_inode *r, char *path)
+{
+	lose_path(all, r);
+	if (!path)
+		return;
+	r->path = path;
+	if (hash_add(&all->by_path, &r->by_path,
+		     path_hash(r->session, path)) < 0)
+		free(take_ptr(r->path));
+}
+
+static void guest_inode_free(struct guest_inodes *all, struct guest_inode *r)
+{
+	lose_path(all, r);
+	hash_del(&all->by_ino, &r->by_ino);
+	list_del(&r->node);
+	free(r);
+}
+
+static struct guest_inode *guest_inode_new(struct guest_inodes *all, uint64_t ino,
+					   uint64_t session, const char *path, bool is_dir)
+{
+	struct guest_inode *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->ino = ino;
+	r->session = session;
+	r->is_dir = is_dir;
+	if (hash_add(&all->by_ino, &r->by_ino, hash_u64(r->ino)) < 0) {
+		free(r);
+		return NULL;
+	}
+	list_add_tail(&all->all, &r->node);
+	take_path(all, r, strdup(path));
+	if (!r->path) {
+		guest_inode_free(all, r);
+		return NULL;
+	}
+	return r;
+}
+
+int guest_inodes_new(struct inherit *inherit, struct guest_inodes **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	list_init(&(*ret)->all);
+	(*ret)->inherit = inherit;
+	return 0;
+}
+
+/* Return: false: the record is of no use. */
+static bool adopt(struct guest_inodes *all, struct inherit_guest_inode *k)
+{
+	struct guest_inode *r;
+
+	k->path[sizeof(k->path) - 1] = '\0';
+	if (INO_CLASS(k->ino) != INO_GUEST || by_ino(all, k->ino) ||
+	    by_path(all, k->home, k->path))
+		return false;
+	r = guest_inode_new(all, k->ino, k->home, k->path, k->is_dir);
+	if (!r)
+		return false;
+	r->lookups = k->lookups;
+	r->kept = k;
+	all->last = MAX(all->last, INO_REST(k->ino));
+	return true;
+}
+
+void guest_inodes_adopt(struct guest_inodes *all,
+			bool (*is_there)(void *arg, uint64_t session), void *arg)
+{
+	struct inherit *in = all->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_GUEST_INODES); i++) {
+		struct inherit_guest_inode *k = inherit_at(in, INHERIT_GUEST_INODES, i);
+
+		if (k && (!is_there(arg, k->home) || !adopt(all, k)))
+			k->live = 0;
+	}
+	inherit_recycle(in, INHERIT_GUEST_INODES);
+}
+
+void guest_inodes_free(struct guest_inodes *all)
+{
+	if (!all)
+		return;
+	list_for_each(pos, tmp, &all->all)
+		guest_inode_free(all, list_entry(pos, struct guest_inode, node));
+	hash_done(&all->by_ino);
+	hash_done(&all->by_path);
+	free(all);
+}
+
+const char *guest_inode_path(struct guest_inodes *all, uint64_t ino,
+			     uint64_t *ret_session)
+{
+	const struct guest_inode *r = by_ino(all, ino);
+
+	if (!r || !r->path)
+		return NULL;
+	*ret_session = r->session;
+	return r->path;
+}
+
+bool guest_inode_is_dir(struct guest_inodes *all, uint64_t ino)
+{
+	const struct guest_inode *r = by_ino(all, ino);
+
+	return r && r->is_dir;
+}
+
+static void count_lookups(struct guest_inode *r, uint64_t lookups)
+{
+	r->lookups = lookups;
+	if (r->kept)
+		r->kept->lookups = lookups;
+}
+
+uint64_t guest_inode_found(struct guest_inodes *all, uint64_t session, const char *path,
+			   bool is_dir)
+{
+	struct guest_inode *r = by_path(all, session, path);
+
+	/* The kernel takes it ill when a number becomes another kind's. */
+	if (r && r->is_dir != is_dir) {
+		lose_path(all, r);
+		r = NULL;
+	}
+	if (!r) {
+		/* By the clock: a counter would tell each user of the others'
+		 * files. */
+		all->last = MAX(all->last + 1, now_ns());
+		r = guest_inode_new(all, INO_MAKE(INO_GUEST, all->last), session, path,
+				    is_dir);
+		if (r)
+			keep(all, r);
+	}
+	if (!r)
+		return 0;
+	count_lookups(r, r->lookups + 1);
+	return r->ino;
+}
+
+void guest_inode_forget(struct guest_inodes *all, uint64_t ino, uint64_t count)
+{
+	struct guest_inode *r = by_ino(all, ino);
+
+	if (!r)
+		return;
+	count_lookups(r, r->lookups - MIN(count, r->lookups));
+	if (!r->lookups)
+		guest_inode_free(all, r);
+}
+
+void guest_inode_gone(struct guest_inodes *all, uint64_t session, const char *path)
+{
+	struct guest_inode *r = by_path(all, session, path);
+
+	if (r)
+		lose_path(all, r);
+}
+
+/* Is it the directory, or in it? */
+static bool is_below(const char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	return !strncmp(path, directory, n) && (!path[n] || path[n] == '/');
+}
+
+/* "from" or "from/rest" as it is called below to, owned by the caller. */
+static char *moved_path(const char *path, const char *from, const char *to)
+{
+	auto_buf struct buf moved = { 0 };
+
+	if (!is_below(path, from))
+		return NULL;
+	buf_str(&moved, to);
+	buf_str(&moved, path + strlen(from));
+	return moved.failed ? NULL : take_ptr(moved.data);
+}
+
+static bool has_below(const struct guest_inodes *all, uint64_t session,
+		      const char *path)
+{
+	list_for_each(pos, tmp, &((struct guest_inodes *)(uintptr_t)all)->all) {
+		const struct guest_inode *r = list_entry(pos, struct guest_inode, node);
+
+		if (r->session == session && r->path && is_below(r->path, path))
+			return true;
+	}
+	return false;
+}
+
+void guest_inode_moved(struct guest_inodes *all, uint64_t session, const char *from,
+		       const char *to)
+{
+	/* One that is done again, for a server that was killed, finds none. */
+	if (!strcmp(from, to) || !has_below(all, session, from))
+		return;
+	guest_inode_gone(all, session, to);
+	list_for_each(pos, tmp, &all->all) {
+		struct guest_inode *r = list_entry(pos, struct guest_inode, node);
+		char *path = r->session == session && r->path
+				     ? moved_path(r->path, from, to)
+				     : NULL;
+
+		if (!path)
+			continue;
+		take_path(all, r, path);
+		if (r->path)
+			keep(all, r);
+	}
+}
+
+void guest_inode_drop(struct guest_inodes *all, uint64_t session)
+{
+	if (!all)
+		return;
+	list_for_each(pos, tmp, &all->all) {
+		struct guest_inode *r = list_entry(pos, struct guest_inode, node);
+
+		if (r->session == session)
+			guest_inode_free(all, r);
+	}
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inode numbers of files in machines. This is a table of paths only: the machine
+ * alone knows which files exist. A lookup makes a number, which lives until the kernel
+ * forgets it. The path of a number may change meanwhile. The number has no path after
+ * the file was removed, or after its session has ended.
+ */
+#ifndef FSD_GUEST_INODE_H
+#define FSD_GUEST_INODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct guest_inodes;
+
+/* A sandbox has a second tree, its root: its number with this bit. */
+#define GUEST_ROOT (1ull << 62)
+
+/* inherit: borrowed, or NULL: no other server is to know. Return: 0 or -ENOMEM. */
+struct inherit;
+int guest_inodes_new(struct inherit *inherit, struct guest_inodes **ret);
+/* Those of the server before, of sessions (with GUEST_ROOT or without) that are
+ * there. */
+void guest_inodes_adopt(struct guest_inodes *all,
+			bool (*is_there)(void *arg, uint64_t session), void *arg);
+void guest_inodes_free(struct guest_inodes *all);
+
+/* The path of a number below its session's files/, borrowed until the next
+ * call here, and the session's number; NULL: it has none any more. */
+const char *guest_inode_path(struct guest_inodes *all, uint64_t ino,
+			     uint64_t *ret_session);
+/* False also: it is not known. */
+bool guest_inode_is_dir(struct guest_inodes *all, uint64_t ino);
+/* One more lookup of what is there. Return: its number, 0 without memory. */
+uint64_t guest_inode_found(struct guest_inodes *all, uint64_t session, const char *path,
+			   bool is_dir);
+void guest_inode_forget(struct guest_inodes *all, uint64_t ino, uint64_t count);
+/* The file at path was removed or replaced: its number has no path any more. */
+void guest_inode_gone(struct guest_inodes *all, uint64_t session, const char *path);
+/* It and what is below it are at another path. */
+void guest_inode_moved(struct guest_inodes *all, uint64_t session, const char *from,
+		       const char *to);
+/* The session has ended. No-op on NULL. */
+void guest_inode_drop(struct guest_inodes *all, uint64_t session);
+
+#endif

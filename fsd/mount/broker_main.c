@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The broker's process. */
+#include "broker_int.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vm/os/rights.h"
+#include "mountpoint.h"
+#include "mount_table.h"
+#include "inotify.h"
+
+/* One lives as a rule; another may be started while the last one ends. */
+#define HELPERS_MAX 4
+
+struct self {
+	const char *mountpoint, *others;
+	dev_t device;     /* of the mount, once that was seen; 0: not yet */
+	unsigned helpers; /* that live */
+};
+
+struct reply {
+	struct broker_answer answer;
+	int fds[BROKER_FDS_MAX];
+	unsigned fd_count;
+};
+
+/*
+ * A clone belongs to nobody's tree: an umount of the mount point does not find
+ * it busy. Who may not clone opens the root itself.
+ */
+static int do_clone(struct self *me, struct reply *r,
+		    const struct broker_request *q)
+{
+	int fd = open_tree(AT_FDCWD, me->mountpoint,
+			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	(void)q;
+	r->answer.is_clone = fd >= 0;
+	if (fd < 0)
+		fd = open(me->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!me->device)
+		me->device = mounts_device(me->mountpoint);
+	r->fds[r->fd_count++] = fd;
+	return 0;
+}
+
+static int do_inotify(struct self *me, struct reply *r,
+		    const struct broker_request *q)
+{
+	const char *argv[] = { "/proc/self/exe", INOTIFY_COMMAND, me->others,
+			       NULL };
+	auto_close int theirs = -1;
+	struct spawn s = { .argv = argv, .fds = &theirs, .fd_count = 1 };
+	struct child c;
+	int pair[2], code;
+
+	(void)q;
+	if (me->helpers >= HELPERS_MAX)
+		return -EAGAIN;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	theirs = pair[1];
+	code = spawn(&s, &c, NULL);
+	if (code < 0) {
+		close(pair[0]);
+		return code;
+	}
+	me->helpers++;
+	fd_close(&c.stderr_fd);
+	r->answer.pid = c.pid;
+	r->fds[r->fd_count++] = pair[0];
+	r->fds[r->fd_count++] = c.pidfd;
+	return 0;
+}
+
+static int do_call(struct self *me, struct reply *r,
+		    const struct broker_request *q)
+{
+	uint64_t *call = r->answer.call;
+	unsigned long long word[BROKER_CALL_WORDS];
+	char name[64];
+	auto_fclose FILE *f = NULL;
+
+	(void)me;
+	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)q->pid);
+	f = fopen(name, "re");
+	if (!f)
+		return -errno;
+	/* The first of them is decimal, or the word "running". */
+	if (fscanf(f, "%llu %llx %llx %llx", &word[0], &word[1], &word[2],
+		   &word[3]) != BROKER_CALL_WORDS)
+		return -ENODATA;
+	for (int i = 0; i < BROKER_CALL_WORDS; i++)
+		call[i] = word[i];
+	return 0;
+}
+
+/* Of so many descriptors; with more it is too long a look. */
+#define OPENS_MOST 512
+
+static bool is_open_as(pid_t pid, const char *fd, uint64_t ino)
+{
+	unsigned long long number;
+	char name[300], line[128];
+	auto_fclose FILE *f = NULL;
+
+	snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", (int)pid, fd);
+	f = fopen(name, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "ino: %llu", &number) == 1)
+			return number == ino;
+	return false;
+}
+
+static int do_opens(struct self *me, struct reply *r,
+		    const struct broker_request *q)
+{
+	char name[64];
+	struct dirent *e;
+	int found = 0;
+	DIR *dir;
+
+	(void)me;
+	(void)r;
+	snprintf(name, sizeof(name), "/proc/%d/fdinfo", (int)q->pid);
+	dir = opendir(name);
+	if (!dir)
+		return -errno;
+	for (int n = 0; !found && n < OPENS_MOST && (e = readdir(dir)); n++)
+		found = e->d_name[0] != '.' &&
+			is_open_as(q->pid, e->d_name, q->ino);
+	closedir(dir);
+	return found;
+}
+
+static int do_umount(struct self *me, struct reply *r,
+		    const struct broker_request *q)
+{
+	(void)r;
+	(void)q;
+	if (!me->device)
+		me->device = mounts_device(me->mountpoint);
+	return mountpoint_remove(me->device);
+}
+
+static int (*const operations[BROKER_OPS])(struct self *me,
+					   struct reply *r,
+					   const struct broker_request *q) = {
+	[BROKER_CLONE] = do_clone, [BROKER_INOTIFY] = do_inotify,
+	[BROKER_CALL] = do_call, [BROKER_UMOUNT] = do_umount,
+	[BROKER_OPENS] = do_opens,
+};
+
+/* Return: false at the daemon's end, or when it speaks wrongly. */
+static bool serve_one(int sock, struct self *me)
+{
+	struct broker_request q = { 0 };
+	struct reply r = { 0 };
+	unsigned count;
+	int fd;
+	ssize_t n = fdpass_receive(sock, &q, sizeof(q), &fd, 1, &count, 0);
+
+	if (count)
+		close(fd);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		me->helpers -= me->helpers > 0; /* or fusermount3 */
+	if (n != (ssize_t)sizeof(q) || count || q.op >= BROKER_OPS ||
+	    !operations[q.op])
+		return false;
+	r.answer.code = operations[q.op](me, &r, &q);
+	n = fdpass_send(sock, &r.answer, sizeof(r.answer), r.fds, r.fd_count,
+			0);
+	while (r.fd_count)
+		close(r.fds[--r.fd_count]);
+	return n == (ssize_t)sizeof(r.answer);
+}
+
+static const unsigned kept[] = {
+	CAP_SYS_ADMIN,  /* clones of the mount, its end */
+	CAP_SYS_PTRACE, /* the system call of another user's process */
+	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT, /* what the helper gives up */
+};
+
+int broker_main(int argc, char **argv)
+{
+	struct self me;
+
+	if (argc != 3)
+		return 2;
+	me = (struct self){ .mountpoint = argv[1], .others = argv[2] };
+	prctl(PR_SET_NAME, "fsd-keeper");
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGTERM, SIG_IGN); /* it ends with its server */
+	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept)) < 0)
+		return 1;
+	while (serve_one(SPAWN_FD_FIRST, &me))
+		;
+	return 0;
+}

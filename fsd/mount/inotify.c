@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is to be told of which job, and when. */
+#include "inotify_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fsd/handover/inherit.h"
+#include "mountpoint.h"
+#include "fsd/jobs/lifecycle.h"
+
+/*
+ * While a job runs its news are collected for so long: a short one is told of
+ * once, when it has ended, and one that writes much does not fill the queues
+ * of its watchers.
+ */
+#define COLLECT_NS (20 * NS_PER_MS)
+/*
+ * Who has waited for the end reads the results now, and may remove the job
+ * next: all of that comes first. What is to be told waits until nobody has
+ * asked for anything for so long, but no longer than that.
+ */
+#define QUIET_NS (NS_PER_MS / 2)
+#define PATIENCE_NS (5 * NS_PER_MS)
+/* The end of the daemon waits no longer than this for what is left to tell. */
+#define FINISH_NS NS_PER_S
+/* A job has no more notes than this: who runs one again and again, faster than
+ * anybody could be told, gets the news of several runs in one. */
+#define NOTES_MAX 16
+
+#define BIT(vfile) (1u << (vfile))
+
+/* In the order in which they are told; nothing comes after exit_code. */
+static const uint8_t told[] = {
+	JOB_VFILE_STDOUT, JOB_VFILE_STDERR, JOB_VFILE_OUTPUT,
+	JOB_VFILE_RESULT, JOB_VFILE_STATE,	JOB_VFILE_EXIT_CODE,
+};
+
+/* Files that are complete once the job has ended. */
+#define FINAL (BIT(JOB_VFILE_STDOUT) | BIT(JOB_VFILE_STDERR) | \
+	       BIT(JOB_VFILE_RESULT) | BIT(JOB_VFILE_EXIT_CODE))
+
+static unsigned results_of(const struct job *job)
+{
+	unsigned found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		if (job_vfiles[told[i]].result && job_has_vfile(job, told[i]))
+			found |= BIT(told[i]);
+	/* In a draft it is what its user has copied there. */
+	return job->results.sink ? found & ~BIT(JOB_VFILE_OUTPUT) : found;
+}
+
+/* --- notes ------------------------------------------------------------------ */
+
+static unsigned count_notes(const struct job *job)
+{
+	unsigned n = 0;
+
+	list_for_each(pos, tmp, &job->inotify.notes)
+		n++;
+	return n;
+}
+
+/* The newest one, or a new one if rows that it speaks of are gone since then.
+ * NULL without memory. */
+static struct note *note_of(struct job *job, unsigned gone)
+{
+	struct note *note = NULL;
+
+	if (!list_empty(&job->inotify.notes))
+		note = list_entry(job->inotify.notes.prev, struct note, node);
+	if (note && !note->remove &&
+	    !((note->made | note->grew | note->closed) & gone))
+		return note;
+	if (note && !note->remove && count_notes(job) >= NOTES_MAX)
+		return note;
+	note = calloc(1, sizeof(*note));
+	if (!note) {
+		log_warn("job %s: no memory to tell of its changes",
+			 job->meta.name);
+		return NULL;
+	}
+	list_add_tail(&job->inotify.notes, &note->node);
+	return note;
+}
+
+/* known: what watchers had been told when the first of its notes was made. */
+static void keep_untold(struct job *job, unsigned known)
+{
+	uint32_t place;
+
+	if (job->inotify.untold)
+		return;
+	job->inotify.untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
+	if (!job->inotify.untold)
+		return; /* the next server would not tell it */
+	job->inotify.untold->known = known;
+	job->inotify.untold->job = job->meta.no;
+	inherit_publish(&job->inotify.untold->live);
+}
+
+static void drop_untold(struct job *job)
+{
+	if (job->inotify.untold)
+		inherit_del(job->d->inherit, INHERIT_UNTOLD,
+			    take_ptr(job->inotify.untold));
+}
+
+static void drop_notes(struct job *job)
+{
+	drop_untold(job);
+	list_for_each(pos, tmp, &job->inotify.notes) {
+		list_del(pos);
+		free(list_entry(pos, struct note, node));
+	}
+}
+
+static bool has_urgent(const struct job *job)
+{
+	list_for_each(pos, tmp, &job->inotify.notes)
+		if (list_entry(pos, struct note, node)->urgent)
+			return true;
+	return false;
+}
+
+/* --- queues ----------------------------------------------------------------- */
+
+static void on_due(struct loop_timer *t)
+{
+	inotify_pump(t->arg);
+}
+
+/* Into the queue where it belongs. A queued job is held by a reference. */
+static void enqueue(struct inotify *n, struct job *job)
+{
+	bool urgent = has_urgent(job), queued = !list_empty(&job->inotify.queue);
+	uint64_t after = urgent ? QUIET_NS : COLLECT_NS, now = now_ns();
+
+	if (queued && (!urgent || job->inotify.urgent))
+		return;
+	if (!queued)
+		job_ref(job);
+	list_del(&job->inotify.queue);
+	list_add_tail(urgent ? &n->ready : &n->later, &job->inotify.queue);
+	job->inotify.urgent = urgent;
+	job->inotify.due_ns = now + after;
+	if (!n->due.loop || n->due.at_ns > job->inotify.due_ns)
+		loop_timer_set(n->d->loop, &n->due, after);
+}
+
+static void dequeue(struct job *job)
+{
+	if (list_empty(&job->inotify.queue))
+		return;
+	list_del(&job->inotify.queue);
+	job_unref(job);
+}
+
+/* When the first of the jobs that have ended may be told of. */
+static uint64_t ready_ns(struct inotify *n, const struct job *job)
+{
+	uint64_t quiet = mountpoint_asked_ns(n->d) + QUIET_NS;
+
+	/* When it is at it, the newest requests are the helper's. */
+	if (n->at_it)
+		return job->inotify.due_ns;
+	return MAX(job->inotify.due_ns, MIN(quiet, job->inotify.due_ns + PATIENCE_NS));
+}
+
+/* The one that is next and due, or NULL. */
+static struct job *next_job(struct inotify *n)
+{
+	struct job *ready = list_first(&n->ready, struct job, inotify.queue);
+	struct job *later = list_first(&n->later, struct job, inotify.queue);
+	uint64_t now = now_ns(), at = UINT64_MAX;
+
+	if (ready)
+		at = ready_ns(n, ready);
+	if (at <= now)
+		return ready;
+	if (later && later->inotify.due_ns <= now)
+		return later;
+	if (later)
+		at = MIN(at, later->inotify.due_ns);
+	if (at != UINT64_MAX)
+		loop_timer_set(n->d->loop, &n->due, at - now);
+	return NULL;
+}
+
+/* --- what the helper is to do ------------------------------------------------ */
+
+static void add_step(struct inotify_message *m, enum inotify_action action,
+		     unsigned vfile)
+{
+	m->steps[m->count++] = (struct inotify_step){
+		.action = (uint8_t)action, .vfile = (uint8_t)vfile,
+	};
+}
+
+static void add_steps(struct inotify_message *m, const struct note *note,
+		      unsigned vfile)
+{
+	/* by made, closed, grew; one action for as much as it can tell */
+	static const enum inotify_action actions[2][2][2] = {
+		[0][0] = { INOTIFY_ACTIONS, INOTIFY_GROW },
+		[0][1] = { INOTIFY_CLOSE, INOTIFY_END },
+		[1][0] = { INOTIFY_MAKE, INOTIFY_MAKE },
+		[1][1] = { INOTIFY_WHOLE, INOTIFY_FILLED },
+	};
+	bool made = note->made & BIT(vfile), closed = note->closed & BIT(vfile);
+	bool grew = note->grew & BIT(vfile);
+	enum inotify_action action = actions[made][closed][grew];
+
+	if (vfile == JOB_VFILE_STATE && closed)
+		action = INOTIFY_CHANGE;
+	if (vfile == JOB_VFILE_OUTPUT && made)
+		action = INOTIFY_MKDIR;
+	if (action != INOTIFY_ACTIONS)
+		add_step(m, action, vfile);
+	if (action == INOTIFY_MAKE && grew)
+		add_step(m, INOTIFY_GROW, vfile);
+}
+
+static void make_message(struct inotify *n)
+{
+	struct inotify_message *m = &n->message;
+
+	*m = (struct inotify_message){ 0 };
+	snprintf(m->job, sizeof(m->job), "%s", n->job->meta.name);
+	if (n->note->remove) {
+		m->remove = true;
+		m->count = 1;
+		return;
+	}
+	/* exit_code is the first to go, as it is the last to come */
+	for (size_t i = ARRAY_SIZE(told); i--;)
+		if (n->note->gone & BIT(told[i]))
+			add_step(m, INOTIFY_UNLINK, told[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		add_steps(m, n->note, told[i]);
+}
+
+/* The helper is through with the note, or will never be. */
+static void note_done(struct inotify *n)
+{
+	struct job *job = take_ptr(n->job);
+	bool remove = n->note->remove;
+	struct fsd *d = n->d;
+
+	free(take_ptr(n->note));
+	if (job->removed)
+		drop_notes(job);
+	else if (!list_empty(&job->inotify.notes))
+		enqueue(n, job);
+	else
+		drop_untold(job);
+	remove = remove && !job->removed;
+	job_unref(job);
+	/* It is still there: the table has a reference. */
+	if (remove && !jobs_ended(d))
+		retain_told(job);
+}
+
+void inotify_answered(struct inotify *n, bool found)
+{
+	if (!n->note)
+		return;
+	/* It may have got another name meanwhile. */
+	if (!found && !n->job->removed &&
+	    strcmp(n->job->meta.name, n->message.job) != 0) {
+		inotify_lost(n);
+		return;
+	}
+	note_done(n);
+}
+
+void inotify_lost(struct inotify *n)
+{
+	if (!n->note)
+		return;
+	if (n->job->removed) {
+		note_done(n);
+		return;
+	}
+	n->note->urgent = true; /* it was late already */
+	list_add(&n->job->inotify.notes, &n->note->node);
+	n->note = NULL;
+	enqueue(n, n->job);
+	job_unref(take_ptr(n->job));
+}
+
+/* r: -ESTALE: there is nobody to tell; else a new helper is told. */
+static void not_told(struct inotify *n, int r)
+{
+	if (r == -ESTALE)
+		note_done(n);
+	else
+		inotify_lost(n);
+}
+
+void inotify_not_sent(struct inotify *n, int r)
+{
+	not_told(n, r);
+	inotify_pump(n);
+}
+
+void inotify_pump(struct inotify *n)
+{
+	struct job *job;
+	int r;
+
+	while (!n->note && inotify_link_is_up(n) && (job = next_job(n))) {
+		n->job = job_ref(job);
+		n->note = list_first(&job->inotify.notes, struct note, node);
+		list_del(&n->note->node);
+		dequeue(job);
+		make_message(n);
+		n->at_it = true;
+		r = n->message.count ? inotify_link_send(n) : -ESTALE;
+		if (r < 0)
+			not_told(n, r);
+	}
+	if (n->note)
+		return;
+	n->at_it = false;
+	inotify_link_rest(n);
+	lifecycle_post_idle(n->d->lifecycle);
+}
+
+/* --- what happens to jobs ----------------------------------------------------- */
+
+static void on_known(struct job *job)
+{
+	job->inotify.announced = results_of(job);
+}
+
+static void on_entered(struct job *job)
+{
+	unsigned now = results_of(job), known = job->inotify.announced;
+	bool ended = job->meta.state == JOB_DONE;
+	struct inotify *n = job->d->inotify;
+	struct note *note;
+
+	job->inotify.announced = now;
+	note = n && !job->removed ? note_of(job, known & ~now) : NULL;
+	if (!note)
+		return;
+	/* output/ goes untold: the kernel takes a directory that was removed for
+	 * dead, and it will come again with the same number. */
+	note->gone |= known & ~now & ~BIT(JOB_VFILE_OUTPUT);
+	note->made |= now & ~known;
+	note->closed |= BIT(JOB_VFILE_STATE) | (ended ? now & FINAL : 0);
+	note->urgent |= ended;
+	keep_untold(job, known);
+	enqueue(n, job);
+}
+
+static void on_grew(struct job *job, enum job_vfile vfile)
+{
+	struct inotify *n = job->d->inotify;
+	struct note *note = n && !job->removed ? note_of(job, 0) : NULL;
+
+	if (!note || (note->grew & BIT(vfile)))
+		return;
+	note->grew |= BIT(vfile);
+	enqueue(n, job);
+}
+
+static void forget_row(struct note *note, enum job_vfile vfile)
+{
+	note->gone &= ~BIT(vfile);
+	note->made &= ~BIT(vfile);
+	note->grew &= ~BIT(vfile);
+	note->closed &= ~BIT(vfile);
+}
+
+void inotify_removed(struct job *job, enum job_vfile vfile)
+{
+	struct inotify *n = job->d->inotify;
+
+	job->inotify.announced &= ~BIT(vfile);
+	list_for_each(pos, tmp, &job->inotify.notes)
+		forget_row(list_entry(pos, struct note, node), vfile);
+	if (n && n->note && n->job == job)
+		forget_row(n->note, vfile);
+}
+
+static bool on_ask_removal(struct job *job)
+{
+	struct inotify *n = job->d->inotify;
+	struct note *note;
+
+	if (!n || !inotify_link_is_up(n))
+		return false;
+	note = calloc(1, sizeof(*note));
+	if (!note)
+		return false;
+	note->remove = note->urgent = true;
+	list_add_tail(&job->inotify.notes, &note->node);
+	enqueue(n, job);
+	return true;
+}
+
+static void on_removed(struct job *job)
+{
+	drop_notes(job);
+	dequeue(job);
+}
+
+const struct job_watcher inotify_watcher = {
+	.known = on_known,
+	.entered = on_entered,
+	.grew = on_grew,
+	.removed = on_removed,
+	.ask_removal = on_ask_removal,
+};
+
+/* --- the helper's requests ------------------------------------------------------ */
+
+bool inotify_is_helper(const struct fsd *d, pid_t pid)
+{
+	/* 0 is anybody from another pid namespace */
+	return d->inotify && pid > 0 &&
+	       (pid == d->inotify->pid || inotify_link_was(d->inotify, pid));
+}
+
+bool inotify_is_at(const struct job *job, pid_t pid)
+{
+	const struct inotify *n = job->d->inotify;
+
+	return n && pid > 0 && pid == n->pid && n->note && n->job == job;
+}
+
+bool inotify_grows(const struct job *job, enum job_vfile vfile)
+{
+	const struct inotify *n = job->d->inotify;
+	bool found = false;
+
+	if (!n || !n->note || n->job != job)
+		return false;
+	for (unsigned i = 0; i < n->message.count; i++)
+		found |= n->message.steps[i].action == INOTIFY_GROW &&
+			 n->message.steps[i].vfile == vfile;
+	return found;
+}
+
+enum inotify_sight inotify_sight(const struct job *job, enum job_vfile vfile,
+				 pid_t pid)
+{
+	const struct note *note;
+
+	if (!inotify_is_at(job, pid))
+		return INOTIFY_AS_IT_IS;
+	note = job->d->inotify->note;
+	if (note->gone & BIT(vfile))
+		return INOTIFY_SHOWN;
+	if (note->made & BIT(vfile))
+		return INOTIFY_HIDDEN;
+	return (note->grew | note->closed) & BIT(vfile) ? INOTIFY_SHOWN
+						      : INOTIFY_AS_IT_IS;
+}
+
+/* Once it was made it is not made again, should another helper go on. */
+static bool take(unsigned *set, enum job_vfile vfile)
+{
+	bool found = *set & BIT(vfile);
+
+	*set &= ~BIT(vfile);
+	return found;
+}
+
+bool inotify_take_made(const struct job *job, enum job_vfile vfile, pid_t pid)
+{
+	return inotify_is_at(job, pid) && take(&job->d->inotify->note->made, vfile);
+}
+
+bool inotify_take_gone(const struct job *job, enum job_vfile vfile, pid_t pid)
+{
+	return inotify_is_at(job, pid) && take(&job->d->inotify->note->gone, vfile);
+}
+
+/* --- start and end ---------------------------------------------------------------- */
+
+static void on_give_up(struct loop_timer *t)
+{
+	struct inotify *n = t->arg;
+
+	n->gave_up = true;
+	lifecycle_post_idle(n->d->lifecycle);
+}
+
+bool inotify_finish(struct fsd *d)
+{
+	struct inotify *n = d->inotify;
+
+	if (!n || n->gave_up || !inotify_link_is_up(n) ||
+	    (!n->note && list_empty(&n->ready) && list_empty(&n->later)))
+		return false;
+	if (!n->give_up.loop)
+		loop_timer_set(d->loop, &n->give_up, FINISH_NS);
+	return true;
+}
+
+void inotify_new(struct fsd *d)
+{
+	struct inotify *n = calloc(1, sizeof(*n));
+
+	if (!n) {
+		log_warn("no memory: watchers (inotify) are not told of "
+			 "results");
+		return;
+	}
+	n->d = d;
+	n->sock = n->pidfd = -1;
+	list_init(&n->ready);
+	list_init(&n->later);
+	n->due.fn = on_due;
+	n->give_up.fn = on_give_up;
+	n->due.arg = n->give_up.arg = n;
+	d->inotify = n;
+}
+
+/* Some of it may be told twice: that it was told is known when it was. */
+void inotify_take_over(struct fsd *d)
+{
+	uint32_t count = inherit_count(d->inherit, INHERIT_UNTOLD);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct inherit_untold *u =
+			inherit_at(d->inherit, INHERIT_UNTOLD, i);
+		struct job *job = u ? job_by_no(d, u->job) : NULL;
+
+		if (u && (!job || job->inotify.untold || !d->inotify)) {
+			u->live = 0;
+		} else if (u) {
+			job->inotify.untold = u;
+			job->inotify.announced = u->known;
+			on_entered(job);
+		}
+	}
+	inherit_recycle(d->inherit, INHERIT_UNTOLD);
+	if (d->inotify)
+		inotify_link_take_over(d->inotify);
+}
+
+void inotify_start(struct fsd *d)
+{
+	if (d->inotify)
+		inotify_link_start(d->inotify);
+}
+
+static void drop_queue(struct list *queue)
+{
+	struct job *job;
+
+	while ((job = list_first(queue, struct job, inotify.queue)))
+		on_removed(job);
+}
+
+void inotify_free(struct fsd *d)
+{
+	struct inotify *n = take_ptr(d->inotify);
+
+	if (!n)
+		return;
+	inotify_link_end(n);
+	inotify_lost(n);
+	loop_timer_del(&n->due);
+	loop_timer_del(&n->give_up);
+	drop_queue(&n->ready);
+	drop_queue(&n->later);
+	free(n);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that a user starts and ends: it makes the mount, keeps the
+ * kernel's descriptor of it and the memory that servers leave to each other
+ * (inherit.h) and the files without a name that are open (fdstore.h), and starts
+ * one server after the other. It takes no request and reads nothing that a
+ * server writes but one byte or one struct fdstore_message at a time, so there
+ * is little that could end it; a server may be killed at any moment.
+ *
+ *   server -> SUPERVISOR_PREPARED    the first one: the mount is made now
+ *          <- struct supervisor_mount, with the kernel's descriptor; one byte from
+ *             a supervisor of an older version
+ *   server -> SUPERVISOR_READY       the mount answers
+ *   server -> FDSTORE_KEEP ...    see fdstore.h
+ *   exit 0, 1   the end of the service;  SUPERVISOR_NEXT, a signal   the next one
+ *
+ * SIGTERM, SIGINT: end now. SIGUSR1: end after the running jobs. SIGUSR2: the
+ * next server is the program that is installed now, after the running jobs;
+ * SUPERVISOR_NOW: at once. If the supervisor is killed its server ends the service.
+ *
+ * A private mount hears SUPERVISOR_LEAVE instead of SIGTERM and the other signals that
+ * end a service. A batch system sends SIGTERM to every process of a job at once, and
+ * the program is to have time to save: its mount must stay until the client ends.
+ */
+#ifndef FSD_SUPERVISOR_H
+#define FSD_SUPERVISOR_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct mount_options;
+
+#define SUPERVISOR_SERVES "serve" /* the command that it starts */
+enum {
+	SUPERVISOR_PREPARED = 'P', SUPERVISOR_READY = 'R', /* fdstore.h has the others */
+};
+enum { SUPERVISOR_NEXT = 75 };
+#define SUPERVISOR_NOW SIGRTMIN
+#define SUPERVISOR_LEAVE (SIGRTMIN + 1) /* client/private.h */
+/* A server's descriptors. */
+enum { SUPERVISOR_FD_CONTROL = 3, SUPERVISOR_FD_INHERIT };
+
+struct supervisor_mount {
+	uint32_t upgrade; /* enum supervisor_upgrade, if this server answers */
+};
+
+/* Whom to tell that the mount answers. When it has gone meanwhile, so goes the
+ * service. */
+struct daemon_log;
+struct ready {
+	int fd;     /* owned by hold(); gets one byte, */
+	bool root;  /* with a descriptor of the mount's root */
+	struct daemon_log *log; /* borrowed; becomes standard error then; NULL:
+				   that stays */
+};
+
+/* Until the end of the service. ready may be NULL. Return: exit code. */
+int hold(const struct mount_options *options, struct ready *ready);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a daemon that was killed left in a job's directory and nobody reads. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store.h"
+#include "fsd/base/read_dir.h"
+
+/* Runs before the newest one are gone as soon as that is on record; a copied
+ * output/ is known to the daemon that took it. What is not ours stays. */
+static bool is_stale(const char *name, unsigned run, bool sink)
+{
+	uint64_t number;
+
+	if (!strcmp(name, "sink"))
+		return !sink;
+	if (!strcmp(name, "log.new"))
+		return true;
+	return name[0] == 'r' &&
+	       parse_u64(name + 1, 1, UINT32_MAX, &number) == 0 && number < run;
+}
+
+static int drop(struct store *s, uint64_t no, const char *name)
+{
+	char path[STORE_PATH_MAX];
+
+	store_job_path(no, name, path);
+	return store_trash(s, path);
+}
+
+int store_tidy(struct store *s, uint64_t no, unsigned run, bool sink)
+{
+	char id[STORE_ID_SIZE];
+	struct dirent *e;
+	DIR *dir;
+	int r;
+
+	store_id(no, id);
+	r = begin_entries(openat(store_jobs_fd(s), id,
+				 O_RDONLY | O_DIRECTORY | O_CLOEXEC |
+					 O_NOFOLLOW),
+			  &dir);
+	if (r < 0)
+		return r;
+	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
+		if (is_stale(e->d_name, run, sink))
+			r = drop(s, no, e->d_name);
+	closedir(dir);
+	return r;
+}

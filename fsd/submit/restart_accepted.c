@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job that a daemon before this one had accepted. */
+#include "submit_int.h"
+
+#include <errno.h>
+
+#include "fsd/run/sched_open.h"
+
+void submit_refuse_again(struct job *job)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v;
+
+	if (submit_defer(job))
+		return; /* what it was told stays */
+	v = submit_examine(job, false, &spec, &err);
+	if (verdict_is_no(v))
+		submit_refuse(job, v, &err);
+	run_spec_done(&spec);
+}
+
+bool submit_is_leftover(const struct job *job)
+{
+	return !job->removed && job->meta.state == JOB_QUEUED && !job->run;
+}
+
+/* It was started once, whether by its config or by ctl. */
+void submit_take_up(struct job *job)
+{
+	struct run_spec spec = { 0 };
+	struct err err = { 0 };
+	enum verdict v = run_check_inputs(job, &err) < 0
+				 ? WRONG
+				 : submit_examine(job, true, &spec, &err);
+
+	if (v == READY && sched_check_job(job, spec.config, &err) < 0) {
+		run_spec_done(&spec);
+		v = WRONG;
+	}
+	if (v == READY && run_start(job, &spec, &err) < 0)
+		v = WRONG;
+	/* The release of that file comes, or comes again, and begins it. That
+	 * it has been begun once says nothing: the release had done so, and
+	 * its server died before the kernel was told. */
+	if (v == OPEN) {
+		submit_accept_again(job);
+		return;
+	}
+	if (v == ABSENT)
+		err_set(&err, -EINVAL, "its program or its inputs are gone");
+	if (v != READY) {
+		err_wrap(&err, SUBMIT_ACCEPTED_BEFORE);
+		run_reject(job, err.text);
+	}
+}
+
+static void get_ready(struct job *job)
+{
+	struct node *node;
+
+	node_load_all(job->files);
+	node = parsed_config_node(job);
+	if (node && !node->writers)
+		parsed_config_prepare(job, node);
+}
+
+void submit_restart_now(struct job *job)
+{
+	if (!submit_is_leftover(job))
+		return;
+	get_ready(job);
+	submit_take_up(job);
+}
+
+void submit_evaluate_now(struct job *job, bool config_closed)
+{
+	if (!job->removed && !job_is_frozen(job))
+		get_ready(job);
+	submit_evaluate(job, config_closed);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes and frees the state of this room. draft.c and restart.c own its members: the
+ * drafts that changed lately, and the turn that tidies up after a start. A job that
+ * goes loses its part here. On the loop's thread.
+ */
+#include "submit_state_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "submit_int.h"
+
+int submit_new(struct fsd *d, struct submit **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->d = d;
+	list_init(&(*ret)->drafts);
+	return 0;
+}
+
+void submit_free(struct submit *s)
+{
+	if (!s)
+		return;
+	loop_timer_del(&s->quiet);
+	free(s);
+}
+
+/* A job that was promised is queued on record: the next server starts it. */
+static void on_gone(struct job *job)
+{
+	sched_give_place(&job->submit.place);
+	list_del(&job->submit.draft);
+	submit_forget_ready(job);
+}
+
+const struct job_watcher submit_watcher = {
+	.removed = on_gone,
+	.unloaded = on_gone,
+};

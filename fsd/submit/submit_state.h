@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state that this room keeps between two calls: timers, and lists of jobs. */
+#ifndef FSD_SUBMIT_STATE_H
+#define FSD_SUBMIT_STATE_H
+
+#include "fsd/fsd.h"
+
+struct submit;
+
+/* d: borrowed. Return: 0 or -ENOMEM. */
+int submit_new(struct fsd *d, struct submit **ret);
+/* After time_slices_finish(). NULL is fine. */
+void submit_free(struct submit *s);
+
+#endif
