@@ -145,7 +145,7 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		what = wait_what(h, 1, h->kept->end, 0);
 		events = blocked_poll_events(h->t.job, &what);
 	} else if (h->kind == H_TEXT && h->t.kind == T_VFILE &&
-		   h->t.vfile == JOB_VFILE_STATE) { /* as sysfs does: a change, or it has gone */
+		   h->t.vfile == JOB_VFILE_STATE) { /* as sysfs: changed, or gone */
 		events = h->kept->seen == (int)h->t.job->meta.state &&
 					 !h->t.job->removed
 				 ? 0

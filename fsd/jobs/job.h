@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The job object and the table of all jobs. A removed job has no name any more;
- * its number is known while a handle or a parked request refers to it. meta.state is assigned by job_state.c alone.
+ * its number is known while a handle or a parked request refers to it.
+ * job_state.c alone assigns meta.state.
  */
 #ifndef FSD_JOB_H
 #define FSD_JOB_H

@@ -46,7 +46,8 @@ int parsed_config_prefetch(struct job *job, struct node *node, void (*done)(void
 			   void *arg);
 /* The same if parsed_config_get() would be slow; the fiber, if any, waits for it. */
 void parsed_config_prepare(struct job *job, struct node *node);
-struct parsed_config *parsed_config_ref(struct parsed_config *p); /* a new reference; p, not NULL */
+/* Return: p, with one more reference. p is not NULL. */
+struct parsed_config *parsed_config_ref(struct parsed_config *p);
 void parsed_config_unref(struct parsed_config *p); /* NULL is fine */
 
 #endif

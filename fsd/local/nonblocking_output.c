@@ -57,7 +57,8 @@ void nonblocking_output_close(struct nonblocking_output *o)
 	*o = (struct nonblocking_output){ .fd = -1 };
 }
 
-ssize_t nonblocking_output_write(const struct nonblocking_output *o, const char *data, size_t len)
+ssize_t nonblocking_output_write(const struct nonblocking_output *o,
+				 const char *data, size_t len)
 {
 	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
 	ssize_t n;

@@ -23,6 +23,7 @@ void nonblocking_output_open(struct nonblocking_output *o, int fd);
 void nonblocking_output_close(struct nonblocking_output *o);
 /* Return: how much was taken, -EAGAIN: nothing until poll() says POLLOUT, or
  * negative errno. */
-ssize_t nonblocking_output_write(const struct nonblocking_output *o, const char *data, size_t len);
+ssize_t nonblocking_output_write(const struct nonblocking_output *o,
+				 const char *data, size_t len);
 
 #endif

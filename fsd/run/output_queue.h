@@ -54,8 +54,8 @@ void output_queue_time(struct run *run, struct wire_time mtime);
 int output_queue_end(struct run *run);
 /* The program has ended: adds what the guest itself dropped. */
 void output_queue_exited(struct run *run, const struct wire_exit *e);
-/* If all that came is in the store, the replay buffer has a point. Return: false if so; true: it
- * will. */
+/* If all that came is in the store, the replay buffer has a
+ * checkpoint. Return: false if so; true: it will. */
 bool output_queue_checkpoint(struct run *run);
 /* Waits until all of it is in the store. In a fiber; a no-op on the loop. */
 void output_queue_wait(struct run *run);

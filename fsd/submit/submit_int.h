@@ -45,8 +45,8 @@ enum verdict submit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 enum verdict submit_examine_contents(struct job *job, bool by_ctl,
 				     const struct node *closing, struct run_spec *spec,
 				     struct err *err);
-/* Keeps a READY verdict (takes spec) for the next submit_examine_contents(), which takes it over
- * if none of the job's files has changed, and closing was released, since. */
+/* Keeps a READY verdict (takes spec) for the next submit_examine_contents(), which takes
+ * it over if none of the job's files has changed, and closing was released, since. */
 void submit_keep_ready(struct job *job, struct node *closing,
 		       struct run_spec *spec);
 /* Drops it: it holds a reference to that file. */

@@ -322,7 +322,8 @@ static ssize_t transport_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
 }
 
 const struct channel_transport lane_transport = {
-	.put = transport_put, .take = transport_take, .took = transport_took, .idle = transport_idle,
+	.put = transport_put, .take = transport_take,
+	.took = transport_took, .idle = transport_idle,
 };
 
 /* Lets each lane that wants to put a frame do so, while `out` has room. */

@@ -81,7 +81,8 @@ int template_key(const struct template_context *g, const struct vm_class *cls,
 	return 0;
 }
 
-struct template_store_of template_of(const struct template_context *g, const struct vm_class *cls)
+struct template_store_of template_of(const struct template_context *g,
+				     const struct vm_class *cls)
 {
 	const struct environment *e = cls->environment;
 

@@ -13,7 +13,8 @@ int template_key(const struct template_context *g, const struct vm_class *cls,
 /* Of the verdict whether KVM works; "" when there is no memory for it. */
 void template_accel_key(const struct template_context *g, char ret[SHA_HEX]);
 /* What a template of this class is made of. */
-struct template_store_of template_of(const struct template_context *g, const struct vm_class *cls);
+struct template_store_of template_of(const struct template_context *g,
+				     const struct vm_class *cls);
 /* template_store_clean() for this mount. */
 void template_clean(const struct template_context *g);
 /* To the log: what the guest says is not kept warm, lines "MODULE: WHY". */

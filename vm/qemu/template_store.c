@@ -273,7 +273,8 @@ static void note_time(const struct template_store_new *n, enum vm_accel accel)
 		unlinkat(n->parent, tmp, 0);
 }
 
-int template_store_commit(struct template_store_new *n, struct template_store_meta *meta, bool replaces,
+int template_store_commit(struct template_store_new *n,
+			  struct template_store_meta *meta, bool replaces,
 			  const atomic_bool *cancel, struct err *err)
 {
 	int r = commit(n, meta, replaces, cancel);

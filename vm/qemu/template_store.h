@@ -70,7 +70,8 @@ void template_store_get_cold(int dir, char ret[WIRE_COLD_MAX + 1]);
 void template_store_abandon(struct template_store_new *n);
 /* Sums, meta, the final name. Somebody else's equal one wins silently, unless
  * this one replaces it: it then stays until nobody has it open. */
-int template_store_commit(struct template_store_new *n, struct template_store_meta *meta, bool replaces,
+int template_store_commit(struct template_store_new *n,
+			  struct template_store_meta *meta, bool replaces,
 			  const atomic_bool *cancel, struct err *err);
 /* Return: 0, -ENOENT (none), -EBADMSG (does not verify), other. */
 int template_store_open(const struct vm_options *options, const char *key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations for template_store.c and template_store_clean.c: files of CACHE/templates. Each function
- * returns 0 or a descriptor, or negative errno. Any thread. */
+/* Declarations for template_store.c and template_store_clean.c: files of CACHE/templates.
+ * Each function returns 0 or a descriptor, or negative errno. Any thread. */
 #ifndef VM_TEMPLATE_STORE_INT_H
 #define VM_TEMPLATE_STORE_INT_H
 
