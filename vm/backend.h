@@ -46,7 +46,7 @@ struct backend_prepared {
 	uint64_t bytes; /* memory that a zygote takes; 0: not known yet */
 };
 
-/* What vm/pool gives a backend at open(); borrowed until close(). */
+/* Given by vm/pool to a backend at open(); borrowed until close(). */
 struct backend_host {
 	struct loop *loop;
 	const struct vm_options *options;

@@ -43,15 +43,15 @@ struct vm_job {
 };
 
 enum vm_failure {
-	VM_FAILED_START, /* no machine could be started; nothing has run */
+	VM_FAILED_START, /* no machine could be started; the job has not run */
 	/* the guest refused the job before its program started */
 	VM_FAILED_GUEST,
-	/* the session's interpreter had already ended; nothing has run */
+	/* the session's interpreter had already ended; it has not run */
 	VM_FAILED_ENDED,
 	/* The machine died, went silent or broke the protocol after RUN was
 	 * sent. The outcome is unknown. */
 	VM_FAILED_LOST,
-	VM_FAILED_INPUT, /* an input could not be read; nothing has run */
+	VM_FAILED_INPUT, /* an input could not be read; the job has not run */
 	VM_FAILED_MAX
 };
 
@@ -87,7 +87,7 @@ struct vm_events {
 	void (*exited)(void *arg, const struct wire_exit *exit);
 	/*
 	 * One entry of the output tree. path passed wire_path_ok() and a link's
-	 * target wire_link_ok(); trust nothing else about them. For
+	 * target wire_link_ok(); trust no other property of them. For
 	 * WIRE_FILE_OMITTED mode is an enum wire_omitted and path is any text; at
 	 * most WIRE_OMITTED_TOLD of these come. Return: < 0 to skip the entry.
 	 */
@@ -116,8 +116,7 @@ struct vm_events {
 	void (*making)(void *arg, const char *sentence);
 	/*
 	 * The lease will get no machine: vm_watch's broken() was called before
-	 * it had one, or its machine died before the job was sent. Nothing has
-	 * run. May be NULL.
+	 * it had one, or its machine died before the job was sent. The job has not run. May be NULL.
 	 */
 	void (*lost_jailer)(void *arg);
 };

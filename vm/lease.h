@@ -25,7 +25,7 @@ enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 /* By enum vm_source: "warm" ... */
 extern const char *const vm_source_names[VM_SOURCE_MAX];
 
-/* What a job needs of its machine. */
+/* The needs of a job of its machine. */
 struct vm_need {
 	/* enum wire_runner; the pool chooses a machine that has it warm */
 	uint32_t runner;
@@ -76,8 +76,7 @@ struct vm_share {
  * leases on its lanes fail.
  */
 void vm_share(struct vm_lease *lease, const struct vm_share *share);
-/* Stops or continues the processors of a shared machine. What is sent to it
- * while it is stopped waits. */
+/* Stops or continues the processors of a shared machine. Frames for it wait while it is stopped. */
 void vm_pause(struct vm_lease *machine, bool pause);
 /*
  * Opens a lane of a shared machine and returns its lease; granted() follows.

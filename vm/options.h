@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server gives to vm_new(): options, the findings of the previous
+ * The arguments of vm_new(): options, the findings of the previous
  * server, and callbacks that store descriptors. Types only.
  */
 #ifndef VM_OPTIONS_H
@@ -15,7 +15,7 @@
 
 struct vm_backend; /* backend.h; vm_backend_qemu, vm_backend_fake (tests) */
 
-/* What a server finds out before its first machine. The next server reads it
+/* Findings of a server before its first machine. The next server reads it
  * instead of finding out again. In shared memory, so without pointers. */
 struct vm_known {
 	uint32_t valid;

@@ -16,31 +16,32 @@
 #include "layout/base/num.h"
 
 /*
- * Each console line costs; idle states are useless to a guest; a panic or a
- * reboot must end the machine rather than hang it. The counter's rate is an
- * argument and not measured: a measurement can hang a boot under TCG on a busy
- * host, and the kernel could distrust the clock of a restored guest. A lockup
- * watchdog wakes an idle guest, and reports a lockup after every pause.
+ * The guest kernel's options. Console lines cost time, and idle states do not
+ * help a guest. A panic or a reboot must end the machine instead of letting it
+ * hang. The counter's rate is an argument, because measuring it can hang a boot
+ * under TCG on a busy host, and the kernel might distrust the clock after a
+ * restore. A lockup watchdog wakes an idle guest, and reports a lockup after
+ * every pause.
  */
 #define KERNEL_ARGS "quiet loglevel=0 reboot=t panic=-1 cpuidle.off=1 " \
 		    "tsc=reliable nowatchdog"
-/* A guest makes no machines and counts no events, so that whoever owns its kernel
- * has less of the host's KVM to attack. */
+/* A guest starts no virtual machines and counts no events. So an attacker who
+ * controls its kernel can reach less of the host's KVM. */
 #define CPU_KVM "host,vmx=off,svm=off,pmu=off"
 /*
- * Every feature that can be emulated but two: these say that copying and clearing by
- * the byte (rep movsb, rep stosb) is fast. It is slow under emulation, which takes a
- * round for each byte. Without them the guest's kernel and C library copy words:
- * filling memory and files takes half the time.
+ * Every feature that can be emulated, except two: those say that rep movsb and
+ * rep stosb are fast. Under emulation they are slow, a round for each byte.
+ * Without them the guest's kernel and C library copy words: filling memory and
+ * files takes half the time.
  */
 #define CPU_TCG "max,-erms,-fsrm"
-/* By default what is translated takes a GiB of addresses, used or not: more than
- * a machine has where no control group bounds its memory. */
+/* By default translated code reserves a GiB of addresses. A machine whose
+ * memory no control group limits has less than that (RLIMIT_AS). */
 #define ACCEL_TCG "tcg,tb-size=64"
-/* All languages' code, which a zygote has and a boot runs: when it is full QEMU
- * throws all of it away, and a boot would translate it again and again. */
+/* For zygotes and boots: they run the code of all languages. When the buffer is
+ * full QEMU drops all of it, and would translate it again and again. */
 #define ACCEL_ROOMY "tcg,tb-size=256"
-/* There is no speculation under TCG that could leak. */
+/* TCG does not speculate, so no mitigation is needed. */
 #define KERNEL_ARGS_TCG KERNEL_ARGS " mitigations=off"
 
 static void add(struct argv *a, const char *item)
@@ -64,7 +65,7 @@ add_fmt(struct argv *a, const char *fmt, ...)
 	a->used += (unsigned)n + 1;
 }
 
-/* To the text of the last item. */
+/* Appends to the text of the last item. */
 __attribute__((format(printf, 2, 3))) static void
 append(struct argv *a, const char *fmt, ...)
 {
@@ -72,7 +73,7 @@ append(struct argv *a, const char *fmt, ...)
 	va_list ap;
 	int n;
 
-	a->used--; /* its end */
+	a->used--; /* overwrite its NUL */
 	room = sizeof(a->text) - MIN(a->used, sizeof(a->text));
 	va_start(ap, fmt);
 	n = vsnprintf(a->text + sizeof(a->text) - room, room, fmt, ap);
@@ -82,8 +83,8 @@ append(struct argv *a, const char *fmt, ...)
 
 static void add_ram(struct argv *a, const struct argv_spec *s)
 {
-	/* A template writes its RAM to the file; a machine copies on write
-	 * and reserves nothing for what it does not touch. */
+	/* A template's RAM is written to the file. A restored machine copies on
+	 * write, and reserves no memory for pages that it does not write. */
 	add(a, "-object");
 	add_fmt(a, "memory-backend-file,id=ram,size=%uM,mem-path=" ARGV_RAM
 		   ",share=%s", vm_class_ram(&s->cls),
@@ -116,8 +117,9 @@ static void add_monitor(struct argv *a)
 }
 
 /*
- * The disks of an environment, its own layer first. Each has a serial number, by
- * which the guest finds it: the names that a kernel gives to disks say nothing.
+ * Adds the disks of an environment, its own layer first. Each has a serial
+ * number by which the guest finds it: the kernel's names of disks depend on
+ * their order.
  */
 static void add_layers(struct argv *a, unsigned count)
 {
@@ -164,7 +166,8 @@ static void add_common(struct argv *a, const char *const *qemu, bool zygote)
 	add(a, "-nic");
 	add(a, "none");
 	add(a, "-sandbox");
-	/* A zygote's children have their own list, in which all that is. */
+	/* Not for a zygote: forked machines have a list of their own, which
+	 * denies the same. */
 	add(a, zygote ? "on,obsolete=deny,resourcecontrol=deny" :
 			"on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
 			"resourcecontrol=deny");

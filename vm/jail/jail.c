@@ -23,7 +23,7 @@
 #include "jailer.h"
 #include "vm/os/spawn.h"
 
-/* Beyond what systems give out by themselves, below the largest. */
+/* Above the ids that distributions assign, and below the largest one. */
 #define UID_FIRST 1900000000u
 #define UID_COUNT 65536u
 #define OPEN_WAIT_MS 30000
@@ -36,21 +36,21 @@ struct jail {
 	struct loop_fd says;
 	struct list machines; /* jailed.node */
 	uint32_t last_id;
-	bool adopted;         /* of a process that is dead */
-	bool unheard;         /* what it found is still to come, for */
-	struct walls *walls;  /* this, which its owner keeps */
+	bool adopted; /* it belongs to an earlier server */
+	bool unheard; /* the first message was not read yet */
+	struct walls *walls; /* borrowed: gets the findings of that message */
 	bool strict;
 	void (*gone)(void *arg);
 	void *arg;
 };
 
-/* Its first message. */
+/* The jailer's first message: its findings, or an error. */
 union jail_found {
 	struct walls walls;
 	struct err err;
 };
 
-/* --- the machines ------------------------------------------------------------- */
+/* --- machines ----------------------------------------------------------- */
 
 static void forget(struct jailed *m)
 {
@@ -102,7 +102,7 @@ static void jailer_gone(struct jail *j)
 	loop_fd_del(&j->says);
 	fd_close(&j->sock);
 	err_set(&err, -EPIPE, "the jailer has ended");
-	if (j->gone) /* first: that the machines end is no fault of theirs */
+	if (j->gone) /* first, so that the owner does not blame the machines */
 		j->gone(j->arg);
 	while ((m = list_first(&j->machines, struct jailed, node))) {
 		forget(m);
@@ -112,8 +112,8 @@ static void jailer_gone(struct jail *j)
 
 static int judge(const struct walls *w, struct err *err);
 
-/* Reads the jailer's first message, for which jail_open() did not wait. Return: false:
- * the jailer is of no use. */
+/* Reads the jailer's first message if jail_open() did not wait for it. Return:
+ * false: end this jailer. */
 static bool hear_late(struct jail *j)
 {
 	union jail_found said;
@@ -152,7 +152,10 @@ static void on_says(struct loop_fd *src, uint32_t events)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n == (ssize_t)sizeof(struct walls) && j->adopted)
-			continue; /* for who did not come to hear it */
+			/*
+			 * its first message, which the dead server did not read
+			 */
+			continue;
 		if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&
 		    a.said == JAIL_ENDED)
 			tell_ended(j, &a);
@@ -172,7 +175,8 @@ static int say(struct jail *j, const struct jail_request *q, const int *fds,
 	return n < 0 ? (int)n : 0;
 }
 
-/* A jailer that does not hear it has ended, or will not know it again. */
+/* Sends a short order. If that fails the jailer has ended, and its machines
+ * too. */
 static void order(struct jail *j, enum jail_op op, uint32_t id)
 {
 	struct jail_request q = {
@@ -222,7 +226,7 @@ void jailed_ask_cost(struct jailed *m)
 
 void jailed_kill(struct jailed *m)
 {
-	/* Without a jailer it is dead already. */
+	/* without a jailer the process has ended already */
 	if (m->jail)
 		order(m->jail, JAIL_KILL, m->id);
 }
@@ -322,7 +326,7 @@ static int start_jailer(struct jail *j, const struct jail_options *o,
 	return spawn(&s, &j->child, err);
 }
 
-/* Its first message is what it found, or why there is nothing to find. */
+/* Waits for the jailer's first message: its findings, or an error. */
 static int hear_walls(struct jail *j, struct walls *ret, struct err *err)
 {
 	struct pollfd p = { .fd = j->sock, .events = POLLIN };
@@ -397,7 +401,8 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 	return 0;
 }
 
-/* It ends by itself when its socket does, after its machines. */
+/* Waits for the jailer's end. It ends after its machines, once its socket is
+ * closed. */
 static void wait_for_end(struct jail *j)
 {
 	struct pollfd p = { .fd = j->child.pidfd, .events = POLLIN };
@@ -405,7 +410,7 @@ static void wait_for_end(struct jail *j)
 
 	if (j->child.pidfd >= 0)
 		poll(&p, 1, OPEN_WAIT_MS / 10);
-	/* Another's child: its end of the socket is closed with it. */
+	/* Not our child: wait until it closes its end of the socket. */
 	p.fd = j->adopted ? j->sock : -1;
 	while (p.fd >= 0 && poll(&p, 1, OPEN_WAIT_MS / 10) > 0 &&
 	       recv(j->sock, &a, sizeof(a), MSG_DONTWAIT) > 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's side of the jailer: a process of its own that alone may make
- * jails. It is told numbers and descriptors, never a path or an argument, and
- * builds QEMU's command line itself (jail_wire.h). Its machines die with it,
- * and it ends when nobody has this side's socket any more: a process that is
- * given it goes on where the one before was killed.
+ * The server's side of the jailer. The jailer is a separate process, the only
+ * one that can make jails. It gets numbers and descriptors, never a path or an
+ * argument, and builds QEMU's command line itself (jail_wire.h). Its machines
+ * die with it. It ends when no process has this side's socket any more, so a
+ * new server that gets the socket can adopt its machines. All functions run on
+ * the loop.
  */
 #ifndef VM_JAIL_H
 #define VM_JAIL_H
@@ -17,23 +18,27 @@ struct jail;
 
 struct jail_options {
 	const char *qemu;      /* its path */
-	const char *image_dir; /* where a booted machine's kernel is */
-	int kernel, initrd;    /* its files, as they were verified; borrowed */
+	const char *image_dir; /* directory of a booted machine's kernel */
+	int kernel, initrd; /* its files, as verified; borrowed */
 	uint32_t uid_first, uid_count; /* 0: the default range */
-	uint32_t most;         /* processes alive at once; more are refused */
+	/* most processes alive at once; further ones are refused */
+	uint32_t most;
 	bool kvm;              /* machines may use /dev/kvm */
-	bool strict;           /* a missing required wall is an error */
-	const struct walls *known; /* not NULL: what an earlier jailer found;
-				      this one is not waited for */
-	void (*gone)(void *arg);   /* the jailer has ended, its machines end now */
+	bool strict; /* fail if a required wall is missing */
+	/* Not NULL: findings of an earlier jailer. Then jail_open() does not
+	 * wait. */
+	const struct walls *known;
+	/* the jailer has ended, and its machines with it */
+	void (*gone)(void *arg);
 	void *arg;
 };
 
 /* One machine's process; embedded in its owner, zeroed. */
 struct jailed {
-	/* It is reaped, or was never started (status 0, *err set). Once. */
+	/* The process is reaped, or was never started (status 0, *err set).
+	 * Called once. */
 	void (*ended)(struct jailed *m, int status, const struct err *err);
-	/* After jailed_ask_cost(); may be NULL. */
+	/* The answer to jailed_ask_cost(). May be NULL. */
 	void (*cost)(struct jailed *m, uint64_t bytes);
 	struct jail *jail; /* NULL when there is no process */
 	struct list node;
@@ -41,40 +46,50 @@ struct jailed {
 };
 
 /*
- * Starts the jailer and waits until it has built the root of all jails and
- * proved the walls on a living QEMU (bounded, some 0.1 s). *ret_walls, which
- * outlives the jail, is what it found. With `known` that comes later, and one that finds less ends.
- * Return: 0, or a negative errno with what is missing and a remedy.
+ * Starts the jailer and waits (some 0.1 s, bounded) until it has built the root
+ * of all jails and tested the walls on a running QEMU. *ret_walls gets its
+ * findings and must outlive the jail. With `known` it does not wait: the
+ * findings come later, and a jailer that finds fewer walls is ended. Return: 0,
+ * or a negative errno with what is missing and a remedy.
  */
 int jail_open(struct loop *loop, const struct jail_options *options,
 	      struct jail **ret, struct walls *ret_walls, struct err *err);
-/* Every machine is killed, and the jailer waited for (bounded) if it is ours,
- * whoever else has the socket. NULL is fine. */
+/* Kills every machine. If this process has started the jailer, waits for its
+ * end (bounded), even if other processes have its socket. j may be NULL. */
 void jail_close(struct jail *j);
-/* The same of one that was adopted, which is not waited for. */
+/* The same for an adopted jailer; does not wait. */
 void jail_leave(struct jail *j);
-int jail_socket(const struct jail *j); /* borrowed */
+/* Returns its socket; borrowed. */
+int jail_socket(const struct jail *j);
 
-/* The jailer of a process that is dead; sock is consumed. Nothing is started in
- * it. Return: 0 or negative errno. */
+/*
+ * Connects to the jailer of a dead server. Consumes sock. No machine can be
+ * started in it.
+ * Return: 0 or negative errno.
+ */
 int jail_adopt(struct loop *loop, int sock, struct jail **ret);
-/* One of its machines goes on; `ended` follows at once if it has ended. */
+/* Adopts one of its machines; `ended` follows at once if it has ended. */
 void jail_keep(struct jail *j, uint32_t id, struct jailed *m);
-/* All that were not kept die. */
+/* Kills all machines that were not adopted. */
 void jail_sweep(struct jail *j);
 bool jail_is_empty(const struct jail *j);
 
-/* fds as jail_fd in jail_wire.h says, all borrowed. `ended` is to be set. */
+/* Starts a process. Set m->ended before. fds: as enum jail_fd in jail_wire.h
+ * says; all borrowed. Return: 0 or negative errno. */
 int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
 	       struct jailed *m, struct err *err);
-/* Has the zygote give its next machines copies, at once, of the pages that m has
- * written since it was forked. Return: 0 or -EPIPE. */
+/* Informs the zygote which pages m has written since it was forked. Machines
+ * forked later then copy these pages at once. Return: 0 or -EPIPE. */
 int jailed_teach(struct jailed *m, uint32_t zygote);
-/* Has its memory counted: `cost` tells the bytes that it shares with no other
- * process, 0 where /proc does not tell. Nothing follows if it ends before. */
+/*
+ * Measures its memory: cost() gets the bytes that it shares with no other
+ * process, 0 if /proc does not tell. If the process ends before, cost() is not
+ * called.
+ */
 void jailed_ask_cost(struct jailed *m);
-void jailed_kill(struct jailed *m); /* `ended` follows */
-/* Kills it; nothing follows. A no-op without a process. */
+/* Kills the process; `ended` follows. */
+void jailed_kill(struct jailed *m);
+/* Kills the process; no event follows. Does nothing if there is none. */
 void jailed_drop(struct jailed *m);
 
 #endif

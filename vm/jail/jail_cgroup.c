@@ -23,11 +23,12 @@
 #define MOUNT "/sys/fs/cgroup"
 #define PREFIX "fsd-"
 #define CONTROL "cgroup.subtree_control"
-/* systemd's mark of a group whose inside is its processes' own. */
+/* systemd's mark of a delegated group. */
 #define DELEGATED "user.delegate"
-/* Where in such a group the processes go that were in it: ours. */
+/* Name of the group, inside a delegated one, for the processes that were in
+ * that. */
 #define LEAF "daemon"
-/* Memory of QEMU itself: translated code, tables, libraries. */
+/* Memory for QEMU itself: translated code, tables, libraries. */
 #define QEMU_MIB 256u
 #define THREADS 64u
 #define PERIOD_US 100000u
@@ -47,7 +48,7 @@ static int write_at(int dir, const char *file, const char *text)
 	return n < 0 ? -errno : 0;
 }
 
-/* --- finding our own place ------------------------------------------------- */
+/* --- finding a place ---------------------------------------------------- */
 
 bool jail_cgroup_own(const char *controller, char *ret, size_t size)
 {
@@ -87,7 +88,8 @@ static bool is_numbered(const char *name, const char *prefix)
 	       strspn(name + len, "0123456789") == strlen(name + len);
 }
 
-/* Its groups first: a group with groups in it stays. */
+/* Removes the groups inside first: a group with groups inside cannot be
+ * removed. */
 static void remove_slots(int base)
 {
 	int fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -104,7 +106,7 @@ static void remove_slots(int base)
 	closedir(dir);
 }
 
-/* One of a daemon that holds no lock on it any more is of no use. */
+/* Removes groups of dead servers: those without a lock. */
 static void remove_dead(int parent)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -130,8 +132,8 @@ static void remove_dead(int parent)
 	closedir(dir);
 }
 
-/* It is ours as long as we hold it locked; another jailer may have taken it for
- * a dead one's just before. */
+/* Makes and locks our group. Another jailer may remove it before the lock,
+ * taking it for a dead server's; then try again. */
 static int make_own(struct jail_cgroups *c, int tree)
 {
 	struct stat made, there;
@@ -155,7 +157,7 @@ static int make_own(struct jail_cgroups *c, int tree)
 	return -EAGAIN;
 }
 
-/* In an open place for them, which c owns from now on. */
+/* Makes our group in a directory, which c owns from now on. */
 static int make_base(struct jail_cgroups *c, int tree, int place)
 {
 	if (place < 0)
@@ -167,8 +169,11 @@ static int make_base(struct jail_cgroups *c, int tree, int place)
 
 /* --- version 1 ------------------------------------------------------------- */
 
-/* HIERARCHY/our own group/fsd-PID, or the same at the hierarchy's top when our
- * own group is not to be seen there. Return: 0 or negative errno. */
+/*
+ * Makes HIERARCHY/own group/fsd-PID; or HIERARCHY/fsd-PID if our own group is
+ * not visible there.
+ * Return: 0 or negative errno.
+ */
 static int make_base_v1(struct jail_cgroups *c, int tree,
 			const char *controller)
 {
@@ -203,8 +208,11 @@ static int open_slot(int base, const char *name)
 	return openat(base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Given to us to divide? To root by a mark, for it may write to all of them; to
- * a user by the right to write, which is all that a user's systemd gives. */
+/*
+ * Returns whether the group is delegated to us. For root that is an attribute,
+ * because root may write to every group. For a user it is the right to write,
+ * the only sign that a user's systemd gives.
+ */
 static bool is_given(const char *group)
 {
 	char file[600], mark;
@@ -216,9 +224,9 @@ static bool is_given(const char *group)
 }
 
 /*
- * Where groups may be made: in our own group or the one around it, if given,
- * else at the top. Between the two all belongs to systemd, which gives a group's
- * controllers as it sees fit.
+ * Finds the directory for our groups: our own group or the one around it, if
+ * delegated, else the top. All between belongs to systemd, which changes the
+ * controllers of those groups at will.
  */
 static int find_place(bool *ret_given)
 {
@@ -238,8 +246,8 @@ static int find_place(bool *ret_given)
 	return open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A group that gives its controllers to those below it has no process of its
- * own: who lives there moves. */
+/* Moves the processes of a group into LEAF: a group that passes controllers on
+ * may have no process of its own. */
 static int make_way(int place)
 {
 	auto_close int leaf = open_slot(place, LEAF);
@@ -254,20 +262,21 @@ static int make_way(int place)
 	}
 	while (r == 0 && fgets(pid, sizeof(pid), f)) {
 		r = leaf < 0 ? leaf : write_at(leaf, "cgroup.procs", pid);
-		if (r == -ESRCH) /* it has ended */
+		if (r == -ESRCH) /* the process has ended */
 			r = 0;
 	}
 	return r;
 }
 
-/* The controllers for those below dir. Return: 0 or negative errno. */
+/* Enables the controllers for the groups below dir. Return: 0 or negative
+ * errno. */
 static int give_controllers(int dir, bool *ret_cpu)
 {
 	int r = write_at(dir, CONTROL, "+memory");
 
 	if (r == 0)
 		r = write_at(dir, CONTROL, "+pids");
-	/* A user's share of a system may come without it. */
+	/* a user's part of a system may lack the cpu controller */
 	*ret_cpu = r == 0 && write_at(dir, CONTROL, "+cpu") == 0;
 	return r;
 }
@@ -321,20 +330,22 @@ void jail_cgroups_open(struct jail_cgroups *c, struct walls *w)
 	}
 }
 
-/* --- use --------------------------------------------------------------------- */
+/* --- limits ------------------------------------------------------------- */
 
 struct limit {
 	bool v2;
-	enum tree tree;   /* version 1 */
+	enum tree tree; /* the hierarchy of version 1 */
 	const char *file;
-	bool optional;    /* a kernel may lack it, or not want it now */
+	/* ignore an error: a kernel may lack the file, or refuse it at this
+	 * moment */
+	bool optional;
 };
 
 static const struct limit memory_limits[] = {
 	{ true, TREE_MEMORY, "memory.max", false },
 	{ true, TREE_MEMORY, "memory.swap.max", true },
-	/* With swap it is never less than without: so before, when the slot's
-	 * last machine had less, and after, when it had more. */
+	/* The limit with swap may never be below the one without. So write it
+	 * before, in case it grows, and after, in case it shrinks. */
 	{ false, TREE_MEMORY, "memory.memsw.limit_in_bytes", true },
 	{ false, TREE_MEMORY, "memory.limit_in_bytes", false },
 	{ false, TREE_MEMORY, "memory.memsw.limit_in_bytes", true },
@@ -362,7 +373,8 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 		snprintf(cpu, sizeof(cpu), "%u", THREADS + cpus);
 		r = write_at(dirs[c->v2 ? 0 : TREE_PIDS], "pids.max", cpu);
 	}
-	/* One more than it has processors: QEMU has a thread beside them. */
+	/* One processor more than the guest has: QEMU's own thread runs beside
+	 * them. */
 	if (r < 0 || !c->cpu)
 		return r;
 	if (c->v2) {
@@ -372,7 +384,7 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 	} else {
 		snprintf(cpu, sizeof(cpu), "%u", (cpus + 1) * PERIOD_US);
 		r = write_at(dirs[TREE_CPU], "cpu.cfs_quota_us", cpu);
-		/* Not more than a group above has: that bounds it then. */
+		/* A group above has less: then that one limits it. */
 		if (r == -EINVAL)
 			r = 0;
 	}

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes the privileges of a new process, step by step, up to execve() or to a forked
- * machine. Each step returns 0 or a negative errno; jail_child_must() reports the failed
- * step to the jailer and exits.
+ * Removes the privileges of a new process, step by step, up to execve() or to a
+ * forked machine. Each step returns 0 or a negative errno; jail_child_must()
+ * reports the failed step to the jailer and exits.
  *
- * jail_child_main() runs in a child of the jailer between clone3 and exec. The other
- * public functions also run in a zygote's child, where no other thread exists yet. Hence
- * system calls are made directly where the C library would synchronize threads.
+ * jail_child_main() runs in a process that the jailer has cloned, and ends in
+ * execve(). The other public functions serve machines forked off a zygote, too
+ * (vm/zygote/orders.c). Either process has only the calling thread. In a forked
+ * machine the C library still has the records of QEMU's other threads, so the
+ * code makes a system call directly wherever the library would synchronize
+ * threads.
  */
 #include "jail_child.h"
 
@@ -40,7 +43,8 @@ static int own_names(const struct jail_child *c)
 {
 	if (setsid() < 0)
 		return -errno;
-	/* It has no cgroup tree to look at, and this would not name it. */
+	/* The jail has no cgroup files; this also hides the path of its own
+	 * group. */
 	if (c->bounds.own_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
 	if (c->bounds.own_uts &&
@@ -64,8 +68,8 @@ int jail_child_join(struct jail_groups *g)
 	return r;
 }
 
-/* The order of descriptors that place_fds() makes; from[i] becomes number i.
- * Return: how many there are. */
+/* Fills in the order of descriptors for place_fds(); from[i] becomes number i.
+ * Return: how many. */
 static int order_fds(const struct jail_child *c, int *from)
 {
 	bool zygote = c->control >= 0;
@@ -80,7 +84,9 @@ static int order_fds(const struct jail_child *c, int *from)
 		from[count++] = c->control;
 	if (zygote && c->landlock >= 0)
 		from[count++] = c->landlock;
-	/* They have the same numbers in each kind. */
+	/*
+	 * Fill the gap: layers have the same numbers in each kind of machine.
+	 */
 	while (c->layers && count < ARGV_FD_LAYER)
 		from[count++] = c->null;
 	for (unsigned i = c->fd_count - c->layers; i < c->fd_count; i++)
@@ -91,10 +97,13 @@ static int order_fds(const struct jail_child *c, int *from)
 	return count;
 }
 
-/* 0 1 2: null, null, standard error; then QMP, wire, ... but not RAM; a zygote's
- * control and Landlock; an environment's layers; Landlock; status. By way of high
- * numbers, so that none is lost. Exec closes the status and Landlock; a zygote keeps
- * Landlock for its children. */
+/*
+ * Gives the descriptors their numbers. 0 1 2: null, null, standard error; then
+ * QMP, wire, ... but not RAM; a zygote's control and Landlock; an environment's
+ * layers; Landlock; status. Each is first duplicated to a high number, so that
+ * none is overwritten. Exec closes the status and Landlock; a zygote keeps
+ * Landlock for its forked machines.
+ */
 static int place_fds(struct jail_child *c)
 {
 	int from[JAIL_FDS_MAX + 8];
@@ -172,8 +181,11 @@ static int lock_securebits(void)
 		       -errno : 0;
 }
 
-/* Not the C library's calls: they would tell threads, and in a zygote's child
- * those are not there yet. 0: as it is. */
+/*
+ * Changes user and group. By system calls: the C library's functions would
+ * signal all threads, which do not exist in a forked machine yet. uid 0: no
+ * change.
+ */
 static int set_ids(uid_t uid)
 {
 	if (uid && (syscall(SYS_setgroups, 0, NULL) < 0 ||
@@ -192,8 +204,8 @@ static int change_ids(const struct jail_child *c)
 	return r < 0 ? r : set_ids(c->bounds.uid);
 }
 
-/* The jailer's end is this one's; it may have come already. A change of user
- * undoes it. */
+/* Makes this process die with the jailer, and checks that the jailer still
+ * lives. A change of user clears that, so it is called again. */
 static int tie_to_parent(const struct jail_child *c)
 {
 	struct pollfd p = { .fd = c->status, .events = 0 };
@@ -203,7 +215,8 @@ static int tie_to_parent(const struct jail_child *c)
 	return poll(&p, 1, 0) > 0 && p.revents & POLLHUP ? -ESRCH : 0;
 }
 
-/* The filter lets through what hands its listener over, and exec. */
+/* Installs the filter and sends its listener to the jailer. The filter still
+ * permits that send, and exec. */
 static int filter(struct jail_child *c)
 {
 	struct jail_word word = { JAIL_STEP_SECCOMP, 0 };
@@ -220,7 +233,7 @@ static int filter(struct jail_child *c)
 	return 0;
 }
 
-/* One that asks for nothing. */
+/* Installs a filter without a listener. */
 static int plain_filter(struct jail_child *c)
 {
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
@@ -231,7 +244,7 @@ _Noreturn static void end(const struct jail_child *c, uint32_t step, int code)
 {
 	struct jail_word word = { step, code };
 
-	/* A failure to send is ignored: then the jailer is gone as well. */
+	/* If the send fails the jailer has ended as well. */
 	fdpass_send(c->status, &word, sizeof(word), NULL, 0, 0);
 	_exit(127);
 }
@@ -242,7 +255,7 @@ void jail_child_must(const struct jail_child *c, uint32_t step, int r)
 		end(c, step, r);
 }
 
-/* --- the ways down ---------------------------------------------------------------- */
+/* --- entering the jail -------------------------------------------------- */
 
 bool jail_child_may_go(const struct jail_child *c)
 {
@@ -264,19 +277,22 @@ static void enter(struct jail_child *c)
 
 void jail_child_enter(struct jail_child *c)
 {
-	/* The kernel sends no signal if the jailer has ended before this call. */
+	/* If the jailer has ended before this call, the kernel sends no signal:
+	 * so check. */
 	if (tie_to_parent(c) < 0)
 		_exit(127);
 	enter(c);
 	jail_child_must(c, JAIL_STEP_SECCOMP, plain_filter(c));
 }
 
-/* The capabilities that its children's jails take. No job's program runs in a zygote. */
+/* Capabilities that forked machines need to enter their jails. No job's program
+ * runs in a zygote. */
 static const unsigned zygote_caps[] = {
 	CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
 };
 
-/* A user of its own, whose capabilities outlive the change and exec. */
+/* Changes to a zygote's own user; its capabilities must survive the change and
+ * exec. */
 static int become_zygote(const struct jail_child *c)
 {
 	int r = rights_bound(zygote_caps, ARRAY_SIZE(zygote_caps));
@@ -297,8 +313,11 @@ static void enter_zygote(struct jail_child *c)
 	jail_child_must(c, JAIL_STEP_PARENT, tie_to_parent(c));
 }
 
-/* QEMU would end on a SIGTERM that a batch system sends to every process of a job;
- * the job's program is to have time to save. The mask outlives exec. */
+/*
+ * Blocks SIGTERM. A batch system sends it to every process of a job; QEMU would
+ * end, although the job's program should have time to save. The mask survives
+ * exec.
+ */
 static void block_term(void)
 {
 	sigset_t term;
@@ -310,7 +329,9 @@ static void block_term(void)
 
 _Noreturn void jail_child_main(struct jail_child *c)
 {
-	/* One heap: the others would cost a system call a page. */
+	/*
+	 * One heap: each further one would cost a system call for every page.
+	 */
 	static const char *const envp[] = {
 		"GLIBC_TUNABLES=glibc.malloc.arena_max=1", NULL,
 	};
@@ -319,8 +340,8 @@ _Noreturn void jail_child_main(struct jail_child *c)
 		"LD_PRELOAD=" ZYGOTE_LIBRARY, NULL,
 	};
 	bool zygote = c->control >= 0;
-	/* Among what goes is the jailer's end of our socket: while we hold it
-	 * we cannot see that the jailer has gone. */
+	/* place_fds() also closes the jailer's end of our socket, of which we
+	 * have a copy: until then we would not see that the jailer has ended. */
 	int joined = jail_child_join(&c->groups), placed = place_fds(c);
 
 	if (tie_to_parent(c) < 0 || !jail_child_may_go(c))

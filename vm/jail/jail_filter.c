@@ -29,13 +29,15 @@
 #define OK FILTER_ALL, FILTER_ALLOW, 0
 #define RARELY FILTER_ALL | FILTER_RARE, FILTER_ALLOW, 0
 #define KVM_ONLY FILTER_ALL & ~FILTER_TCG, FILTER_ALLOW, 0
-/* Also of a machine that was forked, once it runs; of one of these at times. */
+/* Calls of a running machine, also of a forked one; _ELSE, _RARELY: not in
+ * every run. */
 #define LIVE FILTER_ALL | FILTER_FORK, FILTER_ALLOW, 0
 #define LIVE_ELSE FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE, FILTER_ALLOW, 0
 #define LIVE_RARELY FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE | \
 	FILTER_RARE, FILTER_ALLOW, 0
 #define LIVE_FORK FILTER_ALL | FILTER_FORK | FILTER_RARE, FILTER_ALLOW, 0
-/* A restored machine's list and these: what a child's way down takes. */
+/* In addition to those of a restored machine: calls with which its forks enter
+ * their jails. */
 #define ZYGOTE FILTER_TCG | FILTER_ZYGOTE, FILTER_ALLOW, 0
 #define BOOT_ONLY FILTER_ALL & ~FILTER_RESTORE
 #define RESTORE_ONLY FILTER_ALL & ~FILTER_BOOT
@@ -50,7 +52,7 @@
 #define KVM_IOCTL 0xae00u /* asm/kvm.h: KVMIO in the second byte */
 
 const struct filter_row filter_rows[] = {
-	/* --- to be a process ------------------------------------------- */
+	/* --- start of the process --------------------------------------- */
 	{ NAMED(execve), OK, ANY, "to become QEMU; -sandbox takes it away" },
 	{ NAMED(brk), LIVE_ELSE, ANY, "malloc" },
 	{ NAMED(mmap), FILTER_ALL & ~FILTER_RESTORE, FILTER_ALLOW, 0, ANY,
@@ -101,7 +103,7 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(sched_yield), LIVE_RARELY, ANY, "locks of some builds" },
 	{ NAMED(restart_syscall), LIVE_RARELY, ANY, "after SIGSTOP and SIGCONT" },
 
-	/* --- to ask ------------------------------------------------------ */
+	/* --- questions -------------------------------------------------- */
 	{ NAMED(getrandom), LIVE_ELSE, ANY, "seeds" },
 	{ NAMED(sysinfo), LIVE_RARELY, ANY, "qsort of a C library before 2.37" },
 	{ NAMED(uname), RARELY, ANY, "libraries" },
@@ -124,7 +126,7 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(prctl), LIVE_RARELY, 0, UINT32_MAX, PR_SET_NAME, "thread names" },
 	{ NAMED(seccomp), OK, ANY, "QEMU's own filter" },
 
-	/* --- files: to read those of the root, to use what was given ----- */
+	/* --- files: read those of the root, use those given ------------- */
 	{ NAMED(openat), OK, 2, CHANGING, O_RDONLY,
 	  "libraries and firmware, to read" },
 	{ NAMED(openat), FILTER_ALL, FILTER_ASK, 0, 2, UINT32_MAX, O_RDWR,
@@ -177,7 +179,7 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(ioctl), (FILTER_ALL | FILTER_RARE) & ~FILTER_KVM, FILTER_REFUSE, ENOTTY, ANY,
 	  "a terminal is probed for" },
 
-	/* --- the two sockets that it was given --------------------------- */
+	/* --- its two sockets -------------------------------------------- */
 	{ NAMED(sendmsg), LIVE, ANY, "wire and monitor" },
 	{ NAMED(recvmsg), LIVE, ANY, "wire and monitor" },
 	{ NAMED(getsockname), OK, ANY, "wire and monitor" },
@@ -187,7 +189,7 @@ const struct filter_row filter_rows[] = {
 	  "asked of each socket; no program is to be attached to one" },
 	{ NAMED(shutdown), LIVE_RARELY, ANY, "their end" },
 
-	/* --- a zygote: to be its child's beginning ----------------------- */
+	/* --- zygote: the start of its forked machines ------------------- */
 	{ NAMED(clone3), ZYGOTE, ANY, "the child, in its namespaces" },
 	{ NAMED(dup2), ZYGOTE, ANY, "its descriptors" },
 	{ NAMED(close_range), ZYGOTE, ANY, "not the zygote's" },
@@ -257,8 +259,8 @@ static bool zygotes_own(int call)
 	return false;
 }
 
-/* A zygote is a restored machine, but for the calls of which it has a row of
- * its own. */
+/* Returns whether the row is for these machines. A zygote has the rows of a
+ * restored machine, except for calls that have a row for zygotes. */
 static bool is_for(const struct filter_row *row, unsigned where)
 {
 	if (where & FILTER_ZYGOTE && !(row->where & FILTER_ZYGOTE)) {
@@ -269,7 +271,8 @@ static bool is_for(const struct filter_row *row, unsigned where)
 	return (row->where & where) == where;
 }
 
-/* By way of a file: the library writes no other. */
+/* Exports the program through a file: the library can write it only to a
+ * descriptor. */
 static int export(scmp_filter_ctx ctx, struct sock_fprog *ret)
 {
 	auto_close int fd = memfd_create("filter", MFD_CLOEXEC);
@@ -304,7 +307,8 @@ int jail_filter_make(unsigned where, struct sock_fprog *ret, struct err *err)
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH,
 				     SCMP_ACT_KILL_PROCESS);
-	/* 2: a binary tree; a heated machine makes thousands of calls. */
+	/* 2: compile to a binary tree, as a machine makes thousands of calls
+	 * while it is heated. */
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(filter_rows); i++) {

@@ -27,13 +27,13 @@
 
 #define PAGE 4096u
 #define ANSWER_MS 1000
-#define BATCH 4096u /* entries that are read at a time */
-/* Of Documentation/admin-guide/mm/pagemap.rst. */
+#define BATCH 4096u /* entries read at a time */
+/* Bits of Documentation/admin-guide/mm/pagemap.rst. */
 #define PRESENT (1ull << 63)
-#define OF_FILE (1ull << 61) /* or of shared memory */
+#define OF_FILE (1ull << 61) /* the page is of a file or of shared memory */
 #define EXCLUSIVE (1ull << 56)
 
-/* Return: is there room for more? */
+/* Adds a page. Return: whether there is room for more. */
 static bool add(struct zygote_pages *p, uint64_t at)
 {
 	struct zygote_range *last = p->count ? &p->range[p->count - 1] : NULL;
@@ -51,7 +51,9 @@ static bool add(struct zygote_pages *p, uint64_t at)
 	return true;
 }
 
-/* Return: 0, 1 (no more room) or negative errno. */
+/*
+ * Adds the pages of one mapping. Return: 0, 1 (no more room) or negative errno.
+ */
 static int read_range(int pagemap, uint64_t from, uint64_t to,
 		      struct zygote_pages *ret)
 {
@@ -89,7 +91,7 @@ int jail_pages_read(int proc, pid_t pid, struct zygote_pages *ret)
 	auto_fclose FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (maps)
-		fd = -1; /* it is maps' */
+		fd = -1; /* maps owns it now */
 	if (pagemap < 0 || !maps)
 		return -errno;
 	while (r == 0 && fgets(line, sizeof(line), maps)) {
@@ -115,7 +117,7 @@ int jail_pages_read_cost(int proc, pid_t pid, uint32_t *ret_kib)
 
 	if (!f)
 		return -errno;
-	fd = -1; /* it is f's */
+	fd = -1; /* f owns it now */
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "Private_Dirty: %" SCNu32 " kB", &kib) != 1)
 			continue;
@@ -125,7 +127,9 @@ int jail_pages_read_cost(int proc, pid_t pid, uint32_t *ret_kib)
 	return ferror(f) ? -errno : -ENODATA;
 }
 
-/* The answer to a question; of PAGES it is a struct zygote_pages. */
+/*
+ * The things to read about a process. The answer to PAGES is a struct zygote_pages.
+ */
 enum what { PAGES, COST };
 
 struct question {
@@ -175,7 +179,8 @@ static _Noreturn void serve(int sock, int proc)
 
 int jail_pages_begin(void)
 {
-	/* Here: the jailer is about to leave this root, and all that share it. */
+	/* Open it now: the jailer is about to leave this root, and its children
+	 * with it. */
 	auto_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int pair[2];
 	pid_t pid;
@@ -193,7 +198,8 @@ int jail_pages_begin(void)
 	return -EAGAIN;
 }
 
-/* Return: bytes of its answer, or a negative errno. */
+/* Sends a question and waits for the answer. Return: its bytes, or a negative
+ * errno. */
 static ssize_t ask(int sock, pid_t pid, enum what what, void *ret, size_t size)
 {
 	struct pollfd p = {.fd = sock, .events = POLLIN};

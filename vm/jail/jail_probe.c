@@ -31,7 +31,7 @@ void jail_probe_open(struct jail_probe *p)
 	p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* --- what the kernel says --------------------------------------------------------- */
+/* --- reading the kernel's view ------------------------------------------ */
 
 static int read_status(int proc, pid_t pid, struct proc_status *ret)
 {
@@ -118,7 +118,7 @@ static void look_at_status(const struct jailer *j,
 	else
 		wall_set(w, WALL_CAPS, WALL_ACTIVE,
 			 "none in any set, no_new_privs");
-	/* Ours, and QEMU's above it. */
+	/* Two filters are expected: ours, and QEMU's. */
 	if (s->seccomp == 2)
 		wall_set(w, WALL_SECCOMP, WALL_ACTIVE, "a list of what QEMU "
 			 "needs; anything else kills it");
@@ -155,15 +155,16 @@ static int look(const struct jail_probe *p, const struct jailer *j,
 	return 0;
 }
 
-/* --- a QEMU that is looked at ---------------------------------------------------------- */
+/* --- the QEMU to inspect ------------------------------------------------ */
 
-/* One of them, and the ends of what it speaks on. */
+/* A QEMU to inspect, with our ends of its sockets. */
 struct sample {
 	struct jail_slot *slot;
 	int qmp, said;
 };
 
-/* Until it says something, or ends. Return: 0, -ECHILD (it ended), -ETIMEDOUT. */
+/* Waits until it sends something or ends. Return: 0, -ECHILD (it ended),
+ * -ETIMEDOUT. */
 static int hear(struct sample *s)
 {
 	uint64_t until = now_ns() + GREETING_NS;
@@ -207,7 +208,8 @@ static void explain(const struct jail_answer *a, int said, struct err *err)
 			WEXITSTATUS(a->code), words[0] ? ": " : "", words);
 }
 
-/* Of q's kind; where a machine has more descriptors it gets /dev/null. */
+/* Starts one of q's kind, with /dev/null in place of a machine's other
+ * descriptors. */
 static int start(struct jailer *j, const struct jail_request *q,
 		 struct sample *s, struct err *err)
 {
@@ -235,7 +237,7 @@ static int start(struct jailer *j, const struct jail_request *q,
 				     jail_step_names[word.step]);
 }
 
-/* r: what has become of it so far. Return: the same; *err says more of it. */
+/* Ends it. r: the result so far, which is returned; *err gets more details. */
 static int finish(struct jailer *j, struct sample *s, int r, struct err *err)
 {
 	struct jail_answer a;
@@ -271,9 +273,9 @@ static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
 	return finish(j, &s, r, err);
 }
 
-/* --- one that is forked ---------------------------------------------------------------- */
+/* --- a forked one ------------------------------------------------------- */
 
-/* Its main thread answers, when it has started. */
+/* Sends a command; the answer shows that its main thread runs. */
 static int ask(struct sample *s, const char *command)
 {
 	if (send(s->qmp, command, strlen(command), MSG_NOSIGNAL) < 0)
@@ -281,7 +283,7 @@ static int ask(struct sample *s, const char *command)
 	return hear(s);
 }
 
-/* As good as one that is executed? */
+/* Checks that the forked one has at least the walls of the executed one. */
 static int compare(const struct walls *w, const struct walls *forked,
 		   struct err *err)
 {
@@ -293,7 +295,8 @@ static int compare(const struct walls *w, const struct walls *forked,
 	return 0;
 }
 
-/* The zygote's list is still there in its child, above the child's own. */
+/* Checks that the zygote's filter is still active in the forked process, above
+ * its own. */
 static int count_lists(const struct jail_probe *p, pid_t zygote, pid_t child,
 		       struct err *err)
 {
@@ -358,7 +361,8 @@ static int try_zygote(const struct jail_probe *p, struct jailer *j,
 	return r;
 }
 
-/* Machines are forked only where one was seen behind the same walls. */
+/* Sets w->forks: machines may be forked only if a forked QEMU had the same
+ * walls. */
 static void look_at_zygotes(const struct jail_probe *p, struct jailer *j,
 			    struct walls *w)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look from outside at a QEMU in its jail: what the kernel says of it, not
- * what was asked for. It has no machine and lives for a moment.
+ * Tests a QEMU in its jail from outside: reads what the kernel reports about
+ * it, instead of trusting what was set. This QEMU has no machine and lives for
+ * a moment. Runs in the jailer.
  */
 #ifndef VM_JAIL_PROBE_H
 #define VM_JAIL_PROBE_H
@@ -9,14 +10,17 @@
 #include "jail_slot.h"
 
 struct jail_probe {
-	int proc; /* the host's /proc, while it can still be named; owned */
+	/*
+	 * descriptor of the host's /proc, opened before the root changes; owned
+	 */
+	int proc;
 };
 
 void jail_probe_open(struct jail_probe *p);
 /*
- * Starts one, waits for its monitor's greeting (bounded), looks, ends it and
- * lets go of /proc. Walls that were said to stand and do not are set absent.
- * Return: 0, or a negative errno: no QEMU runs in such a jail.
+ * Starts one, waits for its monitor's greeting (bounded), inspects it, ends it
+ * and closes /proc. Walls that were reported to stand and do not are set to
+ * absent. Return: 0, or a negative errno: QEMU cannot run in such a jail.
  */
 int jail_probe_run(struct jail_probe *p, struct jailer *j, struct walls *w,
 		   struct err *err);

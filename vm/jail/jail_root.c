@@ -26,7 +26,7 @@
 #define LOADER_WAIT_MS 10000
 #define LIST_MAX 65536
 
-/* --- which files ------------------------------------------------------------ */
+/* --- finding the files -------------------------------------------------- */
 
 static int add(struct jail_files *files, const char *path, const char *inside)
 {
@@ -49,7 +49,8 @@ const char *jail_file_of(const struct jail_files *files, const char *inside)
 	return NULL;
 }
 
-/* The directory that has QEMU's bin/; a part of its tree, if it has one. */
+/* The directory that has QEMU's bin/; it is part of QEMU's tree, if there is
+ * one. */
 struct prefix {
 	const struct qemu_program *qemu;
 	char path[PATH_MAX];
@@ -68,7 +69,8 @@ static int prefix_of(const struct qemu_program *qemu, struct prefix *ret)
 	return realpath(path, ret->path) ? 0 : -errno;
 }
 
-/* Return: the rest of path behind the directory, with its slash; NULL: it is not below. */
+/* Returns the rest of path after dir, with its slash; NULL: path is not below
+ * dir. */
 static const char *below(const char *dir, const char *path)
 {
 	size_t len = strlen(dir);
@@ -76,8 +78,11 @@ static const char *below(const char *dir, const char *path)
 	return !strncmp(path, dir, len) && path[len] == '/' ? path + len : NULL;
 }
 
-/* Where a file is inside: at its place in QEMU's tree; without a tree beside QEMU.
- * Return: 0, or -EXDEV: a tree has all that it needs. */
+/*
+ * Returns the file's path in the jail: unchanged within QEMU's tree; without a
+ * tree, its place beside QEMU. Return: 0, or -EXDEV: outside the tree, though a
+ * tree has all that it needs.
+ */
 static int inside_of(const struct prefix *p, const char *path,
 		     char ret[PATH_MAX])
 {
@@ -97,9 +102,12 @@ static int add_once(struct jail_files *files, const char *path,
 	return jail_file_of(files, inside) ? 0 : add(files, path, inside);
 }
 
-/* "name => /path (0x...)" or "/path (0x...)"; a library of the host's is bound where
- * the loader has found it, for there it looks again; one that lies beside QEMU also
- * where that is from QEMU's new place. */
+/*
+ * Adds one line of the loader: "name => /path (0x...)" or "/path (0x...)". A
+ * library of the host is bound where the loader has found it, because it
+ * searches there again. One that lies beside QEMU is also bound beside QEMU's
+ * path in the jail.
+ */
 static int add_line(struct jail_files *files, const struct prefix *p,
 		    char *line)
 {
@@ -109,7 +117,7 @@ static int add_line(struct jail_files *files, const struct prefix *p,
 
 	end = path ? strstr(path, " (0x") : NULL;
 	if (!end)
-		return 0; /* the vDSO */
+		return 0; /* the vDSO is no file */
 	*end = '\0';
 	r = inside_of(p, path, inside);
 	if (r == 0 && !p->qemu->root[0])
@@ -117,8 +125,8 @@ static int add_line(struct jail_files *files, const struct prefix *p,
 	return r < 0 ? r : add_once(files, path, inside);
 }
 
-/* Runs the loader of QEMU to print the libraries it would load; QEMU itself does not
- * begin. The words behind the path are arguments of QEMU. */
+/* Runs the loader of QEMU to print the libraries that it would load; QEMU
+ * itself does not start. The words behind the path are arguments of QEMU. */
 static int ask_loader(const struct qemu_program *qemu, const char *module,
 		      struct child *ret, struct err *err)
 {
@@ -161,7 +169,7 @@ static int add_libraries(struct jail_files *files, const struct prefix *p,
 	return r < 0 ? err_sys(err, r, "the libraries of %s", qemu) : 0;
 }
 
-/* The first of the candidates below QEMU's prefix that is there. */
+/* Finds the first candidate below QEMU's prefix that exists. */
 static bool find_beside(const struct prefix *p, const char *const *candidates,
 			char ret[PATH_MAX])
 {
@@ -175,7 +183,7 @@ static bool find_beside(const struct prefix *p, const char *const *candidates,
 	return false;
 }
 
-/* The emulator is a module in some distributions, built in in others. */
+/* Some distributions build the emulator as a module, others into QEMU. */
 static const char *const modules[] = {
 	"lib/x86_64-linux-gnu/qemu/accel-tcg-x86_64.so",
 	"lib64/qemu/accel-tcg-x86_64.so", "lib/qemu/accel-tcg-x86_64.so",
@@ -187,7 +195,8 @@ static const char *const firmware[] = {
 	"share/qemu-kvm/bios-microvm.bin", NULL,
 };
 
-/* QEMU looks in .../bin/../share: inside it is at the plain place. */
+/* Adds a directory that QEMU finds as .../bin/../share: in the jail it has the
+ * plain path. */
 static int add_beside(struct jail_files *files, const struct prefix *p,
 		      const char *const *candidates, const char *name,
 		      char ret[PATH_MAX])
@@ -241,7 +250,7 @@ int jail_files_find(struct jail_files *files, const struct qemu_program *qemu,
 	return add_libraries(files, &p, module, err);
 }
 
-/* --- the root ------------------------------------------------------------------ */
+/* --- building the root -------------------------------------------------- */
 
 static int make_parents(int root, const char *inside)
 {
@@ -256,7 +265,8 @@ static int make_parents(int root, const char *inside)
 	return 0;
 }
 
-/* The bound file must be the verified one: another may have taken its name since. */
+/* Checks that the bound file is the verified one; its name may have been
+ * replaced since. */
 static int check_same(int tree, int same_as)
 {
 	struct stat is, must;
@@ -296,7 +306,7 @@ static int bind_at(int root, const struct jail_file *f, uint64_t more)
 	return 0;
 }
 
-/* Bytes of our own, not a file of the host's. */
+/* Adds a file with the given bytes. */
 static int add_bytes(int root, const char *path, mode_t mode,
 		     const char *bytes, size_t size)
 {
@@ -310,8 +320,11 @@ static int add_bytes(int root, const char *path, mode_t mode,
 	return fd < 0 || write(fd, bytes, size) != (ssize_t)size ? -errno : 0;
 }
 
-/* QEMU asks here whether memory can be mapped without reserving it, and gives
- * up when it cannot; where the host says 2 the kernel reserves all the same. */
+/*
+ * QEMU reads this to find out whether it can map memory without reserving it,
+ * and ends if it cannot. Where the host has 2 here, the kernel reserves memory
+ * all the same.
+ */
 static int add_overcommit(int root)
 {
 	return add_bytes(root, "/proc/sys/vm/overcommit_memory", 0444, "1\n",
@@ -338,8 +351,8 @@ static int make_tmpfs(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* For machines of every user; in a user namespace the host's own is bound, and
- * then its modes count. */
+/* Adds /dev/kvm for machines of every user. In a user namespace the host's own
+ * file is bound, and its modes apply. */
 static int add_kvm(int root)
 {
 	static const struct jail_file host = {
@@ -353,7 +366,7 @@ static int add_kvm(int root)
 	return fchmodat(root, "dev/kvm", 0666, 0) < 0 ? -errno : 0;
 }
 
-/* From "." to "/", and what was there is let go. */
+/* Makes "." the root, read-only, and detaches the old root. */
 static int become_root(bool devices)
 {
 	struct mount_attr attr = {
@@ -377,7 +390,8 @@ int jail_root_enter(const struct jail_files *files, bool kvm, struct err *err)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(err, -errno, "a mount namespace");
 	tmpfs = make_tmpfs();
-	/* Any directory will do: the mount namespace is the jailer's own. */
+	/* Any directory serves as the mount point: the namespace is the
+	 * jailer's own. */
 	if (tmpfs < 0 || move_mount(tmpfs, "", AT_FDCWD, "/proc",
 				    MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_sys(err, tmpfs < 0 ? tmpfs : -errno,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts, kills and reaps the processes of the jailer, one per cell. A cell owns a
- * process's pidfd, its status socket, its RAM descriptor and the lock of its user id.
+ * Starts, kills and reaps the processes of the jailer, one for each slot
+ * (struct jail_slot). A slot owns a process's pidfd, its status socket, its RAM
+ * descriptor and the lock of its user id.
  *
- * In order: leases of user ids, cells with their own exec, children of a zygote, and the
- * calls for both. All of it runs in the jailer, on its only thread; the new process
- * continues in jail_child_main(), or in the zygote (vm/zygote/orders.c).
+ * In order: leases of user ids, slots whose process executes QEMU, machines
+ * forked off a zygote, and the calls for both. All functions run in the jailer,
+ * on its only thread; the new process continues in jail_child_main(), or in the
+ * zygote (vm/zygote/orders.c).
  */
 #include "jail_slot.h"
 
@@ -29,9 +31,9 @@
 #include "vm/zygote/wire.h"
 
 #define SLOTS_MORE 16
-#define QEMU_MIB 1024u  /* of addresses, beside the guest's memory */
-#define ZYGOTE_MS 3000 /* for a child; it takes some 5 */
-#define THREADS_MAX 128 /* of one user id, beside one a processor */
+#define QEMU_MIB 1024u /* MiB of addresses for QEMU itself */
+#define ZYGOTE_MS 3000 /* limit for a fork; it takes some 5 ms */
+#define THREADS_MAX 128 /* of one user id, plus one for each processor */
 
 /* --- user ids ------------------------------------------------------------------ */
 
@@ -66,7 +68,7 @@ static int lease_uid(struct uid_range *u, uid_t *ret, int *ret_lock)
 	return -EUSERS;
 }
 
-/* --- cells --------------------------------------------------------------------- */
+/* --- slots -------------------------------------------------------------- */
 
 static struct jail_slot *free_slot(struct jailer *j, struct jail_word *word)
 {
@@ -138,8 +140,11 @@ static int make_argv(const struct jailer *j, const struct jail_request *q,
 				   argv_make(&s, a);
 }
 
-/* In a child of ours, in all its namespaces; but a zygote's children are ours, and
- * who is process 1 can make none for another. */
+/*
+ * Clones a child of the jailer, in new namespaces. A zygote shares the jailer's
+ * PID namespace: its forks become the jailer's children, and process 1 of a
+ * namespace cannot make children for another process.
+ */
 static pid_t clone_child(const struct jailer *j, bool zygote, int *ret_pidfd)
 {
 	struct clone_args args = {
@@ -165,10 +170,10 @@ static int bound(struct jailer *j, const struct jail_request *q,
 	*ret = (struct jail_bounds){
 		.own_uts = j->clone_flags & CLONE_NEWUTS,
 		.own_cgroup_ns = j->cgroup_ns,
-		/* A restored machine writes to no file at all. */
+		/* a restored machine writes to no file */
 		.file_bytes = q->kind == JAIL_BOOT ? ram << 20 : 0,
 	};
-	/* Where no control group bounds its memory. */
+	/* Without a control group, limit the addresses instead. */
 	if (j->cgroups.base[0] < 0)
 		ret->address_bytes = (ram + QEMU_MIB) << 20;
 	r = lease_uid(&j->uids, &ret->uid, &c->lease);
@@ -176,7 +181,7 @@ static int bound(struct jailer *j, const struct jail_request *q,
 	return r;
 }
 
-/* pair[0] becomes *ours. Return: 0 or negative errno. */
+/* Makes a socket pair. Return: 0 or negative errno. */
 static int make_pair(int *ours, int *theirs)
 {
 	int pair[2];
@@ -188,7 +193,7 @@ static int make_pair(int *ours, int *theirs)
 	return 0;
 }
 
-/* Sends the setup that orders_begin() reads when the zygote begins. */
+/* Sends the setup, which orders_begin() reads when the zygote starts. */
 static int set_up_zygote(const struct jailer *j, int sock)
 {
 	const struct sock_fprog *filter = &j->filter[FILTER_OF_FORK];
@@ -232,7 +237,9 @@ static void close_all(int *fds, unsigned count)
 		fd_close(&fds[i]);
 }
 
-/* It fails when the child is dead already: then its end says so. */
+/*
+ * Lets the child go on. If it has died the send fails, which its end reports.
+ */
 static void say_go(const struct jail_slot *c)
 {
 	send(c->status, "", 1, MSG_NOSIGNAL);
@@ -244,7 +251,7 @@ static uint32_t put(const struct jail_groups *groups, pid_t pid, int *ret_code)
 	return *ret_code < 0 ? JAIL_STEP_CGROUP : JAIL_STEP_NONE;
 }
 
-/* From the clone to "go". */
+/* Clones the process and lets it go on. */
 static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		       struct jail_slot *c, struct jail_child *child, int *ret_code)
 {
@@ -257,8 +264,8 @@ static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		return JAIL_STEP_CLONE;
 	}
 	say_go(c);
-	/* Meanwhile this one is on its way down. It is there before its guest
-	 * runs, for its RAM comes from here, later. */
+	/* Move it to its groups while it enters the jail. It is there before
+	 * its guest runs, because it gets its RAM from the jailer, later. */
 	return put(&child->groups, c->pid, ret_code);
 }
 
@@ -284,7 +291,7 @@ static uint32_t start_process(struct jailer *j, const struct jail_request *q,
 	return step;
 }
 
-/* --- zygotes' children -------------------------------------------------------- */
+/* --- forking off a zygote ----------------------------------------------- */
 
 static struct jail_slot *find_zygote(struct jailer *j, uint32_t id)
 {
@@ -295,7 +302,8 @@ static struct jail_slot *find_zygote(struct jailer *j, uint32_t id)
 	return NULL;
 }
 
-/* Return: its pid, with *ret_pidfd, or a negative errno. */
+/* Orders a zygote to fork. Return: the new pid, with *ret_pidfd, or a negative
+ * errno. */
 static int order_child(const struct jail_slot *zygote,
 		       const struct zygote_order *order, const int *fds,
 		       unsigned fd_count, int *ret_pidfd)
@@ -323,7 +331,8 @@ int32_t jail_slot_cost(struct jailer *j, const struct jail_slot *c)
 	int r = jail_pages_cost(j->pages, c->pid, &kib);
 
 	if (r == -ETIMEDOUT)
-		fd_close(&j->pages); /* a late answer is not the next one's */
+		/* else a late answer would be taken for the next one */
+		fd_close(&j->pages);
 	return r < 0 ? r : (int32_t)MIN(kib, (uint32_t)INT32_MAX);
 }
 
@@ -334,13 +343,15 @@ void jail_slot_teach(struct jailer *j, const struct jail_slot *c, uint32_t zygot
 	int r = c && z ? jail_pages_ask(j->pages, c->pid, &pages) : -ESRCH;
 
 	if (r == -ETIMEDOUT)
-		fd_close(&j->pages); /* a late answer is not the next one's */
+		/* else a late answer would be taken for the next one */
+		fd_close(&j->pages);
 	if (r == 0)
 		fdpass_send(z->control, &pages, zygote_pages_size(&pages),
 			    NULL, 0, MSG_DONTWAIT);
 }
 
-/* A zygote that does not do it is of no use, and its owner hears of its end. */
+/* Forks a machine off a zygote. A zygote that fails to fork is killed; its
+ * owner gets that end. */
 static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 			    const int *fds, const struct jail_groups *groups,
 			    struct jail_slot *c, int *ret_code)
@@ -373,14 +384,14 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 		return JAIL_STEP_ZYGOTE;
 	}
 	c->pid = r;
-	say_go(c); /* on its way down, */
+	say_go(c); /* it enters its jail */
 	step = put(groups, c->pid, ret_code);
 	if (*ret_code == 0)
-		say_go(c); /* and to run */
+		say_go(c); /* it starts the guest */
 	return step;
 }
 
-/* --- any of them ----------------------------------------------------------------- */
+/* --- for both kinds ----------------------------------------------------- */
 
 struct jail_slot *jail_slot_start(struct jailer *j, const struct jail_request *q,
 				  int *fds, unsigned fd_count, struct jail_word *word)
@@ -425,7 +436,8 @@ void jail_slot_kill(struct jail_slot *c)
 	kill(c->pid, SIGKILL);
 }
 
-/* Its way down: a failure, or the listener of its filter, or exec. */
+/* Reads the status socket: a failed step, the listener of its filter, or the
+ * end by exec. */
 void jail_slot_heard(struct jail_slot *c)
 {
 	struct jail_word word = { 0 };
@@ -447,9 +459,9 @@ void jail_slot_heard(struct jail_slot *c)
 }
 
 /*
- * It opens something to read and write: whatever it is, it gets the RAM. The
- * descriptor is the daemon's, read-only for a restored machine, so that the
- * template's file stays what was verified.
+ * Answers the process's open for reading and writing with the RAM's descriptor,
+ * whatever it opens. A restored machine gets the server's read-only descriptor,
+ * so that the template's file stays as it was verified.
  */
 void jail_slot_asked(struct jail_slot *c)
 {
@@ -467,7 +479,7 @@ void jail_slot_asked(struct jail_slot *c)
 	add.srcfd = (uint32_t)c->ram;
 	if (c->ram >= 0)
 		ioctl(c->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-	/* The kernel answers a second request with ENOSYS. */
+	/* closed, so the kernel answers a second open with ENOSYS */
 	fd_close(&c->ram);
 	fd_close(&c->listener);
 }
@@ -476,7 +488,7 @@ void jail_slot_reap(struct jailer *j, struct jail_slot *c, struct jail_answer *r
 {
 	int status = 0;
 
-	/* Its last message may still lie in the socket. */
+	/* Its last message may still be in the socket. */
 	while (c->status >= 0 && !c->word.code) {
 		int before = c->status;
 
@@ -492,8 +504,8 @@ void jail_slot_reap(struct jailer *j, struct jail_slot *c, struct jail_answer *r
 		.step = c->word.step,
 		.code = c->word.code < 0 ? c->word.code : status,
 	};
-	/* A template's RAM may lie in memory, and the next machine here is to
-	 * have all of its own. */
+	/* A template's RAM may stay charged to this group, and the next machine
+	 * of the slot needs all of its limit. */
 	if (c->kind == JAIL_BOOT)
 		jail_cgroups_leave(&j->cgroups, (unsigned)(c - j->slots));
 	clear(c);
@@ -503,7 +515,7 @@ void slots_reap_stray(struct jailer *j)
 {
 	siginfo_t one = { 0 };
 
-	/* Of those in cells the pidfd tells. */
+	/* Skip processes with a slot: their pidfd reports their end. */
 	if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 	    !one.si_pid)
 		return;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The jailer's inside: what it is, and its cells, one living process each. */
+/*
+ * The inside of the jailer: its state, and its slots (struct jail_slot), one for
+ * each living process. All functions run in the jailer, on its only thread.
+ */
 #ifndef VM_JAIL_SLOT_H
 #define VM_JAIL_SLOT_H
 
@@ -19,59 +22,70 @@ enum jailer_filter {
 };
 
 struct jail_slot {
-	pid_t pid;      /* 0: free */
+	pid_t pid; /* 0: the slot is free */
 	uint32_t id;
 	uint32_t kind;
 	int pidfd;
-	int status;     /* our end of the child's socket, until exec */
-	int listener;   /* of its filter, until RAM is given */
-	int ram;        /* owned until it is given */
-	int lease;      /* lock of its user id */
-	int control;    /* of a zygote, else -1 */
-	bool kept;      /* the next SWEEP passes it by */
-	struct jail_word word; /* code < 0: a step failed */
+	/* our end of the child's status socket; closed by its exec */
+	int status;
+	/* listener of its filter, until the RAM was handed over */
+	int listener;
+	int ram; /* owned until it was handed over */
+	int lease; /* descriptor with the lock of its user id */
+	int control; /* a zygote's control socket, else -1 */
+	bool kept; /* adopted: the next SWEEP does not kill it */
+	struct jail_word word; /* code < 0: the step that failed */
 };
 
 struct uid_range {
 	uint32_t first, count, next;
-	int dir; /* of lock files; -1: ids are not changed */
+	int dir; /* directory of lock files; -1: user ids are not changed */
 };
 
 struct jailer {
 	int sock, null, landlock;
-	int pages; /* a socket: jail_pages_ask(); < 0: there is none */
+	int pages; /* socket of jail_pages_ask(); < 0: there is none */
 	unsigned long clone_flags;
-	bool cgroup_ns; /* by the child itself, after the rest */
-	const char *const *qemu; /* the words that start it (qemu_program.h) */
+	bool cgroup_ns; /* the child makes its cgroup namespace itself, last */
+	const char *const *qemu; /* words that start QEMU (qemu_program.h) */
 	const char *kernel, *initrd;
 	struct uid_range uids;
 	struct jail_cgroups cgroups;
-	bool zygotes;   /* the root has what they load */
-	bool strays;    /* there may be children that are in no cell */
-	struct sock_fprog filter[FILTERS]; /* by filter_of() */
+	bool zygotes; /* the root has the files that zygotes load */
+	bool strays; /* children without a slot may exist */
+	struct sock_fprog filter[FILTERS]; /* indexed by filter_of() */
 	struct jail_slot *slots;
 	unsigned slot_count;
-	unsigned most;  /* of them may live at once */
+	unsigned most; /* processes that may live at once */
 	struct pollfd *polls;
 	unsigned poll_room;
 };
 
-/* fds are consumed. Return: the cell, or NULL with what failed in *word. */
+/* Starts a process. Consumes fds. Return: its slot, or NULL with the failed
+ * step in *word. */
 struct jail_slot *jail_slot_start(struct jailer *j, const struct jail_request *q,
 				  int *fds, unsigned fd_count, struct jail_word *word);
-/* Something is to be read from its status or its listener. */
+/* Handle an event of a process: jail_slot_heard() reads its status socket,
+ * jail_slot_asked() its filter's listener. */
 void jail_slot_heard(struct jail_slot *c);
 void jail_slot_asked(struct jail_slot *c);
-/* Its process has ended; frees the cell. *ret_code as in jail_answer. */
+/* Reaps a process that has ended, and frees the slot. ret->code: as in
+ * jail_answer. */
 void jail_slot_reap(struct jailer *j, struct jail_slot *c, struct jail_answer *ret);
-/* Tells the zygote which pages c has written. Without either of them, or when
- * that cannot be read, its children do without. */
+/*
+ * Informs the zygote which pages c has written. Does nothing if either is gone
+ * or the pages cannot be read: later machines then copy pages as they need
+ * them.
+ */
 void jail_slot_teach(struct jailer *j, const struct jail_slot *c, uint32_t zygote);
-/* KiB of memory that its process shares with no other, or a negative errno. */
+/* Returns KiB of memory that c's process shares with no other, or a negative
+ * errno. */
 int32_t jail_slot_cost(struct jailer *j, const struct jail_slot *c);
-/* Kills it. */
+/* Kills its process. */
 void jail_slot_kill(struct jail_slot *c);
-/* Reaps one that a zygote made and did not tell of; it ends by itself. */
+/*
+ * Reaps a process that a zygote forked without reporting it. It ends by itself.
+ */
 void slots_reap_stray(struct jailer *j);
 
 #endif

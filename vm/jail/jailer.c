@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The jailer's process: it alone may make jails, and does nothing else. It
- * stands in the jails' own root, so that it can name no file of the host
- * either, and keeps only the capabilities that a jail takes.
+ * The jailer's process: makes jails, starts machines in them, kills and reaps
+ * them. It is the only process with these rights. Its own root is that of the
+ * jails, so it cannot open a file of the host either, and it keeps only the
+ * capabilities that making jails needs.
+ *
+ * In order: what is possible on this host, its own rights, messages, the loop.
+ * Owns struct jailer. It has one thread; jail_pages.c forks a helper.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -32,9 +36,9 @@
 
 #define LEASE_DIR "/run/fsd"
 #define LEASES LEASE_DIR "/uids"
-#define UIDS_MIN 1024u /* fewer are not worth it */
+#define UIDS_MIN 1024u /* use no range with fewer ids */
 
-/* --- what is possible here -------------------------------------------------------- */
+/* --- namespaces and user ids -------------------------------------------- */
 
 static const struct {
 	unsigned long flag;
@@ -48,7 +52,7 @@ static const struct {
 	{ CLONE_NEWCGROUP, WALL_CGROUP_NS, "its own" },
 };
 
-/* Each by itself, so that what is missing can be named. */
+/* Tries each namespace alone, so that the missing ones can be named. */
 static void try_namespaces(struct jailer *j, struct walls *w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
@@ -81,7 +85,8 @@ static int write_file(const char *path, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Who is not root gets capabilities that mean nothing outside. */
+/* Enters a user namespace, if not root: capabilities there have no effect
+ * outside. */
 static int enter_user_namespace(struct walls *w)
 {
 	uid_t uid = geteuid();
@@ -111,8 +116,9 @@ static int enter_user_namespace(struct walls *w)
 }
 
 /*
- * Are all of [first, first + count) ids of this user namespace? If not, the
- * upper half of its largest part becomes *u, when that is large enough.
+ * Checks that all ids of [first, first + count) exist in this user namespace.
+ * If not, *u becomes the upper half of the largest range, if that is large
+ * enough. Return: whether *u is usable.
  */
 static bool fit_ids(const char *map, struct uid_range *u)
 {
@@ -158,7 +164,8 @@ static int open_leases(struct jailer *j, struct walls *w)
 	return 0;
 }
 
-/* As root a mount namespace and user ids, else a user namespace. */
+/* As root: makes a mount namespace and uses a range of user ids. Else: a user
+ * namespace. */
 static int take_context(struct jailer *j, struct walls *w)
 {
 	if (geteuid() == 0 && fit_ids("/proc/self/uid_map", &j->uids) &&
@@ -210,9 +217,10 @@ static void enter_root(struct jailer *j, const struct jail_files *files,
 /* --- its own rights ------------------------------------------------------------------ */
 
 static const unsigned kept[] = {
-	CAP_SYS_ADMIN, /* namespaces */
-	CAP_SETUID, CAP_SETGID, CAP_SETPCAP, /* what a child gives up */
-	CAP_KILL,      /* machines are other users' */
+	CAP_SYS_ADMIN, /* to make namespaces */
+	/* a child changes its ids and drops the rest */
+	CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
+	CAP_KILL, /* machines run as other users */
 	CAP_DAC_OVERRIDE, /* the top of a cgroup tree may be read-only */
 };
 
@@ -220,7 +228,9 @@ static const unsigned kept[] = {
 
 static void answer(const struct jailer *j, const struct jail_answer *a)
 {
-	/* Without its daemon it ends at the next turn. */
+	/*
+	 * If the server has closed its end, the jailer ends in its next turn.
+	 */
 	send(j->sock, a, sizeof(*a), MSG_NOSIGNAL);
 }
 
@@ -242,7 +252,8 @@ static struct jail_slot *find_slot(struct jailer *j, uint32_t id)
 	return NULL;
 }
 
-/* Its end may have been told to the daemon that is dead. */
+/* Adopts a machine. Its end may have been reported to the dead server only, so
+ * report it again. */
 static void keep(struct jailer *j, uint32_t id)
 {
 	struct jail_slot *c = find_slot(j, id);
@@ -253,7 +264,8 @@ static void keep(struct jailer *j, uint32_t id)
 		refuse(j, id, (struct jail_word){ JAIL_STEP_NONE, -ESRCH });
 }
 
-/* Who takes over may be killed in the middle, and the next one begins anew. */
+/* Starts an adoption. A server may be killed in the middle of one; the next
+ * starts over. */
 static void adopt(struct jailer *j)
 {
 	for (unsigned i = 0; i < j->slot_count; i++)
@@ -270,7 +282,7 @@ static void sweep(struct jailer *j)
 	}
 }
 
-/* Of one that has ended its end tells. */
+/* Reports its memory. For a machine that has ended, ENDED is enough. */
 static void tell_cost(struct jailer *j, const struct jail_slot *c)
 {
 	struct jail_answer a = {.version = JAIL_VERSION, .said = JAIL_COSTS};
@@ -315,7 +327,9 @@ static void perform(struct jailer *j, const struct jail_request *q, int *fds,
 	}
 }
 
-/* Return: false when nobody is left who could want anything of it. */
+/*
+ * Handles one message. Return: false if no process has the other end any more.
+ */
 static bool receive(struct jailer *j)
 {
 	struct jail_request q;
@@ -336,11 +350,11 @@ static bool receive(struct jailer *j)
 		close(fds[i]);
 	if (n == (ssize_t)sizeof(q) && q.version == JAIL_VERSION &&
 	    q.op == JAIL_START && count < jail_fd_count(&q)) {
-		/* no room for its descriptors */
+		/* too few descriptors came: none were free */
 		refuse(j, q.id, (struct jail_word){ JAIL_STEP_FDS, -EMFILE });
 		return true;
 	}
-	/* A daemon that speaks wrongly is not ours any more. */
+	/* A server that sends a wrong message is not trusted any more. */
 	return false;
 }
 
@@ -463,12 +477,13 @@ int jailer_main(int argc, char **argv)
 	if (argc != 7)
 		return 2;
 	prctl(PR_SET_NAME, "fsd-jailer");
-	/* Whoever stops a service signals all of its processes. This one ends
-	 * when the server has, and takes the control groups away. */
+	/* Stopping a service signals all of its processes. The jailer ends only
+	 * after the server has, to remove the control groups. */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN); /* who reads its words may be dead */
+	/* the reader of its standard error may have ended */
+	signal(SIGPIPE, SIG_IGN);
 	umask(022);
 	j.uids.first = (uint32_t)strtoul(argv[3], NULL, 10);
 	j.uids.count = (uint32_t)strtoul(argv[4], NULL, 10);

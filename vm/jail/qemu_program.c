@@ -19,8 +19,11 @@
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu"
 #define DATA "/usr/share/qemu"
 
-/* The tree of what lies at path, a link maybe: what is before /usr/bin, if a loader is
- * there. Return: is there one? Then ret has its path and root. */
+/*
+ * Finds the tree of a path, which may be a link: the part before /usr/bin, if a
+ * loader lies there.
+ * Return: whether there is a tree; then ret has its path and root.
+ */
 static bool find_tree(const char *path, struct qemu_program *ret)
 {
 	char loader[PATH_MAX + sizeof(LOADER)];
@@ -36,7 +39,7 @@ static bool find_tree(const char *path, struct qemu_program *ret)
 	return access(loader, X_OK) == 0;
 }
 
-/* As if there were no tree. */
+/* Fills in ret for a QEMU without a tree. */
 static void take_hosts(const char *path, struct qemu_program *ret)
 {
 	ret->root[0] = '\0';
@@ -45,7 +48,9 @@ static void take_hosts(const char *path, struct qemu_program *ret)
 	ret->word[1] = NULL;
 }
 
-/* Adds a word: tail, below the root. There is room for three: see find_tree(). */
+/*
+ * Adds a word: the root and `tail`. text has space for three: see find_tree().
+ */
 static char *add(struct qemu_program *p, char *at, unsigned word,
 		 const char *tail)
 {
@@ -67,7 +72,8 @@ void qemu_program_find(const char *path, struct qemu_program *ret)
 	ret->word[1] = "--library-path";
 	at = add(ret, at, 2, LIBRARIES);
 	ret->word[3] = ret->path;
-	/* It would look for its firmware beside what the kernel has started. */
+	/* else it searches its firmware beside the loader, which the kernel has
+	 * started */
 	ret->word[4] = "-L";
 	add(ret, at, 5, DATA);
 	ret->word[6] = NULL;

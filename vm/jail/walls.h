@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walls around each QEMU, by name, and how they were found to stand. */
+/* The walls around each QEMU: their names, and how each was found to stand. */
 #ifndef VM_WALLS_H
 #define VM_WALLS_H
 
@@ -10,51 +10,53 @@
 
 enum wall {
 	WALL_USER,         /* a user id that no other living process has */
-	WALL_USER_NS,      /* unprivileged: capabilities mean nothing outside */
-	WALL_ROOT,         /* mount namespace, a root with QEMU's files only */
+	WALL_USER_NS, /* unprivileged: capabilities have no effect outside */
+	WALL_ROOT, /* mount namespace, and a root with QEMU's files only */
 	WALL_PID, WALL_NET, WALL_IPC, WALL_UTS, WALL_CGROUP_NS,
-	WALL_CAPS,         /* none in any set, and no new ones */
+	WALL_CAPS, /* no capability in any set, and none can be gained */
 	WALL_SECCOMP,      /* the outer filter */
 	WALL_SANDBOX,      /* QEMU's own filter */
 	WALL_LANDLOCK,
-	WALL_CGROUP,       /* memory, processor, processes */
+	WALL_CGROUP, /* limits of memory, processor and processes */
 	WALL_RLIMITS,
 	WALLS
 };
 
 enum wall_state { WALL_ABSENT, WALL_DEGRADED, WALL_ACTIVE, WALL_STATES };
 
-/* As it travels from the jailer; no pointers. */
+/* The jailer sends this struct, so it has no pointers. */
 struct walls {
 	struct {
 		uint32_t state;   /* enum wall_state */
-		char detail[200]; /* of a person's interest, or why not */
+		/* for people: how it stands, or why it does not */
+		char detail[200];
 	} wall[WALLS];
-	uint32_t forks; /* 1: they stand around one that is forked as well */
+	uint32_t forks; /* 1: they also stand around a forked machine */
 };
 
 struct wall_info {
 	const char *name;   /* in .fsd/security */
-	bool required;      /* by --policy strict: it may not be absent */
+	bool required; /* --policy strict: it must not be absent */
 	const char *does;   /* what it stops */
-	const char *remedy; /* when it is missing */
+	const char *remedy; /* what to do if it is missing */
 };
 
 extern const struct wall_info wall_infos[WALLS];
-/* Those inside a machine, around the programs; each is required. By enum
- * wire_wall. */
+/* The walls inside a guest, around the programs. Each is required. Indexed by
+ * enum wire_wall. */
 extern const struct wall_info guest_wall_infos[WIRE_WALL_MAX];
 extern const char *const wall_state_names[WALL_STATES];
 
 void wall_set(struct walls *w, enum wall wall, enum wall_state state,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Whatever was in it, it can be shown now: from memory that others wrote. */
+/* Corrects values that are out of range, so that the struct can be shown. It
+ * may come from memory that another process wrote. */
 void walls_bound(struct walls *w);
-/* Is it required and absent? */
+/* Returns whether the wall is required and absent. */
 bool wall_is_missing(const struct walls *w, enum wall wall);
 #define WALLS_EVERYWHERE (WALLS + WIRE_WALL_MAX)
-/* Their names, of those that are required and absent, and NULL. guest: those
- * that stand inside. Return: how many they are. */
+/* Lists the names of required walls that are absent; ret ends with NULL. guest:
+ * bits of the walls that stand inside. Return: their number. */
 unsigned walls_missing(const struct walls *w, uint32_t guest,
 		       const char *ret[WALLS_EVERYWHERE + 1]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of the library that a zygote loads, taken into the program by the assembler
- * when it is built. They need no file on the host that somebody else could change.
+ * The bytes of the library that a zygote loads. The assembler includes them
+ * when the program is built, so no file on the host is needed that another user
+ * could change. Owns no state.
  */
 #include "zygote_library.h"
 

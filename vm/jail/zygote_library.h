@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library that makes a QEMU a zygote (vm/zygote), as bytes of this program. */
+/*
+ * The bytes of the library that QEMU loads to become a zygote (vm/zygote). They
+ * are part of this program.
+ */
 #ifndef VM_ZYGOTE_LIBRARY_H
 #define VM_ZYGOTE_LIBRARY_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses KVM or emulation, and stores the result in the cache. The sources, first match
- * wins: the option, this process's result, no /dev/kvm, the stored result, else KVM.
+ * Chooses KVM or emulation, and stores the result in the cache. The sources,
+ * first match wins: the option, this process's result, no /dev/kvm, the stored
+ * result, else KVM.
  *
- * A stored TCG result expires after a day (template_store.c), so a repaired host is tried with
- * KVM again. The state is `accel` of struct template_context. All functions run on the
- * loop.
+ * A stored TCG result expires after a day (template_store.c), so a repaired host is
+ * tried with KVM again. The state is `accel` of struct template_context. All
+ * functions run on the loop.
  */
 #include "accel_choice.h"
 
@@ -13,7 +14,7 @@
 #include "layout/base/num.h"
 #include "template_key.h"
 
-#define QUICK_MS 1000 /* a guest that is up within that is not slow */
+#define QUICK_MS 1000 /* a guest that is up within this time is not slow */
 
 static const char *cache_of(const struct template_context *g)
 {
@@ -34,7 +35,7 @@ enum vm_accel accel_choice_make(const struct template_context *g)
 	template_accel_key(g, what);
 	if (template_store_accel_get(cache_of(g), what, &verdict) == 0)
 		return verdict;
-	return VM_ACCEL_KVM; /* a boot with a deadline will tell */
+	return VM_ACCEL_KVM; /* the first boot has a deadline and will decide */
 }
 
 bool accel_choice_is_open(const struct template_context *g, enum vm_accel accel)
@@ -53,7 +54,10 @@ void accel_choice_store(struct template_context *g, enum vm_accel accel)
 		return;
 	template_accel_key(g, what);
 	if (template_store_accel_get(cache_of(g), what, &kept) == 0 && kept == accel)
-		return; /* it gets no younger by being used */
+		/*
+		 * do not rewrite it: its age counts from the boot that decided
+		 */
+		return;
 	if (template_store_accel_put(cache_of(g), what, accel) < 0)
 		log_warn("the accelerator's verdict could not be kept");
 }

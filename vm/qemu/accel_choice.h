@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether machines run with KVM or are emulated. A boot with a deadline has told
- * it, and that is kept on the disk. */
+/*
+ * Chooses between KVM and emulation (TCG). The first boot has a deadline under
+ * KVM; its result is stored on the disk. All functions run on the loop and may
+ * read or write a small file.
+ */
 #ifndef VM_ACCEL_CHOICE_H
 #define VM_ACCEL_CHOICE_H
 
 #include "template.h"
 
-#define SCALE_TCG 10u /* how much longer all takes under emulation */
+#define SCALE_TCG 10u /* factor of every wait under emulation */
 
-/* What was asked for, what this process knows, what is kept; else KVM, if there
- * is any. */
+/* Chooses the accelerator: the option, else what this process has found, else
+ * the stored result, else KVM if the host has it. */
 enum vm_accel accel_choice_make(const struct template_context *g);
-/* KVM that nobody insists on has to be quick; else it is TCG. */
+/* Returns whether the accelerator is still open: KVM was not demanded, so a
+ * boot that is not quick switches to TCG. */
 bool accel_choice_is_open(const struct template_context *g, enum vm_accel accel);
-/* What a boot has told. */
+/* Stores what a boot has shown. */
 void accel_choice_store(struct template_context *g, enum vm_accel accel);
-/* How much longer all takes than with KVM on a fast processor. KVM is as slow as
- * TCG where the processor itself is emulated: the boot has told. */
+/* Returns how much slower this host is than KVM on a fast processor. boot_ms
+ * tells: KVM is as slow as TCG where the processor itself is emulated. */
 unsigned accel_choice_scale(enum vm_accel accel, unsigned boot_ms);
 
 #endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which QEMU machines run on. */
+/*
+ * Chooses the QEMU that machines run on (vm_qemu_choose()): the one asked for,
+ * the brought one, or the host's. Starts it once to read its version, and finds
+ * its age. Owns no state; waits for a process and the disk, so it runs before
+ * the loop.
+ */
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +19,8 @@
 #define HOSTS_OWN "qemu-system-x86_64"
 #define VERSION_WAIT_MS 10000
 
-/* Reads the version that it prints: "QEMU emulator version 10.0.13 (Debian 1:10.0.13+...)". */
+/* Reads the version that QEMU prints: "QEMU emulator version 10.0.13 (Debian
+ * 1:10.0.13+...)". */
 static int ask_version(const struct qemu_program *program, struct vm_qemu *ret,
 		       struct err *err)
 {
@@ -58,8 +64,8 @@ static int read_origin(const char *root, struct vm_qemu *q, struct err *err)
 	return r;
 }
 
-/* By its tree's origin. Without a tree by the program's own time, which is that of
- * the package that it came in. */
+/* Finds the age by the origin file of its tree. Without a tree by the program
+ * file's mtime, which is that of the package it came in. */
 static void find_age(const struct qemu_program *program, struct vm_qemu *q)
 {
 	struct err err = { 0 };

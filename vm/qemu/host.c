@@ -21,7 +21,7 @@
 
 #define MEASURE_MS 50
 #define READINGS 32
-#define PROCESSORS_MAX 16384 /* more than a kernel has */
+#define PROCESSORS_MAX 16384 /* more processors than a kernel supports */
 
 bool host_has_kvm(void)
 {
@@ -39,7 +39,7 @@ static uint64_t read_tsc(void)
 #endif
 }
 
-/* The value of a "name : value" line, or NULL. */
+/* Returns the value of a "name : value" line, or NULL. */
 static const char *value_of(char *line, const char *name)
 {
 	size_t len = strlen(name);
@@ -65,8 +65,8 @@ static void cpu_line(struct host_cpu *c, char *line)
 			c->flags = c->flags * 33 + (unsigned char)*v;
 }
 
-/* Both clocks at one moment: the tightest of several readings, for whoever is
- * interrupted between the two is wrong by that time. */
+/* Reads both clocks at one moment. Takes the closest of several readings: an
+ * interrupt between the two clocks makes a reading wrong by its time. */
 static void read_clocks(uint64_t *ret_tsc, uint64_t *ret_ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -90,7 +90,7 @@ void host_cpu(struct host_cpu *ret)
 
 	*ret = (struct host_cpu){ 0 };
 	read_clocks(&ret->tsc, &ret->at_ns);
-	/* The first processor speaks for all of them. */
+	/* Read the first processor only: all are the same. */
 	while (f && getline(&line, &size, f) > 0 && line[0] != '\n')
 		cpu_line(ret, line);
 }
@@ -106,9 +106,10 @@ unsigned host_tsc_khz(const struct host_cpu *cpu)
 			  (double)(ns - cpu->at_ns));
 }
 
-/* --- our control groups --------------------------------------------------- */
+/* --- control groups ----------------------------------------------------- */
 
-/* The path of our group of a controller, "" for the root. Return: false: there is none. */
+/* Returns the path of this process's group of a controller; "" for the root.
+ * Return: false: there is none. */
 static bool own_group(const char *controller, char path[CGROUP_PATH_MAX])
 {
 	if (!jail_cgroup_own(controller, path, CGROUP_PATH_MAX))
@@ -117,7 +118,9 @@ static bool own_group(const char *controller, char path[CGROUP_PATH_MAX])
 	return true;
 }
 
-/* Makes it that of the group around it. Return: false: it was the root's. */
+/*
+ * Changes path to that of the group around it. Return: false: it was the root.
+ */
 static bool outer_group(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -127,7 +130,7 @@ static bool outer_group(char *path)
 	return slash;
 }
 
-/* Opens a file of a group, as far as it can be seen. */
+/* Opens a file of a group. Return: -1 if it is not visible here. */
 static int open_in(const char *root, const char *path, const char *name)
 {
 	char file[800];
@@ -139,7 +142,7 @@ static int open_in(const char *root, const char *path, const char *name)
 
 /* --- memory -------------------------------------------------------------- */
 
-/* A cgroup file's own number, or that behind a name at a line's start. */
+/* Returns the number in a cgroup file: its only one, or that after a name at the start of a line. */
 static uint64_t number_in(int fd, const char *name, uint64_t otherwise)
 {
 	char text[16384];
@@ -219,7 +222,9 @@ void host_memory_get(const struct host_memory *m, struct vm_memory *ret)
 		if (limit >= ret->total)
 			continue;
 		used = number_in(m->group[i].used, NULL, 0);
-		/* what the kernel takes back before anybody goes without */
+		/*
+		 * page cache that the kernel frees before it lets anything fail
+		 */
 		cache = number_in(m->group[i].stat, "inactive_file ", 0);
 		cache = number_in(m->group[i].stat, "total_inactive_file ",
 				  cache);
@@ -236,17 +241,21 @@ uint64_t host_oom_kills(void)
 	return number_in(fd, "oom_kill ", 0);
 }
 
-/* --- what is ours ---------------------------------------------------------- */
+/* --- processors and memory of this process ------------------------------ */
 
-/* Microseconds of processors that a group gets in a period. */
+/*
+ * Files with the microseconds of processor time that a group gets in a period.
+ */
 static const struct cpu_files {
 	const char *controller, *root, *quota, *period;
 } cpu_versions[] = {
 	{ "cpu", "/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us" },
-	{ "", "/sys/fs/cgroup", "cpu.max", NULL /* behind the quota */ },
+	{ "", "/sys/fs/cgroup", "cpu.max", NULL /* cpu.max has the period behind the quota */ },
 };
 
-/* The processors of one group, a part of one as a whole one; most: without a limit. */
+/*
+ * Returns the processors of one group, rounded up; `most` if it has no limit.
+ */
 static unsigned group_processors(const struct cpu_files *f, const char *path,
 				 unsigned most)
 {
@@ -256,7 +265,8 @@ static unsigned group_processors(const struct cpu_files *f, const char *path,
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	uint64_t quota, period;
 
-	if (n <= 0 || text[0] < '0' || text[0] > '9') /* "max", -1 */
+	/* "max" or -1: no limit */
+	if (n <= 0 || text[0] < '0' || text[0] > '9')
 		return most;
 	quota = strtoull(text, &end, 10);
 	period = f->period ? number_in(other, NULL, 0) : strtoull(end, NULL, 10);
@@ -265,7 +275,7 @@ static unsigned group_processors(const struct cpu_files *f, const char *path,
 	return (unsigned)MIN((quota + period - 1) / period, (uint64_t)most);
 }
 
-/* Those that the kernel may choose from: of taskset(1), and of cpusets. */
+/* Returns how many processors taskset(1) and cpusets allow. */
 static unsigned affine_processors(void)
 {
 	cpu_set_t *set = CPU_ALLOC(PROCESSORS_MAX);

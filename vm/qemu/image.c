@@ -26,9 +26,10 @@ static const char *const file_names[IMAGE_FILE_MAX] = {
 	[IMAGE_ROOTFS] = "rootfs.erofs",
 };
 
-/* --- the manifest's text ------------------------------------------------ */
+/* --- the manifest ------------------------------------------------------- */
 
-/* Copies a value of one word; a line that was there already is replaced. */
+/* Copies a value of one word; a second line of the same name replaces the
+ * first. */
 static int take_word(char *ret, size_t size, const char *value)
 {
 	if (!value[0] || strchr(value, ' '))
@@ -166,7 +167,8 @@ int image_verify(const struct image *im, const char *cache_dir,
 	return 0;
 }
 
-/* Reads the list as it is; what it says was verified with the image. */
+/* Reads the list of packages without a check: image_verify() verifies its
+ * checksum. */
 static int read_packages(const char *image_dir, struct buf *out,
 			 struct err *err)
 {

@@ -8,8 +8,9 @@
  *   abi WORD...             what environments must fit, as "debian-13-amd64"
  *   part NAME SIZE SHA256   any number of them
  *
- * Lines that begin with another word are for people. The parts are opened
- * once; what was verified is what machines get, whatever happens to the names.
+ * Lines that begin with another word are for people. The parts are opened once.
+ * Machines get these descriptors, so they use the verified files even if the
+ * names are replaced.
  */
 #ifndef VM_IMAGE_H
 #define VM_IMAGE_H
@@ -24,20 +25,28 @@ enum image_file { IMAGE_KERNEL, IMAGE_INITRD, IMAGE_ROOTFS, IMAGE_FILE_MAX };
 struct image {
 	char id[SHA_HEX];
 	char kernel[64];
-	char abi[96]; /* what environments are made for; "": it is older */
+	/*
+	 * the abi that environments must have; "": an older fsd made the image
+	 */
+	char abi[96];
 	struct manifest_parts parts;
 	int fds[IMAGE_FILE_MAX]; /* owned; -1 when not open */
-	const struct manifest_part *files[IMAGE_FILE_MAX]; /* in parts */
+	/* pointers into parts */
+	const struct manifest_part *files[IMAGE_FILE_MAX];
 };
 
-/* Reads a manifest's text. Return: 0 or -EINVAL with the line in *err. */
+/* Parses the text of a manifest. Return: 0 or -EINVAL with the line in *err. */
 int image_parse(const char *text, size_t len, struct image *ret,
 		struct err *err);
-/* Reads the manifest of dir, opens its parts, compares their sizes. */
+/* Reads the manifest of dir, opens its parts and compares their sizes. Return:
+ * 0 or negative errno. */
 int image_open(const char *dir, struct image *ret, struct err *err);
 void image_close(struct image *im);
-/* Compares the sums of the open parts; slow. cache_dir: see verified.h. Return: 0,
- * -EBADMSG, -ECANCELED, ... */
+/*
+ * Compares the checksums of the open parts. Slow: reads hundreds of MB, unless
+ * cache_dir has the result (verified.h). Return: 0, -EBADMSG, -ECANCELED, or
+ * another negative errno.
+ */
 int image_verify(const struct image *im, const char *cache_dir,
 		 const atomic_bool *cancel, struct err *err);
 

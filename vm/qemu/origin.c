@@ -43,7 +43,7 @@ int origin_read(const char *root, char **ret, struct err *err)
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/" ORIGIN_NAME, root);
-	/* Not to wait for who would write to a pipe. */
+	/* O_NONBLOCK: if it is a FIFO, open(2) must not wait for a writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || !text)
 		return err_sys(err, text ? -errno : -ENOMEM, "%s", path);
@@ -57,9 +57,9 @@ int origin_read(const char *root, char **ret, struct err *err)
 	return 0;
 }
 
-/* --- what it says -------------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------ */
 
-/* "2026-08-29T17:55:40Z". Return: false: it is no time. */
+/* Parses "2026-08-29T17:55:40Z". Return: false: it is not a time. */
 static bool parse_time(const char *text, int64_t *ret)
 {
 	struct tm tm = { 0 };
@@ -71,7 +71,9 @@ static bool parse_time(const char *text, int64_t *ret)
 	return *ret > 0;
 }
 
-/* A word that may be shown to a person. */
+/*
+ * Copies a word of printable characters, so that it can be shown to a person.
+ */
 static bool parse_word(const char *text, char *ret, size_t size)
 {
 	for (const char *p = text; *p; p++)
@@ -121,7 +123,7 @@ int origin_parse(char *text, struct vm_qemu *ret, struct err *err)
 	return 0;
 }
 
-/* --- for a person -------------------------------------------------------------- */
+/* --- texts for people --------------------------------------------------- */
 
 static int64_t days(int64_t then, int64_t now)
 {
@@ -168,9 +170,9 @@ bool vm_qemu_is_old(const struct vm_qemu *q, int64_t now)
 	       days(q->asked, now) > VM_QEMU_ASKED_DAYS;
 }
 
-/* --- its files ------------------------------------------------------------------ */
+/* --- verifying the files ------------------------------------------------ */
 
-/* line: "SHA256  PATH". */
+/* Verifies one file. line: "SHA256  PATH". */
 static int verify_file(const char *root, const char *line, struct err *err)
 {
 	char path[PATH_MAX], sum[SHA_HEX];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A machine that is forked off a zygote for its sake only: it runs the least of
- * programs with each of the zygote's runners, and what it has written of their
- * common memory is told the zygote. The machines to come copy that at once,
- * before they have a job, and need no heat of their own.
+ * A throw-away machine, forked off a zygote to find out which pages a job
+ * writes. It runs the smallest program with each of the zygote's runners. The
+ * zygote is then informed which pages of the common memory that wrote. Machines
+ * forked later copy these pages at once, before they have a job, and need no
+ * heat of their own.
  *
- * Measured: the heat kept a processor busy for 100 ms a machine, this for 10, and
- * the first job is as fast.
+ * Measured: heat kept a processor busy for 100 ms a machine, this does for 10
+ * ms, and the first job is as fast. All functions run on the loop.
  */
 #ifndef VM_PAGE_PROBE_H
 #define VM_PAGE_PROBE_H
@@ -15,15 +16,17 @@
 
 struct page_probe;
 
-/* It has ended and is to be freed. taught: the zygote knows. Never from within
- * a call of the owner's. */
+/* Reports its end; call page_probe_free(). taught: the zygote knows the pages. Not
+ * called inside a call of this header. */
 typedef void page_probe_done_fn(void *arg, bool taught);
 
-/* zygote: a number for restore_fork(). Return: 0 or negative errno. */
+/*
+ * Starts one. zygote: a number for restore_fork(). Return: 0 or negative errno.
+ */
 int page_probe_new(const struct template_context *g, const struct template *t,
 		   uint32_t zygote, uint32_t runners, page_probe_done_fn *done,
 		   void *arg, struct page_probe **ret, struct err *err);
-/* Kills it if it lives; nothing is told any more. NULL is fine. */
+/* Kills it if it lives; done() is not called. s may be NULL. */
 void page_probe_free(struct page_probe *s);
 
 #endif

@@ -21,25 +21,27 @@
 #include "host.h"
 
 #define GRACE_MS 1000
-#define SAID_MAX 1000 /* bytes of standard error that are kept, the last */
+#define SAID_MAX 1000 /* bytes of standard error that are kept: the last ones */
 
 struct process {
 	struct loop *loop;
 	const struct process_events *ev;
 	void *arg;
 	struct jailed jailed;
-	int said_fd;           /* its standard error, owned */
+	int said_fd; /* owned; the read end of its standard error */
 	struct loop_fd says;
 	struct qmp *qmp;       /* owned */
-	struct loop_timer grace; /* from a closed monitor to its end */
+	/* runs from the monitor's end; kills a process that lives on */
+	struct loop_timer grace;
 	char said[SAID_MAX];
 	size_t said_len;
-	char why[300];         /* why it was killed, "" if it was not */
-	char shutdown[32];     /* the guest ended it: QEMU's word for how */
-	uint64_t oom_kills;    /* of the host, before it */
+	char why[300]; /* why this server killed it; "": it did not */
+	/* QEMU's word for how the guest shut down; "": it did not */
+	char shutdown[32];
+	uint64_t oom_kills; /* host_oom_kills() when it was started */
 };
 
-/* --- what it says ------------------------------------------------------- */
+/* --- standard error ----------------------------------------------------- */
 
 static bool read_said(struct process *p)
 {
@@ -66,7 +68,7 @@ static void on_says(struct loop_fd *src, uint32_t events)
 		loop_fd_del(&p->says);
 }
 
-/* The last line it wrote, made printable, into text. */
+/* Copies the last line that it wrote into text, made printable. */
 static void last_words(struct process *p, char *text, size_t size)
 {
 	size_t end = p->said_len, start;
@@ -81,13 +83,13 @@ static void last_words(struct process *p, char *text, size_t size)
 			*c = '?';
 }
 
-/* --- its end ------------------------------------------------------------ */
+/* --- the end ------------------------------------------------------------ */
 
-/* Signals that a process has brought upon itself. */
+/* Signals that mean a fault of the process itself. */
 static const int faults[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV,
 			      SIGSYS, SIGTRAP };
 
-/* Words of QEMU and its libraries for a lack of memory or processes. */
+/* Words that QEMU and its libraries use for a lack of memory or processes. */
 static const char *const lacks[] = {
 	"Cannot allocate memory", "failed to allocate",
 	"Resource temporarily unavailable", "Out of memory",
@@ -109,8 +111,11 @@ static bool is_lack(const char *words)
 	return false;
 }
 
-/* QEMU tells its monitor that it obeys a signal, unless it is still young: then
- * it may even crash while it ends. */
+/*
+ * Returns whether QEMU ended because of a signal that it handles. It reports
+ * that to its monitor, unless it has just started: then it may even crash while
+ * it ends.
+ */
 static bool obeyed_signal(const struct process *p, int status,
 			  const char *words)
 {
@@ -120,7 +125,8 @@ static bool obeyed_signal(const struct process *p, int status,
 	       strstr(words, "terminating on signal ");
 }
 
-/* Somebody else has ended it: by a signal, or by one that QEMU obeys. */
+/* Explains an end that another process has caused: by a fatal signal, or by one
+ * that QEMU handles. */
 static bool explain_outside(struct process *p, int status, const char *words,
 			    char *text, size_t size)
 {
@@ -142,7 +148,7 @@ static bool explain_outside(struct process *p, int status, const char *words,
 	return true;
 }
 
-/* Return: was it taken? */
+/* Explains the end. Return: `taken`. */
 static bool explain(struct process *p, int status, char *text, size_t size)
 {
 	char words[200];
@@ -173,7 +179,7 @@ static bool explain(struct process *p, int status, char *text, size_t size)
 static void on_ended(struct jailed *m, int status, const struct err *err)
 {
 	struct process *p = container_of(m, struct process, jailed);
-	bool taken = true; /* it was never started, or the jailer is dead */
+	bool taken = true; /* if it was never started, or the jailer is dead */
 	char text[400];
 
 	loop_timer_del(&p->grace);
@@ -230,8 +236,8 @@ static void on_grace(struct loop_timer *t)
 			     "JSON");
 }
 
-/* Its status will say why; a kill at this moment would hide that. If it lives
- * on, it is of no use. */
+/* Waits a moment for the process to end by itself: its exit status explains the
+ * end, and a kill would hide that. If it lives on it is killed. */
 void process_is_ending(struct process *p)
 {
 	if (!p->grace.loop)
@@ -249,7 +255,7 @@ static const struct qmp_events qmp_events = {
 	.closed = on_closed,
 };
 
-/* --- life --------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 void process_free(struct process *p)
 {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines that are QEMU processes: restored from a template, or forked off its
- * zygote. */
+/*
+ * The backend whose machines are QEMU processes (the table vm_backend_qemu):
+ * restores machines from a template, forks them off its zygote, adopts those of
+ * a dead server. Owns struct qemu and its machines. All functions run on the
+ * loop.
+ */
 #include "vm/backend.h"
 
 #include <stdio.h>
@@ -13,21 +17,19 @@
 #include "vm/channel/replay.h"
 #include "templates.h"
 
-/*
- * Processes beyond the machines: a template that is made, and machines that
- * the daemon has given up but whose processes are still being reaped.
- */
+/* Slots in the jailer beyond those of machines: for a template in the making,
+ * zygotes, and machines that are killed but not yet reaped. */
 #define JAILS_MORE 16
-#define UP_S 2       /* from exec to a running guest, before the scale */
-#define MONITOR_S 2  /* for an answer of the monitor, before the scale */
+#define UP_S 2 /* from exec to a running guest, times the scale */
+#define MONITOR_S 2 /* for an answer of the monitor, times the scale */
 
 struct qemu {
 	struct backend base;
 	struct template_context context;
 	struct templates templates;
-	struct list machines;      /* qemu_machine.node */
+	struct list machines; /* owned: qemu_machine.node */
 	struct walls walls;        /* around each machine */
-	struct survivors survivors; /* jailers of processes before us */
+	struct survivors survivors; /* jailers of dead servers */
 };
 
 struct qemu_machine {
@@ -37,12 +39,13 @@ struct qemu_machine {
 	const struct backend_machine_events *ev;
 	void *arg;
 	struct process *process;   /* owned */
-	struct loop_timer limit;   /* to up */
+	struct loop_timer limit; /* time to up() */
 	unsigned scale;
 	bool up, killed;
 	struct own_template *of;  /* NULL: adopted */
-	unsigned number;          /* of the template's renewals */
-	uint32_t zygote;          /* that it was forked off; 0: restored */
+	unsigned number; /* template_number() when it was started */
+	/* number of the zygote it was forked off; 0: restored */
+	uint32_t zygote;
 	struct vm_keys keys;
 };
 
@@ -100,7 +103,8 @@ static void on_gone(void *arg, const char *why, bool taken)
 	struct qemu_machine *m = arg;
 
 	loop_timer_del(&m->limit);
-	/* What was forked and never ran says nothing of the template. */
+	/* A forked machine that never ran is the zygote's fault, not the
+	 * template's. */
 	if (m->zygote && !m->up && !m->killed) {
 		zygotes_blame(&m->of->zygotes, m->zygote, why);
 		taken = true;
@@ -123,19 +127,21 @@ static void on_reply(void *arg, const struct qmp_reply *reply)
 {
 	struct qemu_machine *m = arg;
 
-	/* -EPIPE: it is dying, and gone will say of what. */
+	/* -EPIPE: it is ending; gone() will report why. */
 	if (reply->code < 0 && reply->code != -EPIPE)
 		process_kill(m->process, reply->text);
 }
 
-/* limit_ns 0: as long as any machine has. */
+/* limit_ns 0: the usual timeout. */
 static void send_within(struct qemu_machine *m, const char *command,
 			const char *arguments, uint64_t limit_ns,
 			qmp_reply_fn *fn)
 {
 	if (!limit_ns)
 		limit_ns = (uint64_t)MONITOR_S * m->scale * NS_PER_S;
-	/* A monitor that is closed already means that gone is near. */
+	/*
+	 * On -EPIPE do nothing: the monitor is closed, so gone() will follow.
+	 */
 	if (qmp_send(process_qmp(m->process), command, arguments, limit_ns, fn,
 		     m) == -ENOBUFS)
 		process_kill(m->process, "QEMU's monitor does not keep up");
@@ -255,7 +261,8 @@ static struct qemu_machine *machine_of(struct backend_machine *m)
 static bool qemu_is_dated(struct backend_machine *machine)
 {
 	const struct qemu_machine *m = machine_of(machine);
-	/* One that was restored shares less with the others, and is less hot. */
+	/* A restored machine shares less memory and is less hot than a forked
+	 * one. */
 	uint32_t now = m->of ? zygotes_id(&m->of->zygotes) : 0;
 
 	return (now && now != m->zygote) ||
@@ -337,7 +344,7 @@ static void qemu_kill(struct backend_machine *m)
 	process_kill(machine_of(m)->process, NULL);
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 static void on_jailer_gone(void *arg)
 {
@@ -346,7 +353,8 @@ static void on_jailer_gone(void *arg)
 	q->base.host->broken(q->base.host->arg);
 }
 
-/* Return: 0 or negative errno. */
+/* Finds out which QEMU there is, unless options->known has it. Return: 0 or
+ * negative errno. */
 static int know_qemu(struct qemu *q, struct err *err)
 {
 	const struct vm_options *o = q->base.host->options;
@@ -373,7 +381,8 @@ static void keep_known(const struct qemu *q, struct vm_known *known)
 	known->valid = 1;
 }
 
-/* Who insists on KVM is not to wait for boots that cannot be. */
+/* Fails at once if KVM was demanded and cannot work, instead of after several
+ * boots. */
 static int check_kvm(const struct qemu *q, struct err *err)
 {
 	if (q->context.kvm || q->base.host->options->accel != VM_ACCEL_KVM)
@@ -466,7 +475,9 @@ static void qemu_close(struct backend *b)
 {
 	struct qemu *q = qemu_of(b);
 
-	/* All first, then the waiting: they die side by side. */
+	/*
+	 * Kill all before waiting for any, so that they end at the same time.
+	 */
 	list_for_each(pos, tmp, &q->machines)
 		process_kill(list_entry(pos, struct qemu_machine, node)
 				     ->process, NULL);

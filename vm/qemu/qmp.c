@@ -19,14 +19,15 @@
 #include "layout/base/cleanup.h"
 
 #define SLOTS 16
-#define LINE_MAX_BYTES (256u << 10) /* a machine's monitor is not trusted */
+/* most bytes of a line: the guest may control its QEMU */
+#define LINE_MAX_BYTES (256u << 10)
 
 struct slot {
 	struct qmp *qmp;
 	struct loop_timer timer;
 	qmp_reply_fn *fn;
 	void *arg;
-	json_int_t id;     /* 0: free */
+	json_int_t id; /* id of the command; 0: the slot is free */
 };
 
 struct qmp {
@@ -34,16 +35,16 @@ struct qmp {
 	const struct qmp_events *ev;
 	void *arg;
 	struct loop_fd sock; /* its fd is owned */
-	struct loop_call fail; /* tells of a failed write, later */
+	struct loop_call fail; /* reports a failed write later */
 	struct buf in, out;
-	int fd;              /* owned; goes with the byte of out at fd_at */
+	int fd; /* owned; sent with the byte of `out` at fd_at */
 	size_t fd_at;
 	struct slot slots[SLOTS];
 	json_int_t last_id;
 	unsigned busy;
-	bool freed;          /* released as soon as busy is 0 */
+	bool freed; /* qmp_free() was called; frees when busy is 0 */
 	bool closed;
-	bool cut;            /* the first line may have lost its beginning */
+	bool cut; /* the first line may lack its beginning */
 };
 
 static void leave(struct qmp *q)
@@ -81,7 +82,7 @@ static void answer(struct slot *s, const struct qmp_reply *reply)
 		fn(arg, reply);
 }
 
-/* The connection is of no use any more: everybody who waits learns it. */
+/* Closes the connection: all pending commands fail, and `closed` is called. */
 static void close_with(struct qmp *q, const char *why)
 {
 	struct qmp_reply reply = { .code = -EPIPE };
@@ -112,7 +113,7 @@ static void on_timeout(struct loop_timer *t)
 	leave(q);
 }
 
-/* --- what QEMU says ---------------------------------------------------- */
+/* --- from QEMU ---------------------------------------------------------- */
 
 static void copy_text(char *to, size_t size, json_t *object, const char *key)
 {
@@ -135,7 +136,9 @@ static void on_answer(struct qmp *q, json_t *m)
 			answer(&q->slots[i], &reply);
 			return;
 		}
-	/* Else the command has timed out: a late answer is dropped. */
+	/*
+	 * Else it is a late answer, to a command that has timed out: ignore it.
+	 */
 }
 
 static void on_line(struct qmp *q, const char *line, size_t len)
@@ -156,7 +159,7 @@ static void on_line(struct qmp *q, const char *line, size_t len)
 	} else if (json_object_get(m, "return") ||
 		   json_object_get(m, "error")) {
 		on_answer(q, m);
-	} /* else the greeting, which asks for nothing */
+	} /* else it is the greeting, which needs no answer */
 	q->cut = false;
 	json_decref(m);
 }
@@ -180,7 +183,7 @@ static void lines(struct qmp *q)
 		buf_eat(&q->in, at);
 }
 
-/* Sends what goes without a descriptor, or what goes with it. */
+/* Sends bytes of `out` up to the one with a descriptor, or that one with it. */
 static ssize_t send_some(struct qmp *q)
 {
 	union {
@@ -261,7 +264,7 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 	leave(q);
 }
 
-/* --- what we say ------------------------------------------------------- */
+/* --- to QEMU ------------------------------------------------------------ */
 
 int qmp_send(struct qmp *q, const char *command, const char *arguments,
 	     uint64_t timeout_ns, qmp_reply_fn *fn, void *arg)
@@ -340,7 +343,8 @@ int qmp_adopt(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,
 	if (r < 0)
 		return r;
 	(*ret)->cut = true;
-	/* Commands of the server before may still be answered, with its ids. */
+	/* Start behind all ids of the dead server: its commands may still be
+	 * answered. */
 	(*ret)->last_id = (json_int_t)now_ns();
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts a QEMU from a template: opens the template's files, makes the wire's socket
- * pair and orders the descriptors for the jailer. The file has no state.
+ * Starts a QEMU from a template: opens the template's files, makes the wire's
+ * socket pair and orders the descriptors for the jailer. The file has no state.
  *
- * Machines, zygotes and page probes share it. restore_fork() needs no files, since the
- * zygote's child has the memory already. All functions run on the loop.
+ * Machines, zygotes and page probes share it. restore_fork() needs no files, since
+ * the zygote's child has the memory already. All functions run on the loop.
  */
 #include "restore.h"
 
@@ -17,7 +17,8 @@
 #include "layout/base/num.h"
 #include "vm/jail/argv.h"
 
-/* The part that all have; fds: those of the kind, but for the wire's. */
+/* Starts the process; common to all kinds. fds: the descriptors of the kind,
+ * except the wire's. */
 static int start(const struct template_context *g, struct jail_request *what,
 		 const struct template *t, const struct vm_class *cls, int *fds,
 		 const struct process_events *ev, void *arg,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stores the sockets of jailers and machines with the supervisor, and adopts the jailers of
- * earlier servers. Each socket gets a key; the first key is the time, so that keys of
- * two servers differ.
+ * Stores the sockets of jailers and machines with the supervisor, and adopts
+ * the jailers of earlier servers. Each socket gets a key; the first key is the
+ * time, so that keys of two servers differ.
  *
- * A struct survivors owns the adopted jailers. on_tidy() frees those without machines; it is
- * deferred, because a jailer may still be in its own callback. All runs on the loop.
+ * A struct survivors owns the adopted jailers. on_tidy() frees those without
+ * machines; it is deferred, because a jailer may still be in its own callback.
+ * All functions run on the loop.
  */
 #include "survivors.h"
 
@@ -52,7 +53,8 @@ void survivors_drop_machine(const struct survivors *l, const struct vm_keys *key
 	drop(l, keys->monitor);
 }
 
-/* It is the supervisor's child: it need not be waited for while we serve. */
+/* Frees a jailer. It is the supervisor's child, so while this server runs it
+ * need not wait for its end. */
 static void jail_free(struct survivors *l, struct survivors_jail *j, bool wait)
 {
 	drop(l, j->key);
@@ -64,7 +66,7 @@ static void jail_free(struct survivors *l, struct survivors_jail *j, bool wait)
 	free(j);
 }
 
-/* Not inside what one of them has said. */
+/* Deferred, so that no jailer is freed inside its own event. */
 static void on_tidy(struct loop_call *call)
 {
 	struct survivors *l = call->arg;
@@ -102,13 +104,14 @@ void survivors_add(struct survivors *l, uint64_t key, int sock)
 		return;
 	j = calloc(1, sizeof(*j));
 	if (!j || jail_adopt(l->loop, take_fd(&owned), &j->jail) < 0) {
-		drop(l, key); /* and with it all of its machines */
+		/* the jailer then ends, and with it all its machines */
+		drop(l, key);
 		free(j);
 		return;
 	}
 	j->key = key;
 	list_add_tail(&l->jails, &j->node);
-	survivors_check(l); /* perhaps no machine of it is adopted */
+	survivors_check(l); /* frees it if no machine of it is adopted */
 }
 
 void survivors_sweep(struct survivors *l)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What outlives a process: whoever is behind vm_keep has the sockets of its jailer
- * and of its machines, each by a key, and the next process has the jailers of those
- * before it until the last machine of each has ended. A machine's sockets are its
- * wire and its monitor: QEMU does not read what lies in a monitor's socket whose
- * other end has been closed, and a "cont" may lie there.
+ * Machines and jailers that outlive this process. The supervisor stores, by
+ * vm_keep and each under a key, the sockets of this server's jailer and of its
+ * machines. The next server gets them, and keeps the jailers of dead servers
+ * until the last machine of each has ended.
+ *
+ * A machine's sockets are its wire and its monitor. The monitor must stay open:
+ * QEMU does not read what lies in a monitor's socket once its other end is
+ * closed, and a "cont" may lie there. All functions run on the loop.
  */
 #ifndef VM_SURVIVORS_H
 #define VM_SURVIVORS_H
@@ -15,31 +18,38 @@
 
 struct survivors {
 	struct loop *loop;
-	const struct vm_keep *keep; /* borrowed; NULL: nothing outlives us */
-	uint64_t key;      /* our own jailer's */
-	uint64_t last_key; /* no other process has had one from key on */
-	struct list jails;     /* owned: of dead processes */
-	struct loop_call tidy; /* those without a machine end */
+	/* borrowed; NULL: machines end with this process */
+	const struct vm_keep *keep;
+	uint64_t key; /* key of this server's jailer */
+	/* largest key given so far; keys of other processes are smaller */
+	uint64_t last_key;
+	struct list jails; /* owned: jailers of dead servers */
+	struct loop_call tidy; /* frees jailers without machines */
 };
 
 void survivors_init(struct survivors *l, struct loop *loop, const struct vm_keep *keep);
 void survivors_done(struct survivors *l);
 
-/* For the next process; what is given is borrowed. First our jailer's socket, */
+/* Stores the socket of this server's jailer. sock is borrowed. */
 void survivors_keep_jail(const struct survivors *l, int sock);
-/* then what each of its machines is reached by, under new keys, */
+/* Stores the sockets of a machine under new keys, returned in ret. Both are
+ * borrowed. */
 void survivors_keep_machine(struct survivors *l, int wire, int monitor,
 			    struct vm_keys *ret);
-/* until that has ended, whosever it was. */
+/*
+ * Removes the sockets of a machine that has ended, whatever server stored them.
+ */
 void survivors_drop_machine(const struct survivors *l, const struct vm_keys *keys);
 
-/* sock, which is consumed, leads to the jailer of that key. It ends when
- * survivors_check() finds it empty. */
+/* Connects to the jailer that was stored under key. Consumes sock. survivors_check()
+ * frees the jailer once it has no machine. */
 void survivors_add(struct survivors *l, uint64_t key, int sock);
-struct jail *survivors_jail(struct survivors *l, uint64_t key); /* borrowed, or NULL */
-/* Something of one of them has ended; looked at later. */
+/* Finds the jailer of a key; borrowed, or NULL. */
+struct jail *survivors_jail(struct survivors *l, uint64_t key);
+/* Call it when a machine or a jailer has ended: schedules the check for jailers
+ * without machines. */
 void survivors_check(struct survivors *l);
-/* All that nobody goes on with dies. */
+/* Kills all machines that were not adopted. */
 void survivors_sweep(struct survivors *l);
 
 #endif

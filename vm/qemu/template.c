@@ -18,10 +18,10 @@
 #include "accel_choice.h"
 #include "vm/os/worker.h"
 
-#define ATTEMPTS 5          /* boots before it is given up */
-#define BOOT_KVM_S 6        /* to HELLO, when TCG is the alternative */
-#define BOOT_TCG_S 45       /* to HELLO, first attempt; 3 s on a quiet host */
-#define BOOT_MORE_S 8       /* more patience with every further attempt */
+#define ATTEMPTS 5 /* boots before making it fails */
+#define BOOT_KVM_S 6 /* limit until HELLO if TCG is the alternative */
+#define BOOT_TCG_S 45 /* to HELLO, first attempt; 3 s on an idle host */
+#define BOOT_MORE_S 8 /* added for every further attempt */
 #define SAVE_S 30
 #define HEAT_ROUNDS 3
 
@@ -30,21 +30,21 @@ struct template {
 	struct vm_class cls;
 	template_done_fn *done;
 	void *arg;
-	struct loop_call tell;          /* done(failed), later */
+	struct loop_call tell; /* calls done(), later */
 	struct err err;
-	enum vm_accel accel;            /* of this key */
+	enum vm_accel accel; /* the accelerator that `key` is for */
 	char key[SHA_HEX];
-	struct stored_template store;   /* dir -1: not ready */
-	unsigned number;                /* of renewals */
+	struct stored_template store; /* in use; dir -1: not ready */
+	unsigned number; /* times that it was renewed */
 
-	/* while it is made */
+	/* --- used while it is made -------------------------------------- */
 	struct worker worker;
-	int result;                     /* of the worker */
+	int result; /* the worker's */
 	struct err result_err;
-	bool checked;                   /* the worker verified the image */
-	bool layers_checked;            /* and the environment, once */
-	bool made;                      /* by this process, this time */
-	bool renews;                    /* store serves meanwhile */
+	bool checked; /* the worker has verified the image */
+	bool layers_checked; /* ... and the environment */
+	bool made; /* this process has made it now */
+	bool renews; /* a renewal: `store` is used meanwhile */
 	struct stored_template found;
 	unsigned attempt;
 	uint64_t began_ns;
@@ -52,10 +52,10 @@ struct template {
 	struct process *process;        /* owned */
 	struct channel *ch;             /* owned */
 	struct loop_timer limit;
-	bool saved, taken;              /* complete: QEMU is to die; the host did */
+	bool saved, taken; /* files complete: kill QEMU; the host ended it */
 	uint32_t runners, walls;
-	unsigned tsc_khz;               /* an argument of this boot */
-	unsigned boot_ms;               /* that it took */
+	unsigned tsc_khz; /* counter's rate that this boot's guest got */
+	unsigned boot_ms; /* duration of this boot */
 };
 
 static void boot(struct template *t);
@@ -102,7 +102,7 @@ static void finish(struct template *t, const struct err *err)
 	loop_defer(loop_of(t), &t->tell);
 }
 
-/* --- looking for it ----------------------------------------------------- */
+/* --- searching for it --------------------------------------------------- */
 
 static void look_work(void *arg, const atomic_bool *cancel)
 {
@@ -122,11 +122,11 @@ static void look_work(void *arg, const atomic_bool *cancel)
 		if (t->result == -EBADMSG) {
 			err_wrap(&t->result_err, "environment %s is damaged",
 				 t->cls.environment->name);
-			t->result = -EIO; /* no boot mends that */
+			t->result = -EIO; /* a new boot would not repair it */
 		}
 		t->layers_checked = t->result == 0;
 	}
-	/* A bad image is worse than a bad template: it cannot be mended. */
+	/* EIO: making another template cannot repair a damaged image. */
 	if (t->result < 0)
 		t->result_err.code = -EIO;
 	else
@@ -331,8 +331,8 @@ static void on_save_reply(void *arg, const struct qmp_reply *reply)
 {
 	struct template *t = arg;
 
-	/* -EPIPE: it is dying, and gone will say why. Once all is in the files
-	 * it is killed: at a "quit" QEMU would close the wire first. */
+	/* -EPIPE: it is ending; gone() will report why. Once all is in the
+	 * files, kill it: after a "quit" QEMU would close the wire first. */
 	if (reply->code != -EPIPE && (t->saved || reply->code < 0))
 		process_kill(t->process, t->saved ? NULL : reply->text);
 }
@@ -359,8 +359,8 @@ static void save(struct template *t)
 		"\"state\":true},{\"capability\":\"events\",\"state\":true}]}";
 	struct qmp *q = process_qmp(t->process);
 
-	/* The wire stays open until QEMU is no more: its end is written to the
-	 * guest's memory, and every clone would power off. */
+	/* Keep the wire open until QEMU has ended: its end would be saved in
+	 * the guest's memory, and every machine would power off. */
 	t->began_ns = now_ns();
 	loop_timer_set(loop_of(t), &t->limit, SAVE_S * NS_PER_S);
 	qmp_send(q, "stop", NULL, SAVE_S * NS_PER_S, on_save_reply, t);
@@ -406,7 +406,7 @@ static void on_hello(void *arg, const char *kernel, const char *image)
 	struct template *t = arg;
 
 	(void)image;
-	/* From here on the channel bounds the waits. */
+	/* From now on the channel enforces the timeouts. */
 	loop_timer_del(&t->limit);
 	t->boot_ms = (unsigned)((now_ns() - t->began_ns) / NS_PER_MS);
 	progress(t, "kernel %s up after %.1f s; starting the runners", kernel,
@@ -420,7 +420,7 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 
 	(void)why;
 	if (t->saved)
-		return; /* it is being killed, and gone comes next */
+		return; /* this process is killing it; gone() comes next */
 	if (eof)
 		process_is_ending(t->process);
 	else
@@ -491,7 +491,7 @@ static void boot(struct template *t)
 	if (r == 0)
 		r = start_qemu(t, &err);
 	if (r < 0) {
-		/* Not the guest's fault: a further attempt ends the same. */
+		/* Not the guest's fault: another attempt would fail, too. */
 		clear_attempt(t);
 		finish(t, &err);
 		return;
@@ -499,7 +499,7 @@ static void boot(struct template *t)
 	loop_timer_set(loop_of(t), &t->limit, limit * NS_PER_S);
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 struct template *template_new(struct template_context *context,
 			      const struct vm_class *cls,
@@ -563,7 +563,7 @@ void template_drop(struct template *t, const char *why)
 {
 	if (t->store.dir < 0)
 		return;
-	/* Only its maker can mend a shared template. */
+	/* Only its maker can replace a shared template: make our own. */
 	t->context->own_only |= t->store.shared;
 	template_store_drop(cache_of(t), t->key, why);
 	fd_close(&t->store.dir);

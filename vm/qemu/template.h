@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One class's template: found in the cache and verified, or made by booting
- * the guest once, warming its runners, stopping it and saving its devices.
+ * The template of one class: found in the cache and verified, or made by
+ * booting the guest once, heating its runners, stopping it and saving the state
+ * of its devices.
  *
  *   look -> (verified) ------------------------------------> done
  *     '---> boot -> ready -> heat -> save -> seal -> look --'
  *            ^ a boot that hangs or dies is tried again, a few times
  *
- * A ready one can be renewed: it serves on while its successor is made in the
- * same way, once, and takes its place.
+ * A template can be renewed: it is used on while its successor is made in the
+ * same way, and is replaced by that. All functions run on the loop.
  */
 #ifndef VM_TEMPLATE_H
 #define VM_TEMPLATE_H
@@ -19,7 +20,7 @@
 #include "vm/jail/jail.h"
 #include "template_store.h"
 
-/* What all templates of a daemon have in common. */
+/* Facts that all templates of a server share. */
 struct template_context {
 	const struct backend_host *host;
 	struct vm_qemu qemu;
@@ -28,14 +29,14 @@ struct template_context {
 	bool kvm;          /* /dev/kvm could be opened at the start */
 	bool image_verified;
 	struct host_cpu cpu;
-	enum vm_accel accel;     /* AUTO until a boot has decided */
-	bool own_only;           /* a shared template did not serve */
-	uint32_t *guest_lacks;   /* the backend's */
+	enum vm_accel accel; /* AUTO until a boot has decided */
+	bool own_only; /* ignore shared templates: one of them did not work */
+	uint32_t *guest_lacks; /* borrowed: the backend's */
 };
 
 struct template;
 
-/* err NULL: it is ready. */
+/* err NULL: the template is ready. */
 typedef void template_done_fn(void *arg, struct template *t,
 			      const struct err *err);
 
@@ -43,22 +44,26 @@ struct template *template_new(struct template_context *context,
 			      const struct vm_class *cls,
 			      template_done_fn *done, void *arg);
 void template_free(struct template *t);
-/* Finds or makes it; done follows, later. Not while it is being made. */
+/* Finds or makes it; done() follows later. Do not call it while it is being
+ * made. */
 void template_make(struct template *t);
-/* Is it to be renewed? See template_store_meta_is_old(). Only of a ready one. */
+/* Returns whether it should be renewed, see template_store_meta_is_old(). Only for a
+ * ready one. */
 bool template_is_old(const struct template *t, uint64_t *ret_due_ns);
-/* Makes its successor; done follows, later. Not while one is being made. */
+/* Makes its successor; done() follows later. Do not call it while one is being
+ * made. */
 void template_renew(struct template *t);
-/* Gives that up, if nothing of it is on the disk yet; done does not follow then.
- * Return: was it? */
+/* Stops a renewal, if nothing of it is on the disk yet; then done() does not
+ * follow. Return: whether it was stopped. */
 bool template_renew_stop(struct template *t);
-/* How often it was renewed. */
+/* Returns how many times it was renewed. */
 unsigned template_number(const struct template *t);
-/* Throws it away, on disk too. */
+/* Removes it, also from the disk. */
 void template_drop(struct template *t, const char *why);
 
 const struct vm_class *template_class(const struct template *t);
-/* Valid once ready: its directory (-1 when not ready), what is to be told. */
+/* template_dir(): its directory, borrowed; -1 when not ready.
+ * template_describe() and template_accel() are valid once it is ready. */
 int template_dir(const struct template *t);
 void template_describe(const struct template *t, struct backend_template *ret);
 enum vm_accel template_accel(const struct template *t);

@@ -30,7 +30,7 @@ void template_accel_key(const struct template_context *g, char ret[SHA_HEX])
 	sha_hex(s, ret);
 }
 
-/* All that an environment adds to a machine, in the order of its disks. */
+/* Adds what the environment adds to a machine, in the order of its disks. */
 static void add_environment(struct sha *s, const struct environment *e)
 {
 	if (!e)
@@ -44,11 +44,11 @@ int template_key(const struct template_context *g, const struct vm_class *cls,
 		 enum vm_accel accel, unsigned heat_rounds, char ret[SHA_HEX])
 {
 	auto_buf struct buf joined = { 0 };
-	/* Without the counter's rate: it is measured anew at each start. */
+	/* Leave out the counter's rate: each start measures it anew. */
 	const struct argv_spec boot = {
 		.accel = accel, .cls = *cls,
 		.layers = cls->environment ? cls->environment->layer_count : 0,
-		/* Wherever it is, its version and package are what counts. */
+		/* Leave out the path: version and package identify QEMU. */
 		.qemu = (const char *const[]){ "qemu", NULL },
 		.kernel = JAIL_KERNEL, .initrd = JAIL_INITRD, .boot = true,
 		.plain = g->host->options->plain,
@@ -65,7 +65,7 @@ int template_key(const struct template_context *g, const struct vm_class *cls,
 		return -ENOMEM;
 	for (unsigned f = 0; f < IMAGE_FILE_MAX; f++)
 		sha_field(s, g->image.files[f]->sum);
-	/* An upload of the same version may emulate another machine. */
+	/* Another upload of the same version may emulate another machine. */
 	sha_field(s, g->qemu.version);
 	sha_field(s, g->qemu.package);
 	sha_field(s, joined.data);
@@ -100,7 +100,8 @@ void template_clean(const struct template_context *g)
 	template_store_clean(o->cache_dir, o->image_dir, g->image.id);
 }
 
-/* A guest that booted with another rate of the counter would have a wrong clock. */
+/* Compares the counter's rate: in a guest that booted with another rate the
+ * clock would be wrong. */
 static int check_tsc(unsigned then, unsigned now, struct err *err)
 {
 	if (!then || !now ||
@@ -110,8 +111,11 @@ static int check_tsc(unsigned then, unsigned now, struct err *err)
 		       "counter runs at %u kHz, here it is %u", then, now);
 }
 
-/* No job is to run where a wall is missing, unless that was asked for. No other
- * boot has it: the same image would be booted. */
+/*
+ * Checks the walls inside the guest: no job may run where one is missing,
+ * unless --policy allows it. Another boot would not help: it would boot the
+ * same image.
+ */
 static int check_walls(const struct template_context *g, uint32_t walls,
 		       struct err *err)
 {

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By what templates and verdicts are found again, sums of what they depend on; what
- * they are made of; and whether what was found is of use here. */
+/*
+ * The keys under which templates and the choice of the accelerator are stored:
+ * checksums of all they depend on. Also checks whether a stored template fits
+ * this host.
+ */
 #ifndef VM_TEMPLATE_KEY_H
 #define VM_TEMPLATE_KEY_H
 
 #include "vm/os/sha.h"
 #include "template.h"
 
-/* Of a template of this class that is booted so. Return: 0 or negative errno. */
+/* Computes the key of a template of this class. Return: 0 or negative errno. */
 int template_key(const struct template_context *g, const struct vm_class *cls,
 		 enum vm_accel accel, unsigned heat_rounds, char ret[SHA_HEX]);
-/* Of the verdict whether KVM works; "" when there is no memory for it. */
+/* Computes the key of the stored choice between KVM and emulation; "" without
+ * memory. */
 void template_accel_key(const struct template_context *g, char ret[SHA_HEX]);
-/* What a template of this class is made of. */
+/* Returns what a template of this class is made of. */
 struct template_store_of template_of(const struct template_context *g,
 				     const struct vm_class *cls);
-/* template_store_clean() for this mount. */
+/* Calls template_store_clean() for this mount; waits for the disk. */
 void template_clean(const struct template_context *g);
-/* To the log: what the guest says is not kept warm, lines "MODULE: WHY". */
+/* Logs the modules that the guest does not keep warm. cold: lines "MODULE:
+ * WHY". */
 void template_tell_cold(const struct vm_class *cls, const char *cold);
-/* Is a verified one right for this host and for --policy? Return: 0, -EBADMSG or, if
- * another one would be no better, -ENOTSUP; with a sentence. */
+/*
+ * Checks a verified template against this host and --policy. Return: 0,
+ * -EBADMSG (make another one), or -ENOTSUP (another one would be no better);
+ * with a sentence.
+ */
 int template_check(const struct template_context *g,
 		   const struct template_store_meta *meta, struct err *err);
 

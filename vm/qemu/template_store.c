@@ -73,9 +73,9 @@ static int begin(uint64_t ram_bytes, struct template_store_new *n)
 	if (n->dir < 0 || flock(n->dir, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
 	/*
-	 * In memory until it is complete: a guest that boots writes to a page
-	 * again and again, and each time the disk has taken a page of a file,
-	 * the next write to it is a fault in the file system.
+	 * RAM in memory until the template is complete. A booting guest writes
+	 * each page again and again. In a file, each write after a write-back
+	 * of the page would fault into the filesystem.
 	 */
 	n->ram = memfd_create("fsd-template", MFD_CLOEXEC);
 	n->state = openat(n->dir, "state",
@@ -182,7 +182,7 @@ static int copy_block(int to, int from, off_t at, size_t len, char *block)
 	return 0;
 }
 
-/* Copies a file without its blocks of zeros: these stay holes. */
+/* Copies a file and leaves out blocks of zeros, so that they are holes. */
 static int copy_sparse(int to, int from, const atomic_bool *cancel)
 {
 	char block[COPY_BLOCK];
@@ -208,7 +208,7 @@ static int copy_sparse(int to, int from, const atomic_bool *cancel)
 	return r;
 }
 
-/* Its name is the final one; what had that one gets another. */
+/* Gives the new template the final name; the old one gets a temporary name. */
 static int replace(const struct template_store_new *n, const char *name)
 {
 	char old[64];
@@ -221,7 +221,8 @@ static int replace(const struct template_store_new *n, const char *name)
 
 static int save_ram(const struct template_store_new *n, const atomic_bool *cancel)
 {
-	/* Not read-only: QEMU opens it for writing even to map it privately. */
+	/* Mode 0600, not 0400: QEMU opens it for writing even for a private
+	 * mapping. */
 	auto_close int fd = openat(n->dir, "ram", O_RDWR | O_CREAT | O_EXCL |
 							   O_CLOEXEC, 0600);
 
@@ -407,7 +408,8 @@ int template_store_open(const struct vm_options *options, const char *key,
 					   O_NOFOLLOW);
 	if (dir < 0)
 		return err_sys(err, -errno, "template %s", name);
-	/* In use: not to be cleaned away, and fresh again. */
+	/* The lock keeps template_store_clean() from removing it; the mtime shows its
+	 * use. */
 	if (flock(dir, LOCK_SH | LOCK_NB) < 0 || futimens(dir, NULL) < 0)
 		return err_sys(err, -errno, "template %s", name);
 	r = template_store_verify(dir, key, cache_dir, cancel, &ret->meta, err);
@@ -434,7 +436,7 @@ int template_store_drop(const char *cache_dir, const char *key, const char *why)
 	return 0;
 }
 
-/* --- verdicts ----------------------------------------------------------- */
+/* --- the accelerator's choice ------------------------------------------- */
 
 static int verdict_read(int parent, const char *name, enum vm_accel *ret)
 {
@@ -467,7 +469,8 @@ int template_store_accel_get(const char *cache_dir, const char *what,
 	return verdict_read(parent, name, ret);
 }
 
-/* Of all kernels and processors that there were, any: it is a word for people. */
+/* Searches the results of all kernels and processors: this only informs a
+ * person. */
 bool vm_kvm_fails(const char *cache_dir)
 {
 	auto_free char *path = NULL;

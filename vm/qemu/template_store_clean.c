@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes templates that serve no mount any more, each a few hundred MB. It runs when a
- * mount begins and when a template was renewed, on a worker's thread.
+ * Removes templates that no mount needs any more; each has a few hundred MB. It
+ * runs when a mount begins and when a template was renewed, on a worker thread.
+ * Owns no state.
  *
  * A template's file `of` says what it was made of:
  *
  *   image SHA256 DIR           DIR absolute, without links
  *   environment PATH           a file of its set; only if it has one
  *
- * A template without that file is of an older fsd, and goes by its age alone.
+ * A template without that file was made by an older fsd, and is removed by its
+ * age alone.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +32,8 @@
 #define STALE_S (14 * 24 * 3600)
 #define OF_MAX (2 * PATH_MAX + 100)
 
-/* The path of an open file. Return: false: it is removed, or has no path. */
+/* Finds the path of an open file. Return: false: it was removed, or has no
+ * path. */
 static bool path_of(int fd, char ret[PATH_MAX])
 {
 	char link[32];
@@ -45,7 +48,8 @@ static bool path_of(int fd, char ret[PATH_MAX])
 	return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-/* A path with an end of a line in it would be read as two lines: it is left out. */
+/* Writes the file `of`. A path with a newline in it is left out: it would be
+ * read as two lines. */
 int template_store_put_of(int dir, const struct template_store_of *of)
 {
 	auto_free char *image = realpath(of->image_dir, NULL);
@@ -60,8 +64,8 @@ int template_store_put_of(int dir, const struct template_store_of *of)
 	return template_store_write_file(dir, "of", text);
 }
 
-/* Only ENOENT and ENOTDIR say so: a directory that this process may not read can still
- * be there. */
+/* Returns whether the file does not exist. Only ENOENT and ENOTDIR mean that: a
+ * directory that this process may not read can still exist. */
 static bool is_gone(const char *dir, const char *name)
 {
 	char path[PATH_MAX + 16];
@@ -70,7 +74,8 @@ static bool is_gone(const char *dir, const char *name)
 	return access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Is the line's image or environment gone? image: the directory of this mount's. */
+/* Returns whether the line's image or environment does not exist any more.
+ * image: the directory of this mount's image. */
 static bool line_is_gone(const char *line, const char *image, const char *image_id)
 {
 	const char *dir;
@@ -100,7 +105,7 @@ static bool source_is_gone(int dir, const char *image, const char *image_id)
 	return false;
 }
 
-/* A finished template that no mount has opened for long. */
+/* Returns whether no mount has opened the template for a long time. */
 static bool is_stale(int dir)
 {
 	struct stat st;
@@ -122,7 +127,7 @@ static void clean_one(int parent, const char *name, const char *image,
 	if (dir < 0)
 		return;
 	gone = !left && source_is_gone(dir, image, image_id);
-	/* Makers and users hold a lock; the dead hold none. */
+	/* Makers and users hold a lock; the kernel drops it when they die. */
 	if ((!left && !gone && !is_stale(dir)) || flock(dir, LOCK_EX | LOCK_NB) < 0)
 		return;
 	if (!left)

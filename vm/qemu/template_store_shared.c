@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Templates that somebody made for all users of a host. They are read, never
- * written, and only what nobody else can have changed is looked at: a directory
- * and files of root or of this user, writable by no other. Their sums are checked
- * as those of our own are. All of this may run on a worker's thread.
+ * Finds templates that an administrator made for all users of a host. They are
+ * only read. They are only trusted if no other user can have changed them: the
+ * directory and its files belong to root or to this user, and no other user may
+ * write them. Their checksums are verified as for our own. Owns no state. All
+ * functions run on a worker thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include "template_store.h"
 #include "verified.h"
 
-/* Can only root and this user have written it? */
+/* Returns whether only root and this user can have written it. */
 static bool is_safe(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) &&
@@ -57,8 +58,8 @@ static int open_shared(const char *shared, const char *key,
 	dir = parent < 0 ? -1 : openat(parent, name, O_RDONLY | O_DIRECTORY |
 						     O_CLOEXEC | O_NOFOLLOW);
 	if (dir < 0)
-		return -ENOENT; /* or it is not for us to read */
-	/* Its maker leaves it while somebody has it open. */
+		return -ENOENT; /* also if this user may not read it */
+	/* Its maker does not remove it while a process holds this lock. */
 	if (flock(dir, LOCK_SH | LOCK_NB) < 0)
 		return -ENOENT;
 	r = check_safe(dir, err);

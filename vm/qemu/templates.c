@@ -14,9 +14,9 @@
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 
-#define RENEW_S 10       /* from the start, to the renewal of an old template */
-#define RENEW_AGAIN_S 60 /* when that was no time for it */
-#define RENEW_LATER_S 3600 /* when it has failed */
+#define RENEW_S 10 /* from the server's start to the first renewal */
+#define RENEW_AGAIN_S 60 /* when another template was being made then */
+#define RENEW_LATER_S 3600 /* when a renewal has failed */
 
 static const struct backend_host *host_of(const struct templates *ts)
 {
@@ -43,14 +43,14 @@ void templates_free(struct templates *ts)
 	}
 }
 
-/* --- their age ---------------------------------------------------------- */
+/* --- renewal ------------------------------------------------------------ */
 
 static void renew_in(struct own_template *own, uint64_t seconds)
 {
 	loop_timer_set(host_of(own->in)->loop, &own->age, seconds * NS_PER_S);
 }
 
-/* When it will be old. */
+/* Sets the timer for the moment when it will be old. */
 static void watch_age(struct own_template *own)
 {
 	uint64_t due = 0, now = now_ns();
@@ -70,7 +70,7 @@ static void on_age(struct loop_timer *timer)
 	uint64_t due = 0;
 
 	if (template_dir(own->t) < 0)
-		return; /* it is made anew anyhow */
+		return; /* it will be made anew in any case */
 	if (!template_is_old(own->t, &due)) {
 		watch_age(own);
 	} else if (own->in->making) {
@@ -97,7 +97,7 @@ static void on_renewed(struct own_template *own, const struct err *err)
 	}
 }
 
-/* A renewal stops if a job waits for a template. */
+/* Stops a renewal if a job waits for another template. */
 static void give_way(struct templates *ts)
 {
 	bool any = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All templates of a backend, each with its zygotes. One is made at a time. One
- * that is old serves on while its successor is made beside it; that gives way to
- * a template that a job waits for.
+ * All templates of a backend, each with its zygotes. Only one is made at a
+ * time. An old template is used on while its successor is made; that renewal
+ * stops when a job waits for another template. All functions run on the loop.
  */
 #ifndef VM_TEMPLATES_H
 #define VM_TEMPLATES_H
@@ -13,29 +13,29 @@
 
 struct templates {
 	struct template_context *context; /* borrowed */
-	const struct walls *walls;      /* borrowed: around each machine */
+	const struct walls *walls; /* borrowed: the walls around each machine */
 	struct list all;                /* own_template.node */
 	bool making;
 };
 
-/* Owned by its templates, until their end. */
+/* One template and its zygotes; owned by struct templates. */
 struct own_template {
 	struct list node;
 	struct templates *in;
 	struct template *t;    /* owned */
-	bool wanted;           /* waits for its turn */
-	bool renews;           /* it is ready, and being made anew */
-	struct loop_timer age; /* to that */
+	bool wanted; /* must be made, and another one is being made now */
+	bool renews; /* ready, and its successor is being made */
+	struct loop_timer age; /* time of the next renewal */
 	struct zygotes zygotes;
 };
 
 void templates_init(struct templates *ts, struct template_context *context,
 		    const struct walls *walls);
 void templates_free(struct templates *ts);
-/* Return: NULL: there is none of this class yet. */
+/* Finds the template of the class; NULL: there is none yet. */
 struct own_template *templates_find(const struct templates *ts,
 				    const struct vm_class *cls);
-/* These are the backend's (vm/backend.h), which says what they do. */
+/* Functions of the backend's table; see vm/backend.h. */
 void templates_get(struct templates *ts, const struct vm_class *cls);
 void templates_drop(struct templates *ts, const struct vm_class *cls,
 		    const char *why);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares the sums of the image and of templates, on a worker's thread, and owns the
- * record of what was right: a text beside the templates, replaced by a rename. Two
- * processes may replace it at a time. Then one line is lost, and that file is compared
- * once more.
+ * Compares the checksums of the image and of templates, and owns the record of
+ * those that were right: a text beside the templates, replaced by rename(2). If
+ * two processes replace it at the same time, one line is lost, and that file is
+ * compared once more. All functions run on a worker thread.
  */
 #include "verified.h"
 
@@ -21,8 +21,8 @@
 #include "template_store.h"
 #include "vm/os/loop.h"
 
-/* A write within one tick of the ctime's clock may leave it as it was. A file that
- * was written this recently is compared again. */
+/* A second write within one tick of the clock may not change the ctime. So a
+ * file that was written within this time is compared again. */
 #define SETTLED_S 2
 
 #define NAME "verified"
@@ -31,7 +31,7 @@
 #define LINE_MAX 256u
 #define TEXT_MAX (VERIFIED_MAX * LINE_MAX + BOOT_SIZE)
 
-/* The boot's id, as a line. */
+/* Reads the id of this start of the kernel, as a line. */
 static bool get_boot(char ret[BOOT_SIZE])
 {
 	auto_close int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
@@ -41,14 +41,16 @@ static bool get_boot(char ret[BOOT_SIZE])
 	return n > 1 && ret[n - 1] == '\n';
 }
 
-/* The beginning of a file's line, which says which file it is. Return: its length. */
+/*
+ * Prints the beginning of a file's line: device and inode. Return: its length.
+ */
 static size_t put_file(char *line, const struct stat *st)
 {
 	return (size_t)snprintf(line, LINE_MAX, "%ju %ju ", (uintmax_t)st->st_dev,
 				(uintmax_t)st->st_ino);
 }
 
-/* The whole line: the file, its state, its sum. */
+/* Prints the whole line: the file, its state, its checksum. */
 static void put_line(char *line, const struct stat *st, const char *sum)
 {
 	size_t len = put_file(line, st);
@@ -59,7 +61,8 @@ static void put_line(char *line, const struct stat *st, const char *sum)
 		 st->st_ctim.tv_nsec, sum);
 }
 
-/* The lines of this boot, or "". text: TEXT_MAX. */
+/* Reads the lines that were written since the kernel started, or "". text:
+ * TEXT_MAX bytes. */
 static const char *read_lines(const char *cache_dir, const char *boot, char *text)
 {
 	size_t len = strlen(boot);
@@ -83,8 +86,8 @@ static bool was_right(const char *lines, const struct stat *st, const char *sum)
 	return *at;
 }
 
-/* Puts the file's line before all others, but for an older one of the same file. The
- * last ones have no room in time. */
+/* Puts the file's line first and drops an older line of the same file. When the
+ * record is full the last lines are dropped. */
 static void record(const char *cache_dir, const char *boot, const char *lines,
 		   const struct stat *st, const char *sum)
 {
@@ -105,7 +108,8 @@ static void record(const char *cache_dir, const char *boot, const char *lines,
 		lines += n;
 	}
 	text[len] = '\0';
-	template_store_text_put(cache_dir, NAME, text); /* else it is compared again */
+	/* if it fails the file is compared again later */
+	template_store_text_put(cache_dir, NAME, text);
 }
 
 static bool has_settled(const struct stat *st)

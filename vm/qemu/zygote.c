@@ -15,18 +15,18 @@
 #include "vm/channel/channel.h"
 #include "restore.h"
 
-#define READY_S 60u   /* to the end of its heat; it takes some 4 */
+#define READY_S 60u /* limit until its heat is complete; it takes some 4 s */
 #define MONITOR_S 10u /* for an answer of the monitor */
 
 struct zygote {
 	struct loop *loop;
 	struct process *process;   /* owned */
-	struct channel *ch;        /* owned; NULL once it has ended */
-	struct loop_timer limit;   /* to ready */
+	struct channel *ch; /* owned; NULL once it is ending */
+	struct loop_timer limit; /* time to ready() */
 	struct zygote_heat heat;
 	uint64_t began_ns;
 	bool ready;
-	bool ended;                /* it is being killed: what it says is late */
+	bool ended; /* it is being killed: ignore late answers */
 	const struct zygote_events *ev;
 	void *arg;
 };
@@ -42,7 +42,7 @@ static void give_up(struct zygote *z, const char *why)
 
 static void on_reply(void *arg, const struct qmp_reply *reply)
 {
-	/* -EPIPE: it is dying, and gone will say of what. */
+	/* -EPIPE: it is ending; gone() will report why. */
 	if (reply->code < 0 && reply->code != -EPIPE)
 		give_up(arg, reply->text);
 }
@@ -71,7 +71,7 @@ static void send_command(void *arg, const char *command, const char *arguments)
 	send_to(arg, command, arguments, on_reply);
 }
 
-/* --- its guest ------------------------------------------------------------------ */
+/* --- events of its guest ------------------------------------------------ */
 
 static void on_heated(void *arg, uint32_t runners)
 {
@@ -100,7 +100,7 @@ static const struct channel_events channel_events = {
 	.broken = on_broken,
 };
 
-/* --- its process ------------------------------------------------------------------ */
+/* --- events of its process ---------------------------------------------- */
 
 static void on_event(void *arg, const char *name, const char *status)
 {
@@ -139,7 +139,7 @@ static void on_limit(struct loop_timer *t)
 	give_up(t->arg, "it was not hot in time");
 }
 
-/* --- life --------------------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 int zygote_new(const struct template_context *context, const struct template *t,
 	       const struct zygote_heat *heat, const struct zygote_events *ev,

@@ -12,14 +12,18 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 
-#define RETRY_S 5   /* doubles with each that ends */
-#define SPARED_S 60 /* when their memory was needed */
-#define QUICK 2     /* rounds of heat; after one, TypeScript takes 3 times as long */
+#define RETRY_S 5 /* wait after an end; doubles with each one */
+#define SPARED_S 60 /* wait after zygotes_give_up() */
+/* rounds of heat; after one, TypeScript takes 3 times as long */
+#define QUICK 2
 #define THOROUGH 3
-/* Its compiler is a process of its own, with threads, that has to come to rest
- * again in each clone: 300 ms for the first program, 70 after a round. */
+/*
+ * The TypeScript compiler is a separate process with threads. In each forked
+ * machine these must stop again: 300 ms for the first program, 70 ms after a
+ * round of heat.
+ */
 #define NEEDS_HEAT (1u << WIRE_RUN_TYPESCRIPT)
-#define ENDED_MAX 6 /* in a row; then the template has none */
+#define ENDED_MAX 6 /* ends in a row after which the template gets no zygote */
 
 static uint32_t rounds(const struct zygotes *z, bool thorough)
 {
@@ -55,7 +59,8 @@ static void on_gone(void *arg, struct zygote *one, const char *why)
 	host->freed(host->arg);
 }
 
-/* The old zygote ends here; machines that were forked off it do not need it. */
+/* Makes fresh the current zygote, and ends the old one. Machines forked off
+ * that do not need it. */
 static void on_scouted(void *arg, bool taught)
 {
 	struct zygotes *z = arg;
@@ -67,7 +72,8 @@ static void on_scouted(void *arg, bool taught)
 	z->number = z->fresh_number;
 	log_info("a zygote is ready after %.1f s: machines are forked off it",
 		 (double)(now_ns() - zygote_began_ns(z->current)) / NS_PER_S);
-	zygote_ask_cost(z->current); /* before any machine shares its memory */
+	/* now, because no machine shares its memory yet */
+	zygote_ask_cost(z->current);
 	z->hot = taught ? zygote_heat(z->current)->runners & ~NEEDS_HEAT : 0;
 	host->prepared(host->arg);
 }
@@ -100,7 +106,8 @@ static const struct zygote_events events = {
 	.gone = on_gone,
 };
 
-/* A guest under KVM is the kernel's as well, and that is not copied. */
+/* Returns whether the template can have a zygote. Only under TCG: with KVM a
+ * part of the guest is in the kernel, and fork(2) does not copy that. */
 static bool may_be(const struct zygotes *z)
 {
 	return !z->context->host->options->no_fork && z->walls->forks &&

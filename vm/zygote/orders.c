@@ -29,7 +29,7 @@
 
 #define FAILED 127
 
-static struct zygote_setup setup; /* read-only once QEMU begins */
+static struct zygote_setup setup; /* not changed once QEMU begins */
 
 union said {
 	uint32_t what;
@@ -37,11 +37,11 @@ union said {
 	struct zygote_pages pages;
 };
 
-/* Both are the zygote's thread's; a child has them as they were. */
+/* Used by the zygote's thread only; a forked machine has a copy. */
 static union said said;
 static struct zygote_pages known;
 
-/* --- a child ----------------------------------------------------------------------- */
+/* --- the forked machine ------------------------------------------------- */
 
 static int place_fds(int fds[ZYGOTE_ORDER_FDS])
 {
@@ -57,8 +57,8 @@ static int place_fds(int fds[ZYGOTE_ORDER_FDS])
 	return own_fds_renew();
 }
 
-/* A fault for each page is dear, most of all while a program waits. One that
- * cannot be had is had later. */
+/* Copies the known pages now: a fault for each would cost more, most of all
+ * while a program waits. If it fails, a page is copied at its first write. */
 static void copy_known_pages(void)
 {
 	for (uint32_t i = 0; i < known.count; i++)
@@ -93,7 +93,8 @@ _Noreturn static void be_machine(const struct zygote_order *order, int *fds,
 	jail_child_must(&c, JAIL_STEP_CGROUP, joined);
 	jail_child_must(&c, JAIL_STEP_FDS, r);
 	jail_child_enter(&c);
-	/* Its control group bounds it from its first instruction on. */
+	/* Wait until the control group limits it, before the guest's first
+	 * instruction. */
 	if (!jail_child_may_go(&c))
 		_exit(FAILED);
 	close(c.status);
@@ -101,7 +102,9 @@ _Noreturn static void be_machine(const struct zygote_order *order, int *fds,
 		copy_known_pages();
 	if (threads_go_on() < 0)
 		_exit(FAILED);
-	for (;;) /* its first thread: what tells it of the jailer's end */
+	/* keep its first thread: the kernel's signal of the jailer's end comes
+	 * to it */
+	for (;;)
 		ppoll(NULL, 0, NULL, NULL);
 }
 
@@ -178,7 +181,7 @@ void orders_begin(int (*create)(pthread_t *, const pthread_attr_t *,
 	if (n != (ssize_t)sizeof(setup) ||
 	    setup.filter_len > ZYGOTE_FILTER_MAX)
 		_exit(FAILED);
-	/* It hears no signal of anybody's. */
+	/* The thread gets no signal of another process. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	if (create(&thread, NULL, obey_all, NULL))

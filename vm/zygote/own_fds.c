@@ -15,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FD_MAX 256 /* as RLIMIT_NOFILE has it */
+#define FD_MAX 256 /* RLIMIT_NOFILE of a machine */
 #define KERNEL_SIGSET 8 /* bytes */
 
 enum kind { NONE, EVENT, SIGNAL, POLL };
 
-static enum kind kinds[FD_MAX]; /* as it was made */
+static enum kind kinds[FD_MAX]; /* the kind of each descriptor */
 static sigset_t masks[FD_MAX];
 
 static void note(int fd, enum kind kind)
@@ -46,14 +46,17 @@ void own_fds_poll(int fd)
 	note(fd, POLL);
 }
 
-/* flags: O_NONBLOCK and O_CLOEXEC are those of all three. */
+/* Makes a new descriptor of the kind of `like`. flags: O_NONBLOCK and O_CLOEXEC
+ * have the same value for all three kinds. */
 static int make(int like, int flags)
 {
 	switch (kinds[like]) {
 	case EVENT:
-		/* A read of its count would take the count from the parent and
-		 * the siblings. So the new one starts at 1, and its reader may
-		 * wake once in vain. */
+		/*
+		 * Do not read the old count: that would take it from the parent
+		 * and the siblings. The new one starts at 1, so its reader may
+		 * wake once without need.
+		 */
 		return (int)syscall(SYS_eventfd2, 1, flags);
 	case SIGNAL:
 		return (int)syscall(SYS_signalfd4, -1, &masks[like],

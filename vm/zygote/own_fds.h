@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptors that have a state of their own in the kernel: event counters,
- * signals that are read, polled sets. A fork shares them with its parent and
- * its siblings, so that what one is told another hears; so each child gets its
- * own, under the same numbers.
+ * Replaces descriptors whose state is in the kernel: event counters, signal
+ * descriptors, epoll sets. A fork shares them with its parent and its siblings,
+ * so one process would take events of another. Each forked machine therefore
+ * gets new ones, with the same numbers.
  */
 #ifndef VM_ZYGOTE_OWN_FDS_H
 #define VM_ZYGOTE_OWN_FDS_H
 
 #include <signal.h>
 
-/* fd has just been made. Thread-safe. */
+/* Record a descriptor that was just made. Thread-safe. */
 void own_fds_event(int fd);
 void own_fds_signal(int fd, const sigset_t *mask);
-/* QEMU polls so only with more descriptors than a machine has: it is empty. */
+/* Records an epoll set. The new one is empty: QEMU uses epoll only with more
+ * descriptors than a machine has. */
 void own_fds_poll(int fd);
-/* In a child. Those that have been closed are left alone. Return: 0 or negative
- * errno. */
+/*
+ * Replaces all recorded descriptors; call it in a forked machine. Skips those
+ * that were closed.
+ * Return: 0 or negative errno.
+ */
 int own_fds_renew(void);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What QEMU is made to load so that it is a zygote: it is restored and heated
- * as any machine, and then its children are machines that are hot already, for
- * the price of a fork. The library takes the place of a few functions of the C
- * library, to know QEMU's threads and descriptors; see threads.h, and
- * orders.h for what it is told.
+ * The library that a zygote's QEMU loads (LD_PRELOAD). Such a QEMU is restored
+ * and heated like any machine. Then it is forked: the forks are machines that
+ * are hot already, for the price of a fork. The library replaces a few
+ * functions of the C library, to record QEMU's threads (threads.h) and
+ * descriptors (own_fds.h); orders.h has the jailer's orders.
+ *
+ * Its functions run on any thread of QEMU.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,7 +36,8 @@ static int (*real_create)(pthread_t *, const pthread_attr_t *,
 			  void *(*)(void *), void *);
 static int (*real_mask)(int, const sigset_t *, sigset_t *);
 
-/* dlsym() gives functions as data; ISO C knows no cast between the two. */
+/* Finds a function. dlsym() returns a data pointer; ISO C has no cast from that
+ * to a function pointer. */
 static void find(const char *name, void *ret)
 {
 	*(void **)ret = dlsym(RTLD_NEXT, name);
@@ -44,7 +47,11 @@ static void find(const char *name, void *ret)
 
 /* --- threads --------------------------------------------------------------------- */
 
-/* Whoever creates a thread is not stopped before it is counted. */
+/*
+ * Unblocks (true) or blocks the stop signal for the calling thread. It is
+ * blocked while the thread creates another one, so that the thread is not
+ * stopped before the new one is counted.
+ */
 static void hear(bool signal)
 {
 	sigset_t one;
@@ -100,7 +107,8 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return r;
 }
 
-/* QEMU's threads leave signals to the main one; but not this. */
+/* QEMU blocks all signals in its threads, except the main one. The stop signal
+ * must not be blocked. */
 PUBLIC int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	sigset_t but;
@@ -122,9 +130,9 @@ PUBLIC int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 	return r ? -1 : 0;
 }
 
-/* --- what a fork shares, or does not copy ------------------------------------------ */
+/* --- what fork(2) shares, or does not copy ------------------------------ */
 
-/* A child is nothing without its guest's memory. */
+/* Ignores MADV_DONTFORK: a forked machine needs the guest's memory. */
 PUBLIC int madvise(void *at, size_t length, int advice)
 {
 	return advice == MADV_DONTFORK ?
@@ -155,9 +163,10 @@ PUBLIC int epoll_create1(int flags)
 }
 
 /*
- * The guest's RDRAND asks this of a library that keeps a state and learns of
- * forks by the C library's fork(), which this is not: children would draw the
- * same numbers. The kernel's are nobody's twice. As <gnutls/crypto.h> has it.
+ * Replaces the generator of random numbers that the guest's RDRAND uses. That
+ * library keeps a state and notices a fork only if the C library's fork() is
+ * used, so all forks would draw the same numbers. The kernel's numbers never
+ * repeat. Declared as in <gnutls/crypto.h>.
  */
 PUBLIC int gnutls_rnd(int level, void *data, size_t length);
 PUBLIC int gnutls_rnd(int level, void *data, size_t length)
@@ -173,7 +182,7 @@ PUBLIC int gnutls_rnd(int level, void *data, size_t length)
 	return 0;
 }
 
-/* --- its beginning ----------------------------------------------------------------- */
+/* --- start -------------------------------------------------------------- */
 
 __attribute__((constructor)) static void load(void)
 {

@@ -21,29 +21,33 @@
 
 #define THREADS_MAX 512
 #define STOP_MS 2000
-/* Below a handler's frame: what its function may use without a frame. */
+/* Bytes below a frame that its function may use without moving the stack
+ * pointer. */
 #define RED_ZONE 256
 
 enum thread_state {
 	FREE, RUNNING, STOPPED,
-	LEAVING, /* it may hold locks of the C library until it is gone */
+	LEAVING, /* it may hold locks of the C library until it has ended */
 };
 
 struct thread {
 	int state; /* enum thread_state, atomic */
 	pid_t tid;
-	jmp_buf place; /* in its handler */
-	char *stack;   /* free below it */
-	void *storage; /* thread-local: the FS register */
-	pid_t *word;   /* that the kernel clears at its end, for who joins it */
+	jmp_buf place; /* its registers in the handler */
+	char *stack; /* lowest address of its stack in use */
+	/* address of its thread-local storage: the FS register */
+	void *storage;
+	/* the kernel clears it at the thread's end, for pthread_join() */
+	pid_t *word;
 };
 
 static struct thread threads[THREADS_MAX];
 static __thread struct thread *self;
-static int expected; /* created, not joined yet; atomic */
-static int overflow; /* one did not find room; atomic */
-static int go_on;    /* futex: in a child it is 1 */
-static int stopped;  /* futex: counts those that have */
+/* threads that were created and have not joined yet; atomic */
+static int expected;
+static int overflow; /* a thread found no free slot; atomic */
+static int go_on; /* futex; 1 in a forked machine */
+static int stopped; /* futex; counts the stopped threads */
 
 static long futex(int *word, int op, int value, const struct timespec *limit)
 {
@@ -56,7 +60,7 @@ static int load(int *word)
 	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-/* --- they come and go ---------------------------------------------------------- */
+/* --- joining and leaving ------------------------------------------------ */
 
 void threads_expect(int how_many)
 {
@@ -68,7 +72,7 @@ static bool is_gone(pid_t tid)
 	return syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH;
 }
 
-/* Those that have gone since they left. */
+/* Frees the slots of threads that have ended since threads_leave(). */
 static void forget_gone(void)
 {
 	for (size_t i = 0; i < THREADS_MAX; i++) {
@@ -111,12 +115,10 @@ void threads_leave(void)
 		__atomic_store_n(&t->state, LEAVING, __ATOMIC_SEQ_CST);
 }
 
-/* --- they stop ----------------------------------------------------------------- */
+/* --- stopping ----------------------------------------------------------- */
 
-/*
- * Where each waits, with the state that the kernel has put on its stack. No
- * call is made but of the kernel: any lock may be held.
- */
+/* Each thread waits here; the kernel has put its state onto its stack. Only
+ * system calls are made: the interrupted thread may hold any lock. */
 static void on_signal(int sig)
 {
 	int saved = errno;
@@ -125,10 +127,11 @@ static void on_signal(int sig)
 	(void)sig;
 	if (!t || load(&t->state) != RUNNING)
 		return;
-	/* The end of this frame, to which the jump comes back. */
+	/* the end of this frame, to which longjmp() returns */
 	__asm__ volatile("mov %%rsp, %0" : "=r"(t->stack));
 	t->storage = __builtin_thread_pointer();
-	/* A kernel without it: whoever waits for its end does so for ever. */
+	/* A kernel without it: pthread_join() of this thread will wait for
+	 * ever. */
 	if (syscall(SYS_prctl, PR_GET_TID_ADDRESS, &t->word, 0, 0, 0) < 0)
 		t->word = NULL;
 	if (_setjmp(t->place) == 0) {
@@ -198,7 +201,7 @@ int threads_stop(void)
 	return r;
 }
 
-/* --- they go on, in a child ------------------------------------------------------ */
+/* --- restarting, in a forked machine ------------------------------------ */
 
 static int resume(void *arg)
 {
@@ -209,7 +212,8 @@ static int resume(void *arg)
 
 int threads_go_on(void)
 {
-	/* As the C library's, but that no id is written: locks know the old. */
+	/* As pthread_create() uses them, but without writing the new thread id:
+	 * locks have the old one. */
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
 			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
 			  CLONE_CHILD_CLEARTID;

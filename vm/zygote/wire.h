@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the jailer and a zygote say to each other, over a SOCK_SEQPACKET pair:
- * one struct a message, in the host's order.
+ * Messages between the jailer and a zygote, over a SOCK_SEQPACKET pair: one
+ * struct a message, in the host's byte order.
  *
  *   jailer -> zygote   struct zygote_setup, once, before QEMU begins
  *                      struct zygote_order, with ZYGOTE_ORDER_FDS descriptors
  *                      and those of the groups that the child joins by itself
- *                      struct zygote_pages, which takes the last one's place
- *   zygote -> jailer   struct zygote_answer to each order; when it is a
- *                      process, with a pidfd
+ *                      struct zygote_pages, which replaces the last one
+ *   zygote -> jailer   struct zygote_answer to each order; with a pidfd if it
+ *                      has forked a process
  *
- * Both sides are ours: a zygote runs no program but those of the template's
- * own heat, and it has no other peer.
+ * Both sides trust each other: a zygote runs only the programs of the
+ * template's own heat, and it has no other peer.
  */
 #ifndef VM_ZYGOTE_WIRE_H
 #define VM_ZYGOTE_WIRE_H
@@ -23,15 +23,16 @@
 #include "vm/jail/argv.h"
 #include "vm/jail/jail_child.h"
 
-/* The zygote's own descriptors, after those of a restored machine. */
+/* Descriptor numbers of a zygote, after those of a restored machine. */
 enum zygote_fd {
 	ZYGOTE_FD_CONTROL = ARGV_FD_STATE + 1,
-	ZYGOTE_FD_LANDLOCK, /* its children's, where the kernel has it */
+	/* for its forked machines; only where the kernel has Landlock */
+	ZYGOTE_FD_LANDLOCK,
 };
 
-/* What QEMU is made to load; the library's place in the jails' root. */
+/* The library that a zygote's QEMU loads; a path in the jails' root. */
 #define ZYGOTE_LIBRARY "/fsd-zygote.so"
-/* By this name of its main thread a zygote is told from a machine. */
+/* Names of the main thread, which tell a zygote from a machine. */
 #define ZYGOTE_NAME "fsd-zygote"
 #define ZYGOTE_MACHINE_NAME "qemu-system-x86"
 
@@ -40,10 +41,12 @@ enum zygote_fd {
 struct zygote_setup {
 	uint32_t landlock; /* 1: ZYGOTE_FD_LANDLOCK is a ruleset */
 	uint32_t filter_len;
-	struct sock_filter filter[ZYGOTE_FILTER_MAX]; /* a child's */
+	/* the filter of a forked machine */
+	struct sock_filter filter[ZYGOTE_FILTER_MAX];
 };
 
-/* With an order: standard error, monitor, wire, the child's status socket. */
+/* The descriptors of an order: standard error, monitor, wire, status socket of
+ * the child. */
 enum zygote_order_fd {
 	ZYGOTE_ORDER_ERR, ZYGOTE_ORDER_QMP, ZYGOTE_ORDER_WIRE,
 	ZYGOTE_ORDER_STATUS, ZYGOTE_ORDER_FDS,
@@ -54,7 +57,8 @@ enum zygote_what { ZYGOTE_ORDER = 1, ZYGOTE_PAGES };
 
 struct zygote_order {
 	uint32_t what; /* ZYGOTE_ORDER */
-	uint32_t copies; /* 1: of the pages that it will write, at once */
+	/* 1: the child copies the known pages before it runs */
+	uint32_t copies;
 	uint64_t clone_flags;
 	struct jail_bounds bounds;
 };
@@ -66,7 +70,8 @@ struct zygote_range {
 	uint64_t at, bytes; /* whole pages */
 };
 
-/* What a child will write: one whose order says so copies it before it runs. */
+/* The pages that a machine of this zygote writes. A child copies them at once
+ * if its order says `copies`. */
 struct zygote_pages {
 	uint32_t what;  /* ZYGOTE_PAGES */
 	uint32_t count; /* of the ranges that follow */
@@ -74,7 +79,7 @@ struct zygote_pages {
 	struct zygote_range range[ZYGOTE_RANGES_MAX];
 };
 
-/* What of it is sent. */
+/* Returns how many bytes of the struct are sent. */
 static inline size_t zygote_pages_size(const struct zygote_pages *p)
 {
 	return offsetof(struct zygote_pages, range) +
