@@ -90,9 +90,9 @@ CLIENTS  := local client batch spool
 FUZZED   := base users store
 GATEWAY_ROOMS := base mount jobs http control envd code mcp ui
 VM_ROOMS := os environment jail channel qemu pool
-GUEST_ROOMS := wire os files run agent warm init
+GUEST_ROOMS := wire os net files run agent warm init
 
-LAYOUT := $(wildcard layout/base/*.c layout/*.c)
+LAYOUT := $(wildcard layout/base/*.c layout/network/*.c layout/*.c)
 FAKE   := $(wildcard vm/fake*.c vm/fake/*.c)
 VM     := $(wildcard guest/wire/*.c) \
 	$(filter-out $(FAKE),$(wildcard vm/*.c $(VM_ROOMS:%=vm/%/*.c)))
@@ -108,7 +108,7 @@ RIGHTS := vm/os/rights.c vm/os/rights_calls.c
 GATEWAY := $(sort $(wildcard $(GATEWAY_ROOMS:%=fsd/gateway/%/*.c) fsd/gateway/*.c) \
 	$(UI_PAGE) $(WATCH_PROGRAM))
 GUEST  := $(wildcard $(GUEST_ROOMS:%=guest/%/*.c)) layout/base/err.c layout/base/buf.c \
-	layout/base/proc_status.c layout/env.c
+	layout/base/proc_status.c layout/base/host_name.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
 CHOICE := $(if $(FSD),$(shell grep -ls FSD_BACKEND $(FSD)))
 
@@ -281,6 +281,8 @@ $(O)/tests/unit/guest/%: $(O)/tests/unit/guest/%.o $(O)/guest.a
 $(O)/tests/unit/fsd/%: $(O)/tests/unit/fsd/%.o $(O)/fsd.a
 	$(link)
 $(O)/tests/fuzz/fsd_%: $(O)/tests/fuzz/fsd_%.o $(O)/fsd.a
+	$(link)
+$(O)/tests/fuzz/guest_%: $(O)/tests/fuzz/guest_%.o $(O)/guest.a
 	$(link)
 $(O)/tests/unit/gateway/%: PKG_LIBS += $(GATEWAY_LIBS)
 $(O)/tests/unit/gateway/%: $(O)/tests/unit/gateway/%.o $(O)/gateway.a

@@ -169,14 +169,6 @@ static int set_mode(struct parse *p, const struct field *f, json_t *value)
 			    "\"script\", \"call\", \"cell\" or \"command\"");
 }
 
-static int set_later(struct parse *p, const struct field *f, json_t *value)
-{
-	(void)value;
-	return err_set(p->err, -EINVAL,
-		       "\"%s\" is not possible yet: this version does not "
-		       "have %s; leave the key out", f->key, f->note);
-}
-
 static int set_stdin(struct parse *p, const struct field *f, json_t *value)
 {
 	size_t len = json_string_length(value);
@@ -278,14 +270,22 @@ static const struct field fields[] = {
 	{ "environment", config_set_environment, 0, 0, 0, 0, NULL },
 	{ "warm", config_set_warm, 0, 0, 0, 0, NULL },
 	{ "packages", config_set_packages, 0, 0, LIMIT_PACKAGES, 0, NULL },
-	{ "network", set_later, 0, 0, 0, 0, "a network" },
-	{ "ports", set_later, 0, 0, 0, 0, "ports" },
+	{ "network", config_set_network, 0, 0, 0, 0, NULL },
+	{ "ports", config_set_ports, 0, LIMIT_PORT_MIN, LIMIT_PORT_MAX, 0, NULL },
+	{ "retry_network", config_set_retry_network, 0, 0, 0, 0, NULL },
 };
 
 static const struct schema jobs_schema = {
 	.fields = fields, .count = ARRAY_SIZE(fields),
 	.relate = config_relate,
 };
+
+/* Refused with any value, since no mount gives programs a network yet. */
+static bool is_refused(const struct field *f)
+{
+	return f->set == config_set_network || f->set == config_set_ports ||
+	       f->set == config_set_retry_network;
+}
 
 bool config_row(const struct schema *schema, unsigned i, struct config_key *ret)
 {
@@ -296,7 +296,7 @@ bool config_row(const struct schema *schema, unsigned i, struct config_key *ret)
 	*ret = (struct config_key){
 		.name = f->key, .min = f->min, .max = f->max,
 		.operators = !f->max && f->min,
-		.later = f->set == set_later,
+		.later = is_refused(f),
 	};
 	return true;
 }
@@ -350,7 +350,7 @@ static int unknown_key(struct parse *p, const char *key)
 
 	for (int pass = 0; pass < 2 && !near; pass++)
 		for (size_t i = 0; i < p->schema->count; i++) {
-			if (row[i].set == set_later ||
+			if (is_refused(&row[i]) ||
 			    (pass == 0 && !is_near(key, row[i].key)))
 				continue;
 			near = pass == 0;

@@ -79,7 +79,7 @@ struct config_key {
 	const char *name;
 	uint64_t min, max; /* of its number, bytes or entries; both 0: none */
 	bool operators;    /* the operator chooses max */
-	bool later;        /* refused: this version does not have it */
+	bool later;        /* refused: no mount has it yet */
 };
 
 /* By index from 0. Return: false behind the last. */

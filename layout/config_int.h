@@ -77,6 +77,10 @@ int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
 int config_set_main(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
 int config_set_kept(struct parse *p, const struct field *f, json_t *value);
+/* config_network.c: each refuses what it finds right, as well. */
+int config_set_network(struct parse *p, const struct field *f, json_t *value);
+int config_set_ports(struct parse *p, const struct field *f, json_t *value);
+int config_set_retry_network(struct parse *p, const struct field *f, json_t *value);
 /* config_relate.c */
 int config_relate(struct parse *p, const json_t *root);
 void config_strings_done(struct config_strings *strings);

@@ -52,6 +52,8 @@ static const struct field fields[] = {
 	{ "at_end", set_at_end, SANDBOX(pauses), 0, 0, 0, NULL },
 	{ "pause_life", config_set_seconds, SANDBOX(pause_life_ms), 0,
 	  LIMIT_SANDBOX_MS, 0, NULL },
+	{ "network", config_set_network, 0, 0, 0, 0, NULL },
+	{ "ports", config_set_ports, 0, LIMIT_PORT_MIN, LIMIT_PORT_MAX, 0, NULL },
 	{ "meta", config_set_kept, 0, 0, LIMIT_SANDBOX_META, 0, NULL },
 };
 

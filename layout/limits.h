@@ -36,6 +36,9 @@
 #define LIMIT_RETRY 10u            /* a fault that stays is told of soon */
 #define LIMIT_RETAIN_S 31536000u   /* a year */
 #define LIMIT_RESULTS 256u /* rich results of one cell */
+#define LIMIT_PORTS 10u       /* of a job, in a list */
+#define LIMIT_PORT_MIN 1024u  /* below it takes a capability that no program has */
+#define LIMIT_PORT_MAX 65535u
 #define LIMIT_PRIORITY 100u /* and as much below 0 */
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u

@@ -251,9 +251,12 @@ right() {
 	refused b call
 }
 
-@test "what is for later is refused with a sentence that says so" {
-	wrong '{"network": true}' network
-	wrong '{"ports": [80]}' ports
+@test "network and ports are refused, and what is wrong with them is told first" {
+	wrong '{"network": true}' '"network": this mount gives programs no network'
+	wrong '{"network": ["https://example.org/"]}' 'leave "https://" and the path out: "example.org"'
+	wrong '{"ports": [8080]}' '"ports": this mount gives programs no network'
+	wrong '{"ports": [80]}' '"ports" has 80; programs cannot listen below 1024'
+	wrong '{"retry_network": true}' '"retry_network": this mount'
 }
 
 @test "a refused job loses nothing and starts when it is mended" {

@@ -67,12 +67,12 @@ doors() {
 
 check_doors() {
 	verdict 'layout/ includes nobody above it' \
-		"$(doors '^layout/.*\.[ch]$' 'layout/[^/]+\.h|layout/base/[^/]+\.h')"
+		"$(doors '^layout/.*\.[ch]$' 'layout/[^/]+\.h|layout/(base|network)/[^/]+\.h')"
 	verdict 'layout/base/ knows nothing of jobs' \
 		"$(doors '^layout/base/.*\.[ch]$' 'layout/base/[^/]+\.h')"
 	verdict 'guest/ includes layout/{env,limits}.h and layout/base/ only' \
 		"$(doors '^guest/.*\.[ch]$' \
-		'layout/(env|limits)\.h|layout/base/[^/]+\.h|guest/(wire|os|files|run|agent|warm)/[^/]+\.h|guest/runners/(hold|populate)\.h')"
+		'layout/(env|limits)\.h|layout/base/[^/]+\.h|guest/(wire|os|net|files|run|agent|warm)/[^/]+\.h|guest/runners/(hold|populate)\.h')"
 	verdict 'vm/ includes guest/wire/, layout/{environment,packages}.h and layout/base/ only' \
 		"$(doors '^vm/(os/|environment/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
 			'guest/wire/[^/]+\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
@@ -91,7 +91,7 @@ check_doors() {
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include ".*json\.h"' |
-			grep -vE '^layout/(json|config|config_[a-z]+|environment_texts|event_line|result|result_brief)\.[ch]:|^fsd/(client/job_view|cli/cmd_env_show|batch/(identity|record))\.c:|^fsd/gateway/'
+			grep -vE '^layout/(json|config|config_[a-z]+|environment_texts|event_line|result|result_brief|network/(wish|policy))\.[ch]:|^fsd/(client/job_view|cli/cmd_env_show|batch/(identity|record))\.c:|^fsd/gateway/'
 	)"
 }
 

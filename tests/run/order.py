@@ -24,7 +24,7 @@ VM = ("os environment class.h jail job.h channel inspect.h options.h backend.h q
       "fake lease.h vm.h pool").split()
 # Of the gateway: "program" is all files beside gateway.h.
 GATEWAY = "base mount gateway.h jobs http control envd code mcp ui program".split()
-GUEST = "wire os files run agent warm init".split()
+GUEST = "wire os net files run agent warm init".split()
 ORDERS = {"fsd": FSD, "vm": VM, "gateway": GATEWAY, "guest": GUEST}
 # Beside each other: neither uses the other.
 BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"},

@@ -578,10 +578,25 @@ static void test_words(void)
 	bad("{\"session\": \"a\", \"mode\": \"call\"}", "config.json: "
 	    "\"session\" is there, and \"mode\" is \"call\"; in a session it "
 	    "must be \"script\" or \"cell\"");
-	bad("{\"network\": false}", "config.json: \"network\" is not possible "
-	    "yet: this version does not have a network; leave the key out");
-	bad("{\"ports\": [80]}", "config.json: \"ports\" is not possible yet: "
-	    "this version does not have ports; leave the key out");
+	bad("{\"network\": [\"example.org\"]}", "config.json: \"network\": this mount "
+	    "gives programs no network; leave the key out");
+	bad("{\"network\": [\"10.0.0.5\"]}", "config.json: \"network\" has "
+	    "\"10.0.0.5\"; an address needs its port, such as \"10.0.0.5:443\"");
+	bad("{\"ports\": true}", "config.json: \"ports\": this mount gives programs no "
+	    "network; leave the key out");
+	bad("{\"ports\": [80]}", "config.json: \"ports\" has 80; programs cannot listen "
+	    "below 1024: allowed are 1024 to 65535");
+	bad("{\"ports\": [65536]}", "config.json: \"ports\" has 65536; allowed are 1024 "
+	    "to 65535");
+	bad("{\"ports\": [\"8080\"]}", "config.json: \"ports\"[0] is no integer; it "
+	    "must be a port from 1024 to 65535");
+	bad("{\"ports\": [8080, 8080]}", "config.json: \"ports\" has 8080 twice");
+	bad("{\"ports\": []}", "config.json: \"ports\" must be a list of 1 to 10 ports, "
+	    "or true");
+	bad("{\"retry_network\": 1}", "config.json: \"retry_network\" must be true or "
+	    "false");
+	bad("{\"retry_network\": true}", "config.json: \"retry_network\": this mount "
+	    "gives programs no network; leave the key out");
 	bad("{\"mode\": \"command\"}", "config.json: \"mode\" is \"command\", "
 	    "but there is no \"command\"; it must be a list of strings, the "
 	    "program first");

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads one DNS query and writes its answer (RFC 1035): what a resolver at 127.0.0.53
+ * needs that has one IPv4 address a name. Pure: no sockets, no memory of queries.
+ */
+#ifndef GUEST_NET_DNS_H
+#define GUEST_NET_DNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout/base/host_name.h"
+
+#define NET_DNS_QUERY_MAX 512u
+/* Its question, and a name as the answer. */
+#define NET_DNS_ANSWER_MAX (NET_DNS_QUERY_MAX + 12 + 256)
+#define NET_DNS_TTL 60u
+
+/* RCODE of an answer. */
+enum net_dns_code {
+	NET_DNS_OK = 0,
+	NET_DNS_FORMERR = 1,  /* the query is none */
+	NET_DNS_SERVFAIL = 2, /* try again */
+	NET_DNS_NXDOMAIN = 3, /* no such name */
+	NET_DNS_NOTIMP = 4,   /* no query but something else */
+};
+
+enum net_dns_asks {
+	NET_DNS_ADDRESS, /* an IPv4 address */
+	NET_DNS_REVERSE, /* the name of one */
+	NET_DNS_OTHER,   /* anything else: of a name that exists it has no record */
+};
+
+struct net_dns_query {
+	enum net_dns_code code; /* not OK: to be answered so, at once */
+	enum net_dns_asks asks;
+	char name[HOST_NAME_MAX_LEN + 1]; /* as host_name_read() has it */
+	uint32_t address;                 /* REVERSE; 10.0.0.5 is 0x0a000005 */
+	size_t question;                  /* bytes of the question; 0: none was read */
+};
+
+/*
+ * Reads what came in a datagram. A name that host_name_read() does not take is NXDOMAIN.
+ * EDNS is not heeded. Return: 0; or -EBADMSG: it gets no answer, since it is too short or
+ * is an answer itself, and two resolvers must not answer each other for ever.
+ */
+int net_dns_read(const uint8_t *bytes, size_t size, struct net_dns_query *ret);
+
+/*
+ * Writes the answer to a query with the bytes that it was read from. Of NET_DNS_OK an
+ * ADDRESS has `address`, a REVERSE has `name`, which host_name_read() has taken.
+ * Return: its size.
+ */
+size_t net_dns_write(const struct net_dns_query *query, const uint8_t *bytes,
+		     enum net_dns_code code, uint32_t address, const char *name,
+		     uint8_t ret[NET_DNS_ANSWER_MAX]);
+
+#endif

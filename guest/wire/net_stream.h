@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one side knows of a stream of the second port: which frames may come next, and how
+ * many bytes may be under way. Both sides keep one of these a stream. It has no bytes and
+ * no descriptors; the caller has them. Not thread-safe.
+ */
+#ifndef GUEST_NET_STREAM_H
+#define GUEST_NET_STREAM_H
+
+#include "wire_net.h"
+
+struct net_stream {
+	uint32_t id;
+	bool ours;       /* this side asked for it, by OPEN or CONNECT */
+	bool opened;     /* OPENED was sent or has come */
+	bool said_end, heard_end, reset;
+	uint32_t sent;   /* bytes that the peer has not yet acknowledged */
+	uint32_t heard;  /* bytes that were not yet acknowledged to the peer, */
+	uint32_t taken;  /* and of these, bytes that were passed on */
+};
+
+/* Which streams there have been: each side's numbers rise. */
+struct net_ids {
+	enum wire_net_side side; /* this one */
+	uint32_t last[2];        /* of this side, of the peer; without bit 31 */
+};
+
+/* A new stream of this side. Return: its number, or 0: there are no more. */
+uint32_t net_ids_next(struct net_ids *ids);
+/* A stream that the peer begins. Return: 0, or -EPROTO: not its own, or not new. */
+int net_ids_begin(struct net_ids *ids, uint32_t id);
+/* Has there been such a stream? Else a frame that names it breaks the protocol. */
+bool net_ids_was(const struct net_ids *ids, uint32_t id);
+
+/* window: of START, the same in each call. */
+
+/* A frame that came for the stream: OPENED, DATA, WINDOW, END or RESET. Return: 0, or
+ * -EPROTO: it may not come now, or exceeds a window. */
+int net_stream_hear(struct net_stream *s, uint32_t window, const struct net_frame *f);
+/* Bytes that may be sent now. */
+uint32_t net_stream_room(const struct net_stream *s, uint32_t window);
+/* n bytes that had come were passed on. Return: what WINDOW is to say, or 0: nothing yet,
+ * for a frame a quarter of a window is enough. */
+uint32_t net_stream_took(struct net_stream *s, uint32_t window, uint32_t n);
+/* Both sides have ended it, or one has reset it. */
+bool net_stream_is_over(const struct net_stream *s);
+
+#endif
