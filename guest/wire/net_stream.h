@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one side knows of a stream of the second port: which frames may come next, and how
- * many bytes may be under way. Both sides keep one of these a stream. It has no bytes and
+ * The state of one stream of the second port, as one side has it: which frames may come
+ * next, and how many bytes may be under way. Both sides keep one of these a stream. It has no bytes and
  * no descriptors; the caller has them. Not thread-safe.
  */
 #ifndef GUEST_NET_STREAM_H
