@@ -8,11 +8,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "layout/layout.h"
+
 int complain(const char *command, int code, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "fsd %s: ", command);
+	fprintf(stderr, "%sfsd %s: ", log_priority(code ? LOG_ERROR : LOG_WARN), command);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);

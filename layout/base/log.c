@@ -10,20 +10,25 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "num.h"
 
-static const char *const level_names[] = {
-	[LOG_ERROR] = "error",
-	[LOG_WARN] = "warn",
-	[LOG_INFO] = "info",
-	[LOG_DEBUG] = "debug",
+static const struct {
+	const char *name, *priority; /* that of syslog(3) */
+} levels[] = {
+	[LOG_ERROR] = { "error", "<3>" },
+	[LOG_WARN] = { "warn", "<4>" },
+	[LOG_INFO] = { "info", "<6>" },
+	[LOG_DEBUG] = { "debug", "<7>" },
 };
-_Static_assert(ARRAY_SIZE(level_names) == LOG_LEVEL_MAX, "a name per level");
+_Static_assert(ARRAY_SIZE(levels) == LOG_LEVEL_MAX, "a name per level");
 
 static enum log_level threshold = LOG_INFO;
 static struct {
@@ -44,29 +49,62 @@ void log_set_level(enum log_level level)
 
 int log_level_parse(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++)
-		if (!strcmp(level_names[i], name))
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+		if (!strcmp(levels[i].name, name))
 			return (int)i;
 	return -EINVAL;
+}
+
+/* Compares standard error with $JOURNAL_STREAM, which has the device and the inode of the
+ * journal's stream. Each line asks anew, since standard error may become a file
+ * (log_before). */
+static bool is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device &&
+	       st.st_ino == inode;
+}
+
+const char *log_priority(enum log_level level)
+{
+	return is_journal() ? levels[level].priority : "";
+}
+
+/* Writes what a line begins with. Return: its length, below size. */
+static size_t begin_line(enum log_level level, char *line, size_t size)
+{
+	const char *priority = log_priority(level);
+	struct timespec now;
+	struct tm tm;
+	size_t n;
+
+	if (priority[0])
+		return (size_t)snprintf(line, size, "%s%s ", priority,
+					levels[level].name);
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(line, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	return n + (size_t)snprintf(line + n, size - n, ".%03ldZ %s ",
+				    now.tv_nsec / 1000000, levels[level].name);
 }
 
 void log_at(enum log_level level, const char *fmt, ...)
 {
 	int saved = errno;
 	char line[1024];
-	struct timespec now;
-	struct tm tm;
 	size_t n;
 	int len;
 	va_list ap;
 
 	if (level > threshold)
 		return;
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	n = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &tm);
-	n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ %s ",
-			      now.tv_nsec / 1000000, level_names[level]);
+	if (before.fn)
+		before.fn(before.arg);
+	n = begin_line(level, line, sizeof(line));
 	va_start(ap, fmt);
 	len = vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);
@@ -75,8 +113,6 @@ void log_at(enum log_level level, const char *fmt, ...)
 		if (line[i] == '\n')
 			line[i] = ' ';
 	line[n++] = '\n';
-	if (before.fn)
-		before.fn(before.arg);
 	if (write(STDERR_FILENO, line, n) < 0) {
 		/* there is nowhere left to say it */
 	}

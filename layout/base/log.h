@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program's log: one line an event on standard error,
- * "2026-01-02T03:04:05.678Z level text". Keeps errno, allocates nothing.
+ * "2026-01-02T03:04:05.678Z level text". Where systemd has connected standard error to
+ * the journal, "<P>level text": the journal has times of its own, and P is the priority.
+ * Keeps errno, allocates nothing.
  * Only the layer that decides logs; lower ones return an error.
  */
 #ifndef LAYOUT_BASE_LOG_H
@@ -18,6 +20,10 @@ int log_level_parse(const char *name);
 /* fn is called before each line is written, by whatever thread writes it; it may
  * change what standard error is. NULL: nobody is. */
 void log_before(void (*fn)(void *arg), void *arg);
+
+/* Returns the prefix by which the journal knows a line's priority (sd-daemon(3)): "<3>" for
+ * LOG_ERROR. "": standard error is not the journal. */
+const char *log_priority(enum log_level level);
 
 void log_at(enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -3,6 +3,8 @@
 #include "layout/layout.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "tests/unit/tap.h"
@@ -175,8 +177,21 @@ static void test_guards(void)
 	}
 }
 
-/* What log_info() writes, through a pipe. */
-static void logged(const char *text, char *room, size_t size)
+/* Says that this is the stream which systemd has connected to the journal. */
+static void set_journal(int fd)
+{
+	char stream[64];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		abort();
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+}
+
+/* What log_info() writes, through a pipe, which may be the journal's. */
+static void logged_by(bool journal, const char *text, char *room, size_t size)
 {
 	int pipe_fd[2], saved = dup(STDERR_FILENO);
 	ssize_t n;
@@ -185,6 +200,8 @@ static void logged(const char *text, char *room, size_t size)
 	if (pipe2(pipe_fd, O_CLOEXEC | O_NONBLOCK) < 0 || saved < 0)
 		abort();
 	dup2(pipe_fd[1], STDERR_FILENO);
+	if (journal)
+		set_journal(pipe_fd[1]);
 	errno = ENOTTY;
 	log_info("%s", text);
 	if (errno != ENOTTY)
@@ -195,6 +212,26 @@ static void logged(const char *text, char *room, size_t size)
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
 	close(saved);
+}
+
+static void logged(const char *text, char *room, size_t size)
+{
+	logged_by(false, text, room, size);
+}
+
+static void test_journal(void)
+{
+	char line[4096];
+
+	logged_by(true, "two\nlines", line, sizeof(line));
+	is_str(line, "<6>info two lines\n",
+	       "the journal gets a priority, and no time: it has its own");
+	logged("elsewhere", line, sizeof(line));
+	ok(strstr(line, "Z info elsewhere"),
+	   "standard error that is not the journal's gets the time: %s", line);
+	setenv("JOURNAL_STREAM", "8:", 1);
+	is_str(log_priority(LOG_ERROR), "", "half a $JOURNAL_STREAM names none");
+	unsetenv("JOURNAL_STREAM");
 }
 
 static void test_log(void)
@@ -216,6 +253,7 @@ static void test_log(void)
 	logged("quiet", line, sizeof(line));
 	is_str(line, "", "a level below the threshold is dropped");
 	log_set_level(LOG_INFO);
+	test_journal();
 }
 
 int main(void)
