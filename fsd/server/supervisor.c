@@ -35,6 +35,7 @@
 #include "fsd/mount/mountpoint.h"
 #include "open_limit.h"
 #include "options.h"
+#include "service_manager.h"
 
 /* A server that does not come to answer is tried so often, with a pause that
  * begins with the first and doubles up to the second. */
@@ -62,6 +63,7 @@
 struct supervisor {
 	const struct mount_options *options;
 	struct ready *ready;        /* NULL once told */
+	char *manager;              /* owned: its socket; NULL once told, or none waits */
 	int signals, inherit;       /* owned */
 	struct fuse_session *session; /* owned: of the mount, or NULL; */
 	int mount;                  /* borrowed: its descriptor, or -1 */
@@ -220,10 +222,23 @@ static ssize_t send_ready(const struct supervisor *h, const struct ready *ready)
 			: fdpass_send(ready->fd, "", 1, &root, 1, 0);
 }
 
+/* A private mount is part of a command, and no service. */
+static void tell_manager(struct supervisor *h)
+{
+	auto_free char *socket = take_ptr(h->manager);
+	struct err err = { 0 };
+
+	if (socket && !h->options->die_with_parent &&
+	    service_manager_tell(socket, "READY=1", &err) < 0)
+		log_warn("the service manager is not told that the mount answers: %s",
+			 err.text);
+}
+
 static void tell_ready(struct supervisor *h)
 {
 	struct ready *ready = take_ptr(h->ready);
 
+	tell_manager(h);
 	h->serves = h->ever_served = true;
 	h->tries = 0;
 	fd_close(&h->old_exe);
@@ -483,6 +498,7 @@ static int begin(struct supervisor *h, struct err *err)
 
 	if (r < 0)
 		return err_sys(err, r, "fsd");
+	h->manager = service_manager_take();
 	r = make_store(h, err);
 	if (r < 0)
 		return r;
@@ -548,6 +564,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 		h.code = complain("mount", 1, "%s", err.text);
 	while (h.code < 0)
 		watch(&h);
+	free(h.manager);
 	fd_close(&h.control);
 	child_end(&h.server);
 	fdstore_table_free(h.kept);
