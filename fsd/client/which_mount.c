@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the mount of a command that names none. The usual place is believed only by the
- * kernel's table of mounts: a mount that another user made could show anything.
+ * Chooses the mount of a command that names none. The usual places are believed only by
+ * the kernel's table of mounts: a mount that another user made could show anything. A
+ * user's own service comes before the host's.
  */
 #include "which_mount.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <mntent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,15 +44,30 @@ static bool may_enter(const char *path)
 	return access(path, X_OK) == 0 || errno != EACCES;
 }
 
+/* The mount of this user's own service. Return: NULL: there is none. */
+static const char *users_own(const char *table)
+{
+	static char path[PATH_MAX]; /* what which_mount() returns */
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+
+	if (!dir || dir[0] != '/' ||
+	    snprintf(path, sizeof(path), "%s" USER_MOUNT, dir) >= (int)sizeof(path))
+		return NULL;
+	return mounted_by(table, path) == (long long)geteuid() ? path : NULL;
+}
+
 const char *which_mount_by(const char *option, const char *table)
 {
-	const char *env = getenv("FSD_MOUNT");
+	const char *env = getenv("FSD_MOUNT"), *own;
 	long long owner;
 
 	if (option)
 		return option;
 	if (env && *env)
 		return env;
+	own = users_own(table);
+	if (own)
+		return own;
 	owner = mounted_by(table, SERVICE_MOUNT);
 	return (owner == 0 || owner == (long long)geteuid()) &&
 			       may_enter(SERVICE_MOUNT)

@@ -4,10 +4,12 @@
 #define FSD_WHICH_MOUNT_H
 
 #define SERVICE_MOUNT "/run/fsd/jobs" /* of the host's own service */
+#define USER_MOUNT "/fsd/jobs" /* of this user's service, below $XDG_RUNTIME_DIR */
 
-/* Returns the option's value if it is given, else $FSD_MOUNT, else SERVICE_MOUNT if
- * root or this user mounted it and this user may enter it; else NULL. A mount that
- * somebody else made is never found: the command would trust what it shows. */
+/* Returns the option's value if it is given, else $FSD_MOUNT, else USER_MOUNT if this
+ * user mounted it, else SERVICE_MOUNT if root or this user mounted it and this user may
+ * enter it; else NULL. A mount that somebody else made is never found: the command would
+ * trust what it shows. The text is valid until the next call; one thread may call. */
 const char *which_mount(const char *option);
 /* The same by another table than /proc/self/mounts: a file of that form. */
 const char *which_mount_by(const char *option, const char *table);

@@ -64,6 +64,28 @@ static void test_service(void)
 	       SERVICE_MOUNT, "the uppermost one counts");
 }
 
+static void test_own(void)
+{
+	char lines[400], own[200];
+
+	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+	snprintf(own, sizeof(own), "fsd /run/user/7" USER_MOUNT " fuse.fsd rw,user_id=%u 0 0\n",
+		 geteuid());
+	snprintf(lines, sizeof(lines), "%sfsd" AT "fuse.fsd rw,user_id=0 0 0\n", own);
+	is_str(taken(lines), "/run/user/7" USER_MOUNT,
+	       "the mount of this user's service comes before the host's");
+	snprintf(lines, sizeof(lines), "fsd /run/user/7" USER_MOUNT
+		 " fuse.fsd rw,user_id=%u 0 0\nfsd" AT "fuse.fsd rw,user_id=0 0 0\n",
+		 geteuid() + 1);
+	is_str(taken(lines), SERVICE_MOUNT, "not if another user made it");
+	setenv("FSD_MOUNT", "/by/env", 1);
+	is_str(taken(own), "/by/env", "and $FSD_MOUNT comes before both");
+	unsetenv("FSD_MOUNT");
+	setenv("XDG_RUNTIME_DIR", "run/user/7", 1);
+	is_str(taken(own), NULL, "a $XDG_RUNTIME_DIR that is no absolute path names none");
+	unsetenv("XDG_RUNTIME_DIR");
+}
+
 static void test_answers(void)
 {
 	char mnt[PATH_MAX];
@@ -80,10 +102,12 @@ int main(void)
 {
 	int fd = mkstemp(table);
 
+	unsetenv("XDG_RUNTIME_DIR");
 	ok(fd >= 0, "(there is a file for the table)");
 	close(fd);
 	test_asked();
 	test_service();
+	test_own();
 	test_answers();
 	unlink(table);
 	return done_testing();
