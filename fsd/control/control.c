@@ -386,6 +386,16 @@ static void text_health(struct fsd *d, uid_t uid, struct buf *out)
 		buf_fmt(out, "%s\n", err.text);
 }
 
+/* An alert cannot read a sentence, so the figures have a number for it. */
+static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
+{
+	auto_buf struct buf health = { 0 };
+
+	text_health(d, uid, &health);
+	stats_text(d, uid, is_operator(uid), !health.failed && health_is_ok(health.data),
+		   out);
+}
+
 static void text_last_error(struct fsd *d, uid_t uid, struct buf *out)
 {
 	const char *text = last_error_text(d->users, uid);
@@ -445,7 +455,7 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 		security_text(d, out);
 		break;
 	case FSD_VFILE_STATS:
-		stats_text(d, uid, is_operator(uid), out);
+		text_stats(d, uid, out);
 		break;
 	case FSD_VFILE_LAST_ERROR:
 		text_last_error(d, uid, out);

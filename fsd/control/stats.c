@@ -127,11 +127,13 @@ static void stats_build(const struct fsd *d, enum vm_accel accel,
 		vm_accel_names[accel], environments_image(d->environments)->id);
 }
 
-void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out)
+void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *out)
 {
 	struct sched_stats waits;
 	struct vm_stats s;
 
+	metric_line(out, "fsd_healthy", "gauge",
+		    "1: jobs can run; 0: .fsd/health says why not", healthy);
 	stats_states(d, uid, all, out);
 	stats_users(d, uid, all, out);
 	vm_stats(d->vm, &s);

@@ -4,7 +4,7 @@
 
 #include "fsd/fsd.h"
 
-/* all: uid is told of everybody's. */
-void stats_text(struct fsd *d, uid_t uid, bool all, struct buf *out);
+/* all: uid is told of everybody's. healthy: jobs can run, as .fsd/health says. */
+void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *out);
 
 #endif
