@@ -13,6 +13,7 @@
 #include "vm/os/spawn.h"
 #include "commands.h"
 #include "doctor.h"
+#include "fsd/local/remote.h"
 #include "fsd/server/default_dirs.h"
 
 static void check_fuse(struct finding *f)
@@ -44,6 +45,47 @@ static void check_mount(struct finding *f)
 		found(f, BAD,
 		      "this user cannot mount; install the package fuse3 "
 		      "(fusermount3), or run as root");
+}
+
+/* Settings that forbid user namespaces to all users but root: what stands in the file then,
+ * and the remedy. */
+static const struct forbids {
+	const char *file;
+	char value;
+	const char *remedy;
+} forbids[] = {
+	{ "/proc/sys/user/max_user_namespaces", '0',
+	  "sysctl user.max_user_namespaces=10000" },
+	{ "/proc/sys/kernel/unprivileged_userns_clone", '0',
+	  "sysctl kernel.unprivileged_userns_clone=1" },
+	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1',
+	  "sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
+};
+
+/* The first character of a file; 0: it cannot be read. */
+static char first_of(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char c = 0;
+
+	return fd >= 0 && read(fd, &c, 1) == 1 ? c : 0;
+}
+
+static void check_userns(struct finding *f)
+{
+	if (geteuid() == 0) {
+		found(f, GOOD, "root needs no user namespace");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(forbids); i++)
+		if (first_of(forbids[i].file) == forbids[i].value) {
+			found(f, BAD, "%s is %c: this user may make no user namespace, "
+			      "so machines have no walls and a private mount needs "
+			      "fusermount3; as root run `%s`", forbids[i].file,
+			      forbids[i].value, forbids[i].remedy);
+			return;
+		}
+	found(f, GOOD, "no setting forbids user namespaces");
 }
 
 /* The walls that --policy strict, the default, would miss, and those that are degraded. */
@@ -82,11 +124,15 @@ static void check_kvm(struct finding *f)
 {
 	auto_free char *state = default_state_dir();
 
-	if (access("/dev/kvm", R_OK | W_OK) < 0)
+	if (access("/dev/kvm", R_OK | W_OK) < 0 && errno == EACCES)
+		found(f, POOR,
+		      "/dev/kvm is there, and this user may not open it: machines run "
+		      "under emulation (TCG), which is slower; as root run `usermod -aG "
+		      "kvm USER`, then log in anew");
+	else if (access("/dev/kvm", R_OK | W_OK) < 0)
 		found(f, POOR,
 		      "/dev/kvm: %s; machines run under emulation (TCG), which "
-		      "works and is slower; for KVM, enable it on the host and "
-		      "give this user the device",
+		      "works and is slower; for KVM, enable it on the host",
 		      strerror(errno));
 	else if (state && vm_kvm_fails(state))
 		found(f, POOR,
@@ -116,6 +162,7 @@ static void check_state(struct finding *f)
 {
 	auto_free char *dir = default_state_dir();
 	auto_free char *where = dir ? strdup(dir) : NULL;
+	auto_close int fd = -1;
 	struct statvfs st;
 	uint64_t mib;
 	int r = where ? nearest_dir(where, &st) : -ENOMEM;
@@ -132,6 +179,7 @@ static void check_state(struct finding *f)
 		return;
 	}
 	mib = (uint64_t)st.f_bavail * st.f_frsize >> 20;
+	fd = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (access(where, W_OK) < 0)
 		found(f, BAD,
 		      "the state directory %s cannot be written; choose "
@@ -142,6 +190,9 @@ static void check_state(struct finding *f)
 		      "%s has %llu MiB free; a template needs 1 GiB: make "
 		      "room, or choose another place with --state",
 		      where, (unsigned long long)mib);
+	else if (fd >= 0 && is_remote(fd))
+		found(f, POOR, "%s " STATE_IS_REMOTE ": choose a directory on a disk of "
+			       "this host with --state", where);
 	else
 		found(f, GOOD, "%s, %llu MiB free", dir,
 		      (unsigned long long)mib);
@@ -169,6 +220,7 @@ static const struct check {
 	void (*fn)(struct finding *f);
 } checks[] = {
 	{ "fuse", check_fuse },	   { "mount", check_mount },
+	{ "userns", check_userns },
 	{ "qemu", check_qemu },	   { "image", check_image },
 	{ "env", check_environments },
 	{ "accel", check_kvm },	   { "state", check_state },

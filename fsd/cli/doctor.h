@@ -29,6 +29,11 @@ int choose_qemu(struct vm_qemu *ret, struct err *err);
 /* Environments that no machine can have. */
 void check_environments(struct finding *f);
 
+/* Of a state directory. Why it matters: each record waits for fsync(2), and the lock keeps
+ * only the daemons of one host apart. */
+#define STATE_IS_REMOTE "is on a network filesystem (NFS, SMB, FUSE): a record waits for its " \
+			"server, and two hosts may serve one state"
+
 /* doctor_at.c. Return: 0, or 1: something is bad; a sentence for each. */
 int doctor_mount(const char *mnt);
 int doctor_state(const char *dir);

@@ -20,6 +20,7 @@
 #include "doctor.h"
 #include "fsd/client/where.h"
 #include "fsd/control/control.h"
+#include "fsd/local/remote.h"
 #include "fsd/store/store.h"
 
 #define ROOM_MIB 1024u /* that a template and some results want */
@@ -304,6 +305,9 @@ static void check_disk(const struct place *at, struct finding *f)
 		found(f, POOR, "it is in memory: a new start of the host loses "
 		      "all jobs, and a job that fills its memory_mb may lose its "
 		      "machine; use a directory on a disk");
+	else if (is_remote(at->dir))
+		found(f, POOR, "it " STATE_IS_REMOTE ": use a directory on a disk of this "
+			       "host");
 	else
 		found(f, GOOD, "jobs and results outlive a new start of the host");
 }

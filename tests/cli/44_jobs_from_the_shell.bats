@@ -403,6 +403,8 @@ fsd() { bounded 30 "$FSD" "$@"; }
 
 @test "doctor of a state directory tells who serves it, its format and what was damaged" {
 	mkdir "$MNT/a"
+	run fsd doctor --state "$MNT"
+	assert_line --regexp '^disk +note +it is on a network filesystem \(NFS, SMB, FUSE\)'
 	run fsd doctor --state "$STATE"
 	assert_line --regexp '^owner +ok '
 	assert_line --regexp '^format +ok +format [0-9]+, 1 jobs$'

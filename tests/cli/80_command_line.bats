@@ -833,6 +833,31 @@ paused() {
 	/usr/bin/python3 -c 'import sys; b = bytes(97 + i % 26 for i in range(65536)); d = open("out", "rb").read(); sys.exit(d != (b * 77)[:5000000])'
 }
 
+# as_nobody SETUP COMMAND... — as a user who may do nothing else, after a shell has done
+# SETUP in a mount namespace.
+as_nobody() {
+	[ "$(id -u)" = 0 ] || need root
+	# shellcheck disable=SC2034 # mount_done removes it
+	PUBLIC=$(mktemp -d /tmp/fsd-test.XXXXXX)
+	chmod 755 "$PUBLIC"
+	cp "$FSD" "$PUBLIC/fsd"
+	# shellcheck disable=SC2016 # for the other shell
+	run bounded 60 unshare -m bash -ec 'cd "$1"; eval "$2"; shift 2
+		exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nowhere "$@"' \
+		x "$PUBLIC" "$1" "$PUBLIC/fsd" "${@:2}"
+}
+
+@test "doctor names a setting that forbids user namespaces, and the remedy" {
+	as_nobody 'echo 0 >zero; mount --bind zero /proc/sys/user/max_user_namespaces' doctor
+	assert_line --regexp '^userns +MISSING +/proc/sys/user/max_user_namespaces is 0: .*`sysctl user\.max_user_namespaces=10000`$'
+}
+
+@test "doctor names a /dev/kvm that this user may not open, and the remedy" {
+	as_nobody 'mount -t tmpfs tmpfs /dev; mknod -m 600 /dev/kvm c 10 232
+		mknod -m 666 /dev/null c 1 3' doctor
+	assert_line --regexp '^accel +note +/dev/kvm is there, and this user may not open it: .*`usermod -aG kvm USER`'
+}
+
 @test "doctor names what works and what does not" {
 	run bounded 60 "$FSD" doctor
 	assert_line --regexp '^qemu +(ok|note) +QEMU [0-9.]+, /.*: '
