@@ -9,6 +9,7 @@
 
 VARIANT ?= release
 PREFIX  ?= /usr/local
+UNITDIR ?= $(PREFIX)/lib/systemd
 TIME    ?= 60
 KILLS   ?= 2000
 WERROR  ?= -Werror
@@ -135,7 +136,7 @@ endif
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
 	check-online check-adapters check-kqueue suites bench bare \
 	fault soak fuzz lint load same peer \
-	format install uninstall help clean
+	format install install-units uninstall help clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -434,7 +435,20 @@ format:
 		fsd/gateway/*/*.[ch] \
 		tests/*/*.[ch])
 
-install: all
+UNITS := $(patsubst fsd/share/systemd/%,%,$(wildcard fsd/share/systemd/*/*))
+install-units:
+	install -d $(DESTDIR)$(UNITDIR)/system $(DESTDIR)$(UNITDIR)/user
+	for unit in $(UNITS); do \
+		sed 's|@BIN@|$(PREFIX)/bin|' "fsd/share/systemd/$$unit" \
+			>"$(DESTDIR)$(UNITDIR)/$$unit" && \
+		chmod 644 "$(DESTDIR)$(UNITDIR)/$$unit" || exit; \
+	done
+	install -D -m 644 fsd/share/systemd/fsd.tmpfiles \
+		$(DESTDIR)$(PREFIX)/lib/tmpfiles.d/fsd.conf
+	install -D -m 644 fsd/share/systemd/fsd-gateway.sysusers \
+		$(DESTDIR)$(PREFIX)/lib/sysusers.d/fsd-gateway.conf
+
+install: all install-units
 	install -D -m 755 build/fsd $(DESTDIR)$(PREFIX)/bin/fsd
 	install -D -m 755 build/fsd-gateway $(DESTDIR)$(PREFIX)/bin/fsd-gateway
 	install -D -m 644 layout/jobtree.5 \
@@ -449,6 +463,10 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-gateway.8
 	install -D -m 644 fsd/fsd-spool.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-spool.8
+	install -D -m 644 fsd/fsd-operate.7 \
+		$(DESTDIR)$(PREFIX)/share/man/man7/fsd-operate.7
+	install -D -m 644 fsd/share/prometheus/fsd.rules.yml \
+		$(DESTDIR)$(PREFIX)/share/fsd/prometheus/fsd.rules.yml
 	install -D -m 644 fsd/share/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
 	install -d $(DESTDIR)$(PREFIX)/share/fsd/env/stock \
@@ -475,6 +493,8 @@ install: all
 
 # What install has put there, and nothing else: neither environments nor states.
 INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
+	share/man/man7/fsd-operate.7 share/fsd/prometheus/fsd.rules.yml \
+	lib/tmpfiles.d/fsd.conf lib/sysusers.d/fsd-gateway.conf \
 	share/man/man8/fsd.8 share/man/man8/fsd-env.8 share/man/man8/fsd-gateway.8 \
 	share/man/man8/fsd-batch.8 share/man/man8/fsd-spool.8 \
 	share/bash-completion/completions/fsd share/fsd/bring-qemu.sh \
@@ -484,10 +504,11 @@ INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
 
 uninstall:
 	cd $(DESTDIR)$(PREFIX) && rm -f $(INSTALLED)
+	rm -f $(UNITS:%=$(DESTDIR)$(UNITDIR)/%)
 	cd $(DESTDIR)$(PREFIX) && rm -rf share/fsd/qemu share/fsd/image \
 		share/fsd/env/__pycache__ share/fsd/env/guest/__pycache__
 	-cd $(DESTDIR)$(PREFIX) && for dir in share/fsd/env/stock share/fsd/env/guest \
-		share/fsd/env share/fsd share/doc/fsd; do \
+		share/fsd/env share/fsd/prometheus share/fsd share/doc/fsd; do \
 		[ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
 
 define HELP
@@ -495,7 +516,7 @@ To build and install:
   make                 fsd, fsd-gateway and what a machine starts first
   make qemu image      QEMU of Debian, if a newer one is there, and the guest image
   make demo            all of it with what is missing on this host, then a job a language
-  make install         under PREFIX (/usr/local), below DESTDIR
+  make install         under PREFIX (/usr/local), below DESTDIR; units in UNITDIR
   make uninstall       removes what make install has put there
   make deps test-deps  what a fresh Debian lacks, by apt
 To test (tests/README.md tells more):

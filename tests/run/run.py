@@ -77,7 +77,7 @@ SECONDS = {"97_machines_die": 117, "96_lying_guest": 73, "86_durability": 170,
 # they wait for.
 LARGE = 60
 # Drawers of bats files: on fake machines, on real ones.
-FAKE = ("mount", "cli", "gateway", "guest", "image")
+FAKE = ("mount", "cli", "gateway", "guest", "image", "systemd")
 REAL = ("qemu",)
 # Files on real machines that wait for timers, and for what they have killed, two thirds
 # of their time.

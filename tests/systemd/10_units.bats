@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The units, under a systemd of their own on fake machines: when they are ready, what a
+# reload and a stop do to jobs, and what comes back after a death.
+
+load ../lib/common
+
+# there COMMAND... — beside the services.
+there() {
+	bounded 60 /usr/bin/python3 -B "$TESTS/lib/systemd.py" in "$SYSTEM" "$@"
+}
+
+# anna COMMAND... — the same as a user who may do nothing else.
+anna() {
+	there setpriv --reuid anna --regid anna --init-groups env HOME=/home/anna \
+		XDG_RUNTIME_DIR=/run/user/4242 "$@"
+}
+
+# options TEXT — the options of the service from now on.
+options() {
+	# shellcheck disable=SC2016 # for the other shell
+	there sh -c 'echo "FSD_OPTIONS=\"$1\"" >/etc/default/fsd' x "$1"
+}
+
+# property UNIT NAME
+property() {
+	there systemctl show -P "$2" "$1"
+}
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || need root
+	[ -x /lib/systemd/systemd ] || need systemd
+	SYSTEM=$BATS_FILE_TMPDIR/system
+	export SYSTEM
+	mkdir "$SYSTEM"
+	export TOP=$TESTS/..
+	# shellcheck disable=SC2016 # for the other shell
+	bounded 120 /usr/bin/python3 -B "$TESTS/lib/systemd.py" boot "$SYSTEM" --setup '
+		make -s -C "$TOP" -o all install-units PREFIX=/usr DESTDIR="$ROOT"
+		cp "$FSD" "$ROOT/usr/bin/fsd"
+		cp "${FSD%/*}/fsd-gateway" "$ROOT/usr/bin/fsd-gateway" 2>/dev/null ||
+			cp "$TOP/build/fsd-gateway" "$ROOT/usr/bin/fsd-gateway"
+		mkdir -p "$ROOT/etc/default"
+		chroot "$ROOT" useradd --uid 4242 --create-home anna
+		ip link set lo up' 3>&- 4>&- >"$BATS_FILE_TMPDIR/pid"
+}
+
+setup() {
+	options ''
+}
+
+teardown() {
+	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+		there journalctl --no-pager -o short-monotonic -n 80 >&2 || true
+	fi
+	there systemctl stop 'fsd*' || true
+	there systemctl reset-failed || true
+}
+
+teardown_file() {
+	[ ! -e "$SYSTEM/unshare" ] ||
+		bounded 60 /usr/bin/python3 -B "$TESTS/lib/systemd.py" stop "$SYSTEM"
+}
+
+# job NAME TEXT — a program of fake machines in the host's mount.
+job() {
+	# shellcheck disable=SC2016 # for the other shell
+	there sh -ec 'mkdir /run/fsd/jobs/$1 && echo "$2" >/run/fsd/jobs/$1/code.sh &&
+		echo "{}" >/run/fsd/jobs/$1/config.json' x "$1" "$2"
+}
+
+@test "systemd finds nothing wrong with the units" {
+	run there sh -c 'systemd-analyze verify --man=no /usr/lib/systemd/system/fsd* &&
+		XDG_RUNTIME_DIR=/run systemd-analyze verify --man=no --user /usr/lib/systemd/user/fsd*'
+	assert_success
+	refute_output --partial fsd
+}
+
+@test "the service is ready when the mount answers, and everybody sees it" {
+	for _ in 1 2 3; do
+		there systemctl start fsd
+		assert_equal "$(property fsd StatusErrno)" 0
+		run there cat /run/fsd/jobs/.fsd/health
+		assert_success
+		assert_equal "$(anna sh -c 'fsd run -c "out by anna"')" 'by anna'
+		there systemctl stop fsd
+		assert_equal "$(property fsd Result)" success
+		run ! there mountpoint -q /run/fsd/jobs
+	done
+}
+
+@test "a service that cannot start says why, as an error in the journal" {
+	options "--pool many"
+	run ! there systemctl start fsd
+	run there journalctl --no-pager -o cat -u fsd -p err
+	assert_output --partial '--pool is "many"'
+}
+
+@test "the journal has the priority of each line, and no second time" {
+	options '--log-level debug'
+	there systemctl start fsd
+	run there journalctl --no-pager -o cat -u fsd -p 6..6
+	assert_line --regexp '^info '
+	refute_output --partial 'Z info '
+	run there journalctl --no-pager -o cat -u fsd -p err
+	refute_output --regexp $'(^|\n)(info|debug) '
+}
+
+@test "a reload goes on with the program that is installed, and the job that runs ends as without" {
+	there systemctl start fsd
+	local main server
+	main=$(property fsd MainPID)
+	server=$(there getfattr --absolute-names --only-values -n user.fsd.pid /run/fsd/jobs)
+	job one 'out before'
+	assert_equal "$(there cat /run/fsd/jobs/one/wait)" 0
+	there systemctl reload fsd
+	assert_equal "$(property fsd MainPID)" "$main"
+	[ "$(there getfattr --absolute-names --only-values -n user.fsd.pid /run/fsd/jobs)" != "$server" ]
+	assert_equal "$(there cat /run/fsd/jobs/one/stdout)" before
+	job two 'out after'
+	assert_equal "$(there cat /run/fsd/jobs/two/wait)" 0
+}
+
+@test "a stop waits for the job that runs" {
+	there systemctl start fsd
+	job long $'out begun\nsleep 1000\nout ended'
+	there sh -c 'until grep -q begun /run/fsd/jobs/long/stdout; do :; done'
+	there systemctl stop fsd
+	assert_equal "$(property fsd Result)" success
+	there systemctl start fsd
+	assert_equal "$(there cat /run/fsd/jobs/long/stdout)" $'begun\nended'
+}
+
+@test "a supervisor that is killed comes back, with all that was done" {
+	there systemctl start fsd
+	job kept 'out kept'
+	assert_equal "$(there cat /run/fsd/jobs/kept/wait)" 0
+	local main
+	main=$(property fsd MainPID)
+	there kill -KILL "$main"
+	# shellcheck disable=SC2016 # for the other shell
+	there timeout $((20 * SLOW)) sh -c 'until
+		[ "$(systemctl show -P MainPID fsd)" != "$1" ] &&
+		[ "$(systemctl show -P ActiveState fsd)" = active ]; do sleep 0.1; done' x "$main"
+	assert_equal "$(there cat /run/fsd/jobs/kept/stdout)" kept
+	job next 'out next'
+	assert_equal "$(there cat /run/fsd/jobs/next/wait)" 0
+}
+
+@test "a user's own service is found before the host's" {
+	there systemctl start fsd
+	there systemctl start user@4242.service
+	anna systemctl --user start fsd
+	anna mountpoint -q /run/user/4242/fsd/jobs
+	anna fsd run -c 'out mine'
+	# the host's is not asked for it
+	run there journalctl -q -o cat --grep 'of user 4242' \
+		"_SYSTEMD_INVOCATION_ID=$(property fsd InvocationID)"
+	assert_output ''
+	there journalctl -q -o cat _SYSTEMD_USER_UNIT=fsd.service --grep 'of user 4242.*starts'
+	anna systemctl --user stop fsd
+	run ! anna mountpoint -q /run/user/4242/fsd/jobs
+	there systemctl stop user@4242.service
+}
+
+@test "a spool of a user is made and served" {
+	there systemctl start fsd-spool@anna
+	assert_equal "$(there stat -c '%U %a' /var/spool/fsd/anna)" 'anna 700'
+	# shellcheck disable=SC2016 # for the other shell
+	anna timeout $((20 * SLOW)) sh -ec 'cd /var/spool/fsd/anna
+		until [ -d new ]; do sleep 0.1; done
+		echo "out spooled" >tmp/a.sh && mv tmp/a.sh new/
+		until [ -d done/a.sh ]; do sleep 0.1; done'
+	assert_equal "$(there cat /var/spool/fsd/anna/done/a.sh/stdout)" spooled
+}
+
+@test "the gateway serves the mount as a user of its own, also after the mount came anew" {
+	there systemd-sysusers
+	there systemctl start fsd-gateway
+	local look='timeout 60 sh -c "until curl -fsS http://127.0.0.1:3000/healthz; do sleep 0.1; done"'
+	there sh -c "$look"
+	assert_equal "$(property fsd-gateway User)" fsd-gateway
+	there systemctl restart fsd
+	there sh -c "$look"
+}
+
+@test "the figures are copied for node_exporter, whole" {
+	there systemctl start fsd
+	there mkdir -p /var/lib/prometheus/node-exporter
+	there systemctl start fsd-stats
+	there grep -x 'fsd_healthy 1' /var/lib/prometheus/node-exporter/fsd.prom
+}

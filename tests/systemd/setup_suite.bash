@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/setup_suite.bash"
