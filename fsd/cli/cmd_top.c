@@ -193,7 +193,7 @@ static void idle(const struct top *t, struct buf *out)
 		figure(t, "fsd_idle_memory_limit_bytes") >> 20);
 	figures_each(&t->now, "fsd_idle_machines", some, out);
 	buf_str(out, "   to fork off:");
-	figures_each(&t->now, "fsd_class_zygotes", some, out);
+	figures_each(&t->now, "fsd_class_fork_sources", some, out);
 	buf_str(out, "\n");
 }
 
@@ -201,7 +201,7 @@ static void machines(const struct top *t, struct buf *out)
 {
 	buf_fmt(out, "machines  %llu in use   %llu warm   %llu starting   "
 		"%llu at most\n",
-		figure(t, "fsd_machines_leased"),
+		figure(t, "fsd_machines_in_use"),
 		figure(t, "fsd_machines_warm"),
 		figure(t, "fsd_machines_starting"),
 		figure(t, "fsd_machines_max"));
@@ -238,7 +238,7 @@ static void waits(const struct top *t, struct buf *out)
 		buf_fmt(out, "   oldest %s", age);
 	}
 	buf_fmt(out, "   %llu whose machine starts\n",
-		figure(t, "fsd_leases_waiting"));
+		figure(t, "fsd_machines_awaited"));
 }
 
 static void health(const struct top *t, char *ret, size_t size)
@@ -271,7 +271,7 @@ static void head(struct top *t, struct buf *out)
 		figure(t, "fsd_jobs{state=\"refused\"}"),
 		figure(t, "fsd_jobs{state=\"draft\"}"),
 		figure(t, "fsd_jobs{state=\"done\"}"));
-	if (figures_get(&t->now, "fsd_machines_leased", &unused)) {
+	if (figures_get(&t->now, "fsd_machines_in_use", &unused)) {
 		machines(t, out);
 		rate(t, out);
 		waits(t, out);

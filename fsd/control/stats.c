@@ -71,6 +71,17 @@ static void stats_waits(const struct fsd *d, struct buf *out)
 		    since ? (now - MIN(since, now)) / NS_PER_S : 0);
 }
 
+/* A gauge, once more under the name that it had before this release. */
+static void renamed_line(struct buf *out, const char *name, const char *old,
+			 const char *help, uint64_t value)
+{
+	char text[96];
+
+	metric_line(out, name, "gauge", help, value);
+	snprintf(text, sizeof(text), "Old name of %s; goes with the next release", name);
+	metric_line(out, old, "gauge", text, value);
+}
+
 struct class_line {
 	struct buf *out;
 	const char *name;
@@ -111,8 +122,12 @@ static void stats_classes(const struct fsd *d, struct buf *out)
 	line = (struct class_line){out, "fsd_idle_wanted", wanted_of};
 	metric_begin(out, line.name, "gauge", "Machines that should be idle");
 	vm_each_class(d->vm, class_line, &line);
-	line = (struct class_line){out, "fsd_class_zygotes", zygote_of};
-	metric_begin(out, line.name, "gauge", "Zygotes");
+	line = (struct class_line){out, "fsd_class_fork_sources", zygote_of};
+	metric_begin(out, line.name, "gauge", "Heated machines that others are forked off");
+	vm_each_class(d->vm, class_line, &line);
+	line.name = "fsd_class_zygotes";
+	metric_begin(out, line.name, "gauge",
+		     "Old name of fsd_class_fork_sources; goes with the next release");
 	vm_each_class(d->vm, class_line, &line);
 }
 
@@ -148,24 +163,24 @@ void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *ou
 		    "Damaged entries in lost+found", store_lost_count(d->store));
 	metric_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",
 		    s.warm);
-	metric_line(out, "fsd_machines_lukewarm", "gauge",
-		    "Those that are heated again, or made anew, in a quiet time",
-		    s.unheated);
-	metric_line(out, "fsd_zygotes", "gauge",
-		    "Heated machines that others are forked off", s.zygotes);
-	metric_line(out, "fsd_zygotes_wanted", "gauge",
-		    "Those that are made when there is time", s.zygotes_wanted);
+	renamed_line(out, "fsd_machines_unheated", "fsd_machines_lukewarm",
+		     "Those that are heated again, or made anew, in a quiet time",
+		     s.unheated);
+	renamed_line(out, "fsd_fork_sources", "fsd_zygotes",
+		     "Heated machines that others are forked off", s.zygotes);
+	renamed_line(out, "fsd_fork_sources_wanted", "fsd_zygotes_wanted",
+		     "Those that are made when there is time", s.zygotes_wanted);
 	metric_line(out, "fsd_idle_memory_bytes", "gauge",
-		    "Memory of idle machines and zygotes", s.idle_bytes);
+		    "Memory of idle machines and fork sources", s.idle_bytes);
 	metric_line(out, "fsd_idle_memory_limit_bytes", "gauge",
 		    "What --idle-memory lets them take", s.idle_limit);
 	stats_classes(d, out);
 	metric_line(out, "fsd_machines_starting", "gauge",
 		    "Machines being prepared", s.starting);
-	metric_line(out, "fsd_machines_leased", "gauge", "Machines with a job",
-		    s.leased);
-	metric_line(out, "fsd_leases_waiting", "gauge",
-		    "Jobs that wait for a machine", s.waiting);
+	renamed_line(out, "fsd_machines_in_use", "fsd_machines_leased",
+		     "Machines with a job", s.leased);
+	renamed_line(out, "fsd_machines_awaited", "fsd_leases_waiting",
+		     "Jobs that wait for a machine", s.waiting);
 	metric_line(out, "fsd_runs_waiting", "gauge", "Runs that wait for room",
 		    waits.waiting);
 	stats_waits(d, out);

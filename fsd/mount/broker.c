@@ -48,10 +48,10 @@ int broker_open(const char *mountpoint, bool allow_other, struct broker **ret,
 	int pair[2], r;
 
 	if (!k)
-		return err_sys(err, -ENOMEM, "the keeper");
+		return err_sys(err, -ENOMEM, "the broker");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(k);
-		return err_sys(err, -errno, "the keeper");
+		return err_sys(err, -errno, "the broker");
 	}
 	ours = pair[0];
 	theirs = pair[1];
@@ -86,7 +86,7 @@ static void tell_gone(struct broker *k)
 static void on_end(struct loop_fd *src, uint32_t events)
 {
 	(void)events;
-	log_warn("the keeper has ended");
+	log_warn("the broker has ended");
 	tell_gone(src->arg);
 }
 
@@ -115,7 +115,7 @@ static int receive(struct broker *k, uint32_t op, struct broker_answer *a,
 		a->code = -EMFILE; /* no room for its descriptors */
 		return 0;
 	}
-	log_warn("the keeper does not answer: %s",
+	log_warn("the broker does not answer: %s",
 		 n < 0 ? strerror((int)-n) : "it has ended");
 	return -EPIPE;
 }
@@ -191,7 +191,7 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 
 static void on_late(struct loop_timer *t)
 {
-	log_warn("the keeper does not answer in %d s", ANSWER_S);
+	log_warn("the broker does not answer in %d s", ANSWER_S);
 	give_up(t->arg);
 }
 

@@ -21,7 +21,7 @@
 #include "layout/layout.h"
 #include "vm/os/loop.h"
 
-#define BROKER_COMMAND "keeper"
+#define BROKER_COMMAND "broker"
 #define BROKER_CALL_WORDS 4 /* its number, three arguments */
 
 struct broker;

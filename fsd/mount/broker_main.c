@@ -202,7 +202,7 @@ int broker_main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	me = (struct self){ .mountpoint = argv[1], .others = argv[2] };
-	prctl(PR_SET_NAME, "fsd-keeper");
+	prctl(PR_SET_NAME, "fsd-broker");
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_IGN); /* it ends with its server */
 	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept)) < 0)

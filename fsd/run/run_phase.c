@@ -19,11 +19,11 @@
 static const struct run_facts facts[RUN_PHASE_MAX] = {
 	[RUN_NEW] = { .name = "new" },
 	[RUN_EARLY] = { .name = "early", .granted = true },
-	[RUN_EARLY_LOST_JAILER] = { .name = "early stranded" },
+	[RUN_EARLY_LOST_JAILER] = { .name = "early lost jailer" },
 	[RUN_QUEUED] = { .name = "queued", .accepted = true, .counted = true },
 	[RUN_GRANTED] = { .name = "granted", .accepted = true, .granted = true,
 			  .counted = true },
-	[RUN_LOST_JAILER] = { .name = "stranded", .accepted = true,
+	[RUN_LOST_JAILER] = { .name = "lost jailer", .accepted = true,
 			   .counted = true },
 	[RUN_RUNNING] = { .name = "running", .accepted = true, .granted = true,
 			  .counted = true, .sent = true },

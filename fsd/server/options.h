@@ -45,7 +45,7 @@
 	X("pool", "N", NUMBER(vm.pool, 0), \
 	  "warm machines to keep (2 a CPU)", CLI_TEXT, NULL) \
 	X("idle-memory", "SIZE", BY(set_idle), \
-	  "most memory of idle machines and zygotes\n" \
+	  "most memory of idle machines and fork sources\n" \
 	  "together (a quarter)", CLI_TEXT, NULL) \
 	X("max-machines", "N", NUMBER(vm.max_machines, 1), \
 	  "most machines at once (1 for each 512 MiB)", CLI_TEXT, NULL) \

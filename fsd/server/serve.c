@@ -375,7 +375,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 	r = broker_open(o->rooms.mountpoint, o->rooms.allow_other, &d->broker,
 			err);
 	if (r == 0 && broker_watch(d->broker, d->loop, on_broker_gone, d) < 0)
-		log_warn("the end of the keeper would not be noticed");
+		log_warn("the end of the broker would not be noticed");
 	/* An attacker may have taken over the previous server: read its data
 	 * with no more rights than it had. */
 	if (r == 0)

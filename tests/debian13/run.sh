@@ -116,7 +116,7 @@ says 'jobs run there, on its own QEMU, in a restored and in a forked machine' \
 	build/fsd doctor
 	build/fsd mount --daemon --pool 1 --state /tmp/state /tmp/mnt
 	timeout 300 build/fsd run --mount /tmp/mnt /tmp/code.py | grep -x "(3, 13)"
-	timeout 300 sh -c "until grep -q \"^fsd_zygotes 1\" /tmp/mnt/.fsd/stats
+	timeout 300 sh -c "until grep -q \"^fsd_fork_sources 1\" /tmp/mnt/.fsd/stats
 		do sleep 0.2; done"
 	timeout 300 build/fsd run --mount /tmp/mnt /tmp/code.py | grep -x "(3, 13)"'
 exit $failed

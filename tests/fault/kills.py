@@ -424,7 +424,7 @@ def helpers(svc, args, budget, record):
     journal = args.journal(svc)
     load = Load(svc, journal, record, 2)
     pause = threading.Event()
-    names = (["fsd-jailer"] if args.real else []) + ["fsd-keeper", "fsd-notify"]
+    names = (["fsd-jailer"] if args.real else []) + ["fsd-broker", "fsd-notify"]
     # One that is being started has its parent's name for a moment, or none.
     service.until(BACK_S, lambda: helper_names(svc) == names)
     for name in names:

@@ -192,7 +192,7 @@ def leased(mnt):
     end = time.monotonic() + SETTLED_S
     while True:
         with open(mnt + "/.fsd/stats") as f:
-            count = int(re.search(r"^fsd_machines_leased (\d+)", f.read(),
+            count = int(re.search(r"^fsd_machines_in_use (\d+)", f.read(),
                                   re.M)[1])
         if not count or time.monotonic() > end:
             return count

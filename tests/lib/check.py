@@ -395,8 +395,8 @@ def blocked_reader(pid, mnt):
 
 
 @check
-def asked_at_end(mnt, name, daemon, keeper):
-    """The service ends while a request waits for a question to the keeper,
+def asked_at_end(mnt, name, daemon, broker):
+    """The service ends while a request waits for a question to the broker,
     which does not answer: the request is answered all the same."""
     import threading
     ends, tid = [], []
@@ -408,7 +408,7 @@ def asked_at_end(mnt, name, daemon, keeper):
         except OSError as e:
             ends.append(e.errno)
 
-    os.kill(int(keeper), signal.SIGSTOP)
+    os.kill(int(broker), signal.SIGSTOP)
     one = threading.Thread(target=looker, daemon=True)
     one.start()
     end = time.monotonic() + 20

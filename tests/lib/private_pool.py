@@ -26,7 +26,7 @@ def read(root, name):
 
 def wanted(root):
     found = []
-    for figure in ("fsd_idle_wanted", "fsd_zygotes"):
+    for figure in ("fsd_idle_wanted", "fsd_fork_sources"):
         numbers = [int(line.split()[1]) for line in read(root, "stats").splitlines()
                    if line.startswith(figure)]
         found.append(any(numbers))

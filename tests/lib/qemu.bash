@@ -138,8 +138,8 @@ at_rest() {
 	await becomes 60 awk '{ is[$1] = $2 }
 		END { exit !(is["fsd_machines_warm"] >= 2 &&
 			is["fsd_machines_starting"] == 0 &&
-			is["fsd_zygotes_wanted"] == 0 &&
-			is["fsd_machines_lukewarm"] == 0) }' "$MNT/.fsd/stats"
+			is["fsd_fork_sources_wanted"] == 0 &&
+			is["fsd_machines_unheated"] == 0) }' "$MNT/.fsd/stats"
 }
 
 # zygote — its process.

@@ -200,9 +200,9 @@ def children(pid, name):
 
 
 def helper_of(daemon):
-    """The keeper's child."""
-    for keeper in children(daemon, "fsd-keeper"):
-        for helper in children(keeper, "fsd-notify"):
+    """The broker's child."""
+    for broker in children(daemon, "fsd-broker"):
+        for helper in children(broker, "fsd-notify"):
             if open("/proc/%d/stat" % helper).read().split()[2] != "Z":
                 return helper
     return None

@@ -93,6 +93,17 @@ readme() {
 	job_wait d
 }
 
+@test "a figure that was renamed stands under its old name, too, and its HELP line says so" {
+	local stats=$BATS_TEST_TMPDIR/stats old new
+	cat "$MNT/.fsd/stats" >"$stats"
+	assert_equal "$(grep -c ' Old name of ' "$stats")" 6
+	while read -r old new; do
+		assert_equal "$(sed -n "s/^$old\\>//p" "$stats")" \
+			"$(sed -n "s/^$new\\>//p" "$stats")"
+		grep -q "^$new\\>" "$stats" || fail "$new is not there"
+	done < <(awk '/ Old name of / { sub(";", "", $7); print $3, $7 }' "$stats")
+}
+
 @test "the reader of stats refuses what is not strictly right" {
 	local text good=$'# HELP a_total b\n# TYPE a_total counter\n'
 	cd "$BATS_TEST_TMPDIR"

@@ -42,7 +42,7 @@ nothing_left() {
 	state_is b queued
 	rm -r "$MNT/b"
 	absent . b
-	assert_equal "$(figure fsd_leases_waiting)" 0
+	assert_equal "$(figure fsd_machines_awaited)" 0
 	rm -r "$MNT/a"
 	nothing_left
 }
@@ -53,7 +53,7 @@ nothing_left() {
 	job_follow a up
 	rm -r "$MNT/a"
 	absent . a
-	assert_equal "$(figure fsd_machines_leased)" 0
+	assert_equal "$(figure fsd_machines_in_use)" 0
 	nothing_left
 }
 

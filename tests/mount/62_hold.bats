@@ -50,7 +50,7 @@ supervisor_dies() {
 	gone a
 	assert_equal "$(figure 'fsd_runs_total{status="removed"}')" 1
 	assert_equal "$(figure 'fsd_runs_accepted_total')" 1
-	await becomes 2 grep -qx 'fsd_machines_leased 0' "$MNT/.fsd/stats"
+	await becomes 2 grep -qx 'fsd_machines_in_use 0' "$MNT/.fsd/stats"
 	mkdir "$MNT/a" # its name is free
 	mount_stop
 	assert_equal "$(names "$STATE/trash")" ''
@@ -198,7 +198,7 @@ died() {
 	assert_equal "$(cat "$MNT/.fsd/sandboxes/named/files/x")" text
 	holder_dies
 	await becomes 2 bash -c '[ "$(ls "$0")" = free ]' "$MNT/.fsd/sandboxes"
-	await becomes 2 grep -qx 'fsd_machines_leased 0' "$MNT/.fsd/stats"
+	await becomes 2 grep -qx 'fsd_machines_in_use 0' "$MNT/.fsd/stats"
 }
 
 @test "a sandbox of the Python adapter goes with the process that made it" {

@@ -331,7 +331,7 @@ accepted() {
 	job_wait a
 	rmdir "$MNT/.fsd/sessions/s"
 	assert_equal "$(ls "$MNT/.fsd/sessions")" ''
-	await becomes 20 sh -c 'grep -qx "fsd_machines_leased 0" "$1"' - "$MNT/.fsd/stats"
+	await becomes 20 sh -c 'grep -qx "fsd_machines_in_use 0" "$1"' - "$MNT/.fsd/stats"
 }
 
 @test "an idle session ends after session_idle seconds" {

@@ -74,38 +74,38 @@ injected() {
 	stdout_is a 'it works on'
 }
 
-@test "the keeper does what is left, without the rest of root's rights" {
-	local keeper
-	keeper=$(pgrep -P "$SERVER" -x fsd-keeper)
-	assert_equal "$(awk '/^CapInh/ { print $2 }' "/proc/$keeper/status")" \
+@test "the broker does what is left, without the rest of root's rights" {
+	local broker
+	broker=$(pgrep -P "$SERVER" -x fsd-broker)
+	assert_equal "$(awk '/^CapInh/ { print $2 }' "/proc/$broker/status")" \
 		0000000000000000
 	[ "$(id -u)" != 0 ] || assert_equal \
-		"$(awk '/^Cap(Eff|Bnd)/ { print $2 }' "/proc/$keeper/status" |
+		"$(awk '/^Cap(Eff|Bnd)/ { print $2 }' "/proc/$broker/status" |
 			sort -u)" 00000000002c00c0
-	run readlink "/proc/$keeper/fd/"*
+	run readlink "/proc/$broker/fd/"*
 	refute_output --partial "$STATE"
 }
 
-@test "a keeper that is killed takes no job with it, and another one follows" {
+@test "a broker that is killed takes no job with it, and another one follows" {
 	job_start a $'out up\nsleep 500\nexit 3'
 	job_follow a up
-	kill -KILL "$(pgrep -P "$SERVER" -x fsd-keeper)"
+	kill -KILL "$(pgrep -P "$SERVER" -x fsd-broker)"
 	job_wait a
 	ended a 3 exited
 	await exit "$SERVER" 20
-	[ -n "$(pgrep -P "$(server_pid)" -x fsd-keeper)" ]
+	[ -n "$(pgrep -P "$(server_pid)" -x fsd-broker)" ]
 	exit_is a 3
 	umount "$MNT"
 	mount_ended
 }
 
-@test "who waits for the keeper is answered when the service ends" {
-	local keeper
-	keeper=$(pgrep -P "$SERVER" -x fsd-keeper)
-	expect_log 'the keeper does not'
+@test "who waits for the broker is answered when the service ends" {
+	local broker
+	broker=$(pgrep -P "$SERVER" -x fsd-broker)
+	expect_log 'the broker does not'
 	mkdir "$MNT/a"
 	job_put a config.json '{"timeout": -1}' || true
 	state_is a refused
-	check asked-at-end "$MNT" a/error "$DAEMON" "$keeper"
+	check asked-at-end "$MNT" a/error "$DAEMON" "$broker"
 	mount_ended
 }

@@ -679,7 +679,7 @@ dies_before_sync() {
 	FSD_FAKE_START_MS=100 mount_start --pool 0
 	trace -e trace=fdatasync,fsync -e inject=fdatasync,fsync:delay_enter=500000
 	job_start a 'exit 3' &
-	bounded 30 sh -c 'until grep -q "^fsd_machines_leased 1" "$1"; do :; done' \
+	bounded 30 sh -c 'until grep -q "^fsd_machines_in_use 1" "$1"; do :; done' \
 		- "$MNT/.fsd/stats"
 	kill -USR2 "$DAEMON"
 	bounded 20 sh -c 'until grep -q "takes over when 1" "$1"; do :; done' - "$LOG"

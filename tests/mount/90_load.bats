@@ -25,9 +25,9 @@ JOBS=${LOAD_JOBS:-1000}
 	# the quarantine of sanitizers grows by design
 	sanitized || [ "$later" -le $((rss + 4096)) ] ||
 		fail "memory: $rss kB, then $later kB"
-	assert_equal "$(figure fsd_machines_leased)" 0
+	assert_equal "$(figure fsd_machines_in_use)" 0
 	run ps -o comm= --ppid "$SERVER"
-	assert_output fsd-keeper
+	assert_output fsd-broker
 	mount_stop
 	run find "$STATE/jobs" "$STATE/trash" -mindepth 1
 	assert_output ''

@@ -79,7 +79,7 @@ run_one() {
 		mount_start --pool 9 --max-machines 20 --idle-memory 750M
 	becomes $((700 << 20)) fsd_idle_memory_bytes
 	becomes 5 fsd_machines_warm
-	becomes 1 fsd_zygotes
+	becomes 1 fsd_fork_sources
 	within
 	mount_stop
 	FSD_FAKE_COST=100 mount_start --pool 9 --idle-memory 250M
@@ -119,13 +119,13 @@ run_one() {
 	[ "$(nproc)" -ge 2 ] || skip 'one processor'
 	FSD_FAKE_COST=10 FSD_FAKE_ZYGOTE=200 \
 		mount_start --pool 1 --max-machines 4 --idle-memory 300M
-	of_becomes 1 fsd_class_zygotes base/1024/1
+	of_becomes 1 fsd_class_fork_sources base/1024/1
 	for i in {1..9}; do
 		job_run "j$i" 'out x' "$TWO"
 		within
 	done
-	of_becomes 1 fsd_class_zygotes base/1024/2
-	of_becomes 0 fsd_class_zygotes base/1024/1
+	of_becomes 1 fsd_class_fork_sources base/1024/2
+	of_becomes 0 fsd_class_fork_sources base/1024/1
 	of_becomes 1 fsd_idle_machines base/1024/2
 	within
 }

@@ -86,18 +86,18 @@ becomes() {
 
 @test "a machine that rests is heated once more, but not the only one that is warm" {
 	mount_start --pool 3
-	becomes 1 fsd_machines_lukewarm # the others are for other languages
-	becomes 0 fsd_machines_lukewarm
+	becomes 1 fsd_machines_unheated # the others are for other languages
+	becomes 0 fsd_machines_unheated
 	becomes 3 fsd_machines_warm
 	mount_stop
 	mount_start --pool 1
-	becomes 1 fsd_machines_lukewarm
+	becomes 1 fsd_machines_unheated
 	# it would be over by then
-	SLOW=1 run await becomes 3 grep -q "^fsd_machines_lukewarm 0" "$MNT/.fsd/stats"
+	SLOW=1 run await becomes 3 grep -q "^fsd_machines_unheated 0" "$MNT/.fsd/stats"
 	assert_failure
 	job_run a 'out x'
 	ended a 0 exited
-	becomes 1 fsd_machines_lukewarm
+	becomes 1 fsd_machines_unheated
 }
 
 @test "idle machines that die are replaced ever more slowly; health says so until one has served" {

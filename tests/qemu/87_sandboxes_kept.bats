@@ -212,5 +212,5 @@ begin() {
 	in_sandbox code.py '"session": "a"' <<<'x = 1'
 	kill_server
 	rmdir "$S"
-	await becomes 30 awk '$1 == "fsd_machines_leased" { exit $2 != 0 }' "$MNT/.fsd/stats"
+	await becomes 30 awk '$1 == "fsd_machines_in_use" { exit $2 != 0 }' "$MNT/.fsd/stats"
 }

@@ -228,7 +228,7 @@ PY
 	job_follow "$J" up
 	rm -r "${MNT:?}/$J"
 	absent . "$J"
-	assert_equal "$(figure fsd_machines_leased)" 0
+	assert_equal "$(figure fsd_machines_in_use)" 0
 }
 
 @test "a daemon that is killed leaves no machine behind, and its job is interrupted" {

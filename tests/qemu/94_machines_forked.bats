@@ -16,7 +16,7 @@ teardown() {
 
 # no_machine — none is left of the tests before, and the next will be forked.
 no_machine() {
-	await becomes 60 grep -q '^fsd_zygotes 1' "$MNT/.fsd/stats"
+	await becomes 60 grep -q '^fsd_fork_sources 1' "$MNT/.fsd/stats"
 	await becomes 20 sh -c '! pgrep -P "$1" -r D,R,S,t,T qemu' - "$(jailer)"
 }
 

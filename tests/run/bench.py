@@ -84,7 +84,7 @@ class Mount:
         """Until machines are forked off a zygote: some quiet seconds."""
         if "machines are not forked" in self.read(".fsd/security"):
             sys.exit("bench: " + self.read(".fsd/security"))
-        self.until(lambda: self.stat("fsd_zygotes") >= 1, "zygote")
+        self.until(lambda: self.stat("fsd_fork_sources") >= 1, "zygote")
 
     def submit(self, name, lang, config="{}"):
         file, text, _ = PROGRAMS[lang]
@@ -292,8 +292,8 @@ def machines_at_rest(mount):
     """The machines, once none is made or heated any more."""
     mount.until(lambda: mount.stat("fsd_machines_warm") >= 4 and
                 mount.stat("fsd_machines_starting") == 0 and
-                mount.stat("fsd_zygotes_wanted") == 0 and
-                mount.stat("fsd_machines_lukewarm") == 0, "machines at rest")
+                mount.stat("fsd_fork_sources_wanted") == 0 and
+                mount.stat("fsd_machines_unheated") == 0, "machines at rest")
     return [p for p in descendants(mount.proc.pid) if is_machine(p)]
 
 
@@ -809,7 +809,7 @@ def data_cold(table, place):
             spent = []
             for i in range(3 if QUICK else 9):
                 # The zygote is made at the first of them.
-                mount.until(lambda: mount.stat("fsd_zygotes_wanted") == 0,
+                mount.until(lambda: mount.stat("fsd_fork_sources_wanted") == 0,
                             "zygote")
                 start = time.monotonic()
                 job = mount.submit("cold-%d" % i, "data", config)

@@ -81,7 +81,7 @@ class Mount:
         pause = threading.Event()
         while time.monotonic() < end:
             with open(self.path + "/.fsd/stats") as f:
-                if re.search(r"(?m)^fsd_zygotes [1-9]", f.read()):
+                if re.search(r"(?m)^fsd_fork_sources [1-9]", f.read()):
                     return True
             with open(self.path + "/.fsd/security") as f:
                 if "not forked" in f.read():

@@ -59,13 +59,13 @@ uint32_t demand_common(const struct demand *d, uint32_t possible)
 }
 
 uint32_t demand_next(const struct demand *d, uint32_t possible,
-		     const unsigned have[WIRE_RUN_MAX], unsigned seats)
+		     const unsigned have[WIRE_RUN_MAX], unsigned slots)
 {
 	uint32_t mask = demand_common(d, possible), best = 0;
 	double best_score = 0;
 
-	/* With fewer seats than runners each machine is heated for all of them. */
-	if ((unsigned)__builtin_popcount(mask) > seats)
+	/* With fewer slots than runners each machine is heated for all of them. */
+	if ((unsigned)__builtin_popcount(mask) > slots)
 		return mask;
 	/* The highest average: so machines per runner follow the weights. */
 	for (unsigned r = 0; r < WIRE_RUN_MAX; r++) {

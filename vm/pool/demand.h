@@ -28,10 +28,10 @@ uint32_t demand_common(const struct demand *d, uint32_t possible);
 
 /*
  * Returns the runners, as a mask out of `possible`, to heat the next machine
- * for. have[r]: machines of the class that are hot for r. seats: machines that
+ * for. have[r]: machines of the class that are hot for r. slots: machines that
  * the class may have idle. 0: none can be heated.
  */
 uint32_t demand_next(const struct demand *d, uint32_t possible,
-		     const unsigned have[WIRE_RUN_MAX], unsigned seats);
+		     const unsigned have[WIRE_RUN_MAX], unsigned slots);
 
 #endif

@@ -38,8 +38,8 @@ static bool take(uint64_t *left, uint64_t bytes)
 	return true;
 }
 
-/* Gives the row a seat. Return: whether the bytes left allow it. */
-static bool seat(struct plan *p, struct plan_row *r, uint64_t *left)
+/* Gives the row a slot. Return: whether the bytes left allow it. */
+static bool give_slot(struct plan *p, struct plan_row *r, uint64_t *left)
 {
 	uint64_t zygote = zygote_of(p, r);
 
@@ -51,7 +51,7 @@ static bool seat(struct plan *p, struct plan_row *r, uint64_t *left)
 	return true;
 }
 
-static void seats(struct plan *p, uint64_t *left)
+static void give_slots(struct plan *p, uint64_t *left)
 {
 	bool full[PLAN_ROWS] = {false};
 
@@ -70,7 +70,7 @@ static void seats(struct plan *p, uint64_t *left)
 		}
 		if (best == PLAN_NOBODY)
 			return;
-		if (seat(p, &p->row[best], left))
+		if (give_slot(p, &p->row[best], left))
 			n++;
 		else
 			full[best] = true;
@@ -123,7 +123,7 @@ void plan_make(struct plan *p)
 		p->row[i].keep = false;
 	}
 	keep_awaited(p, &left);
-	seats(p, &left);
+	give_slots(p, &left);
 	keep_recent(p, &left);
 }
 

@@ -6,11 +6,11 @@
  * plan_next() names one step from the present state towards it; plan_least()
  * names what to end first when memory or a slot is needed.
  *
- * The pool has seats, one for each idle machine. Each seat goes to the class
- * with the highest demand / (seats + 1). So a class whose share is below one
- * machine gets none while other classes have more. A seat brings the zygote of
+ * The pool has idle slots, one for each machine. Each slot goes to the class
+ * with the highest demand / (slots + 1). So a class whose share is below one
+ * machine gets none while other classes have more. A slot brings the zygote of
  * its class, because machines forked off it share most of its memory. Bytes
- * that the seats leave are used for zygotes of the other classes, the last used
+ * that the slots leave are used for zygotes of the other classes, the last used
  * ones first.
  */
 #ifndef VM_PLAN_H

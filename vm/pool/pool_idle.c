@@ -191,12 +191,12 @@ static bool any_waits(const struct machines *vm)
 
 /* Returns the runners that the next machine of the class is heated for, as a
  * mask. */
-static uint32_t next_heat(struct pool_class *c, unsigned seats)
+static uint32_t next_heat(struct pool_class *c, unsigned slots)
 {
 	unsigned have[WIRE_RUN_MAX];
 
 	class_hot(c, have);
-	return demand_next(&c->demand, c->tmpl.runners, have, seats);
+	return demand_next(&c->demand, c->tmpl.runners, have, slots);
 }
 
 static bool start_one(struct machines *vm, unsigned row, unsigned slots, bool idle)

@@ -59,7 +59,7 @@ void accel_choice_store(struct template_context *g, enum vm_accel accel)
 		 */
 		return;
 	if (template_store_accel_put(cache_of(g), what, accel) < 0)
-		log_warn("the accelerator's verdict could not be kept");
+		log_warn("the choice of KVM or emulation could not be stored");
 }
 
 unsigned accel_choice_scale(enum vm_accel accel, unsigned boot_ms)

@@ -18,10 +18,10 @@ static const struct {
 } figures[] = {
 	{ "warm", "fsd_machines_warm" },
 	{ "starting", "fsd_machines_starting" },
-	{ "running", "fsd_machines_leased" },
+	{ "running", "fsd_machines_in_use" },
 	{ "most", "fsd_machines_max" },
 	{ "waiting", "fsd_runs_waiting" },
-	{ "wait_machine", "fsd_leases_waiting" },
+	{ "wait_machine", "fsd_machines_awaited" },
 	{ "oldest_wait_s", "fsd_queue_oldest_seconds" },
 	{ "idle_bytes", "fsd_idle_memory_bytes" },
 	{ "promised_bytes", "fsd_memory_promised_bytes" },

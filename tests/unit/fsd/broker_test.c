@@ -16,7 +16,7 @@
 /* One that has this program for its helpers. Return: the socket to it. */
 static int start_broker(pid_t *ret)
 {
-	char *argv[] = { (char[]){ "keeper" }, (char[]){ "/" },
+	char *argv[] = { (char[]){ "broker" }, (char[]){ "/" },
 			 (char[]){ "own" }, NULL };
 	int pair[2];
 
