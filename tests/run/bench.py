@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import select
 import shutil
 import signal
 import statistics
@@ -44,8 +45,8 @@ BWRAP = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc",
 class Mount:
     """One daemon in the foreground, owned by this script."""
 
-    def __init__(self, binary, *options, state=None, cache=None):
-        self.dir = tempfile.mkdtemp(prefix="fsd-bench-")
+    def __init__(self, binary, *options, state=None, cache=None, top=None):
+        self.dir = tempfile.mkdtemp(prefix="fsd-bench-", dir=top)
         self.mnt = os.path.join(self.dir, "mnt")
         os.mkdir(self.mnt)
         self.state = state or os.path.join(self.dir, "state")
@@ -966,49 +967,156 @@ class Inputs:
         shutil.rmtree(self.dir, ignore_errors=True)
         os.makedirs(self.dir + "/in")
         self.names = ["in/%d" % i for i in range(count)]
+        self.program, self.outs = name, 0
         for path, content in [(name, text)] + [(n, "1\n") for n in self.names]:
             with open(self.dir + "/" + path, "w") as f:
                 f.write(content)
         self.list = "\n".join(self.names).encode()
 
-    def rate(self, *argv):
+    def rate(self, *argv, env=()):
         """Inputs a second of a command that gets their list."""
         start = time.monotonic()
         done = subprocess.run(argv, input=self.list, cwd=self.dir, stderr=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, check=False,
-                              env=dict(os.environ, FSD_MOUNT=self.mount.mnt))
+                              env=dict(os.environ, FSD_MOUNT=self.mount.mnt, **dict(env)))
         if done.returncode:
             sys.exit("bench: %s: %s" % (" ".join(argv), done.stderr.decode()))
         return self.count / (time.monotonic() - start)
 
+    def batch(self, binary, *options, env=()):
+        """The rate of `fsd batch` into a new directory."""
+        self.outs += 1
+        return self.rate(binary, "batch", "-o", "OUT%d" % self.outs, *options,
+                         self.program, "--from", "-", env=env)
+
+    def by_hand(self, at_a_time):
+        """The rate of the jobs that batch makes, by file calls alone."""
+        poll, under_way, waiting = select.poll(), {}, self.names[::-1]
+        start = time.monotonic()
+        while waiting or under_way:
+            while waiting and len(under_way) < at_a_time:
+                job = self.submit(waiting.pop())
+                fd = os.open(job + "/wait", os.O_RDONLY | os.O_NONBLOCK)
+                poll.register(fd, select.POLLIN)
+                under_way[fd] = job
+            for fd, _ in poll.poll():
+                poll.unregister(fd)
+                self.take(under_way.pop(fd), fd)
+        return self.count / (time.monotonic() - start)
+
+    def submit(self, name):
+        """A draft with the program, the input and the configuration, then its rename."""
+        last = os.path.basename(name)
+        draft, job = ("%s/%shand-%s" % (self.mount.mnt, dot, last) for dot in (".", ""))
+        os.mkdir(draft)
+        for path, as_name in ((self.program, self.program), (name, last)):
+            with open(self.dir + "/" + path, "rb") as f, \
+                    open(draft + "/" + as_name, "wb") as to:
+                to.write(f.read())
+        with open(draft + "/config.json", "w") as f:
+            json.dump({"args": [last], "main": self.program, "priority": -10,
+                       "retry": 2, "retain": 86400}, f)
+        os.rename(draft, job)
+        return job
+
+    @staticmethod
+    def take(job, wait):
+        """Its results, then its removal by the file that holds it."""
+        code = os.read(wait, 16)
+        os.close(wait)
+        for name in ("stdout", "stderr", "result.json", "exit_code"):
+            with open(job + "/" + name, "rb") as f:
+                f.read()
+        if code != b"0\n":
+            sys.exit("bench: %s: exit code %r" % (job, code))
+        os.close(os.open(job + "/hold", os.O_RDONLY))
+
+
+def in_turns(rounds, ways):
+    """The median of each of these rates. A host is another one each minute, so each is
+    measured once before any of them is measured again."""
+    rates = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, rate in ways.items():
+            rates[name].append(rate())
+    return {name: statistics.median(found) for name, found in rates.items()}
+
+
+def memory_top():
+    """A directory in memory with space for many jobs, or None: on disk then."""
+    top = "/dev/shm"
+    if not os.access(top, os.W_OK):
+        return None
+    space = os.statvfs(top)
+    return top if space.f_bavail * space.f_frsize >= 4 << 30 else None
+
+
+def batch_on_fakes(table):
+    """What the client and the mount cost by themselves: a disk would be measured else."""
+    top = memory_top()
+    mount = Mount(FAKE, "--durability", "relaxed", top=top)
+    mount.ready(warm=1)
+    inputs = Inputs(mount, 1000 if QUICK else 10000, "prog.sh", "exit 0\n")
+    rate = inputs.batch(FAKE)
+    table.add("batch: %d inputs on fake machines, all %s" % (
+        inputs.count, "in memory" if top else "on disk"), rate, "jobs/s",
+        bar=(rate >= 400, ">= 400"))
+    start = time.monotonic()
+    inputs.outs = 0
+    inputs.batch(FAKE)
+    table.add("  the same command when all is done", 1000 * (time.monotonic() - start), "ms")
+    mount.close()
+
+
+def batch_beside_others(table, mount):
+    """The same inputs by other ways, as many at a time as batch has in the mount."""
+    inputs = Inputs(mount, 40 if QUICK else 400, "prog.py", "print(1)\n")
+    at_a_time = 2 * mount.stat("fsd_machines_max")
+    most = "parallel -j %d" % at_a_time
+
+    def parallel(jobs, *argv):
+        return inputs.rate("parallel", "-j", str(jobs), *argv)
+    run = (FSD, "run", "-n", "-i", "{}", "prog.py", "{/}")
+    median = in_turns(1 if QUICK else 3, {
+        "hand": lambda: inputs.by_hand(at_a_time),
+        "batch": lambda: inputs.batch(FSD),
+        "parallel -j 8": lambda: parallel(8, *run),
+        most: lambda: parallel(at_a_time, *run),
+        "bwrap": lambda: parallel(8, *BWRAP, "/usr/bin/python3", "prog.py", "{}"),
+    })
+    batch = median["batch"]
+    table.add("batch: %d inputs on real machines" % inputs.count, batch, "jobs/s",
+              "the same jobs by hand", median["hand"],
+              (batch >= 0.97 * median["hand"], ">= 0.97 of it"))
+    for name in ("parallel -j 8", most):
+        table.add("  over fsd run by " + name, batch / median[name], "times",
+                  bar=(batch >= 1.2 * median[name], ">= 1.2"))
+    table.add("  over bwrap python3 by parallel -j 8", batch / median["bwrap"], "times")
+
+
+def batch_in_private(table, mount):
+    """A mount that is made for the batch, its start and its end included."""
+    inputs = Inputs(mount, 50 if QUICK else 500, "prog.py", "print(1)\n")
+    env = {"FSD_TEMPLATES": STATE + "/templates"}
+    median = in_turns(1 if QUICK else 3, {
+        "mount": lambda: inputs.batch(FSD),
+        "private": lambda: inputs.batch(FSD, "--private", env=env),
+    })
+    table.add("batch --private: %d inputs" % inputs.count, median["private"], "jobs/s",
+              "a mount that is there", median["mount"],
+              (median["private"] >= 0.8 * median["mount"], ">= 0.8 of it"))
+
 
 def bench_batch(table):
     """Many inputs: on fake machines what the client costs, on real ones beside the same
-    jobs by hand and beside GNU parallel."""
-    mount = Mount(FAKE, "--durability", "relaxed")
-    mount.ready(warm=1)
-    inputs = Inputs(mount, 1000 if QUICK else 10000, "prog.sh", "exit 0\n")
-    rate = inputs.rate(FAKE, "batch", "-o", "OUT", "prog.sh", "--from", "-")
-    table.add("batch: %d inputs on fake machines" % inputs.count, rate, "jobs/s",
-              bar=(rate >= 400, ">= 400"))
-    start = time.monotonic()
-    inputs.rate(FAKE, "batch", "-o", "OUT", "prog.sh", "--from", "-")
-    table.add("  the same command when all is done", 1000 * (time.monotonic() - start), "ms")
-    mount.close()
+    jobs by hand, beside GNU parallel, and in a private mount."""
+    check_bwrap()
+    batch_on_fakes(table)
     mount = Mount(FSD, "--pool", "4", state=STATE)
     mount.ready(warm=4)
     mount.forking()
-    count = 40 if QUICK else 400
-    inputs = Inputs(mount, count, "prog.py", "print(open('%s').read())\n" % "/dev/null")
-    hand = burst(mount, "hand", count)
-    batch = inputs.rate(FSD, "batch", "-o", "OUT", "prog.py", "--from", "-")
-    table.add("batch: %d inputs on real machines" % count, batch, "jobs/s",
-              "the same jobs by hand", hand, (batch >= 0.97 * hand, ">= 0.97 of it"))
-    run = inputs.rate("parallel", "-j", "8", FSD, "run", "-n", "-i", "{}", "prog.py", "{/}")
-    table.add("  over fsd run by parallel", batch / run, "times",
-              bar=(batch >= 1.2 * run, ">= 1.2"))
-    plain = inputs.rate("parallel", "-j", "8", *BWRAP, "python3", "prog.py", "{}")
-    table.add("  over bwrap python3 by parallel", batch / plain, "times")
+    batch_beside_others(table, mount)
+    batch_in_private(table, mount)
     mount.close()
 
 
