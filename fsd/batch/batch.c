@@ -22,7 +22,6 @@
 #include "fsd/client/job_view.h"
 #include "fsd/client/run_say.h"
 #include "fsd/client/where.h"
-#include "fsd/client/which_mount.h"
 #include "work.h"
 
 #define PAUSE_MOST_S 30u
@@ -469,9 +468,7 @@ static bool is_all_done(const struct batch *b)
 /* Is there work, or a mount that may have jobs to be removed? */
 static bool needs_mount(const struct batch *b, uint32_t revoked)
 {
-	return revoked || !is_all_done(b) ||
-	       (!b->o->run->value[RUN_PRIVATE] &&
-		which_mount(b->o->run->value[RUN_MOUNT]));
+	return revoked || !is_all_done(b) || !client_mount_is_private(b->o->run);
 }
 
 /* Learns what OUT has. *fresh: ret: it is a new one. */
@@ -515,6 +512,20 @@ static int begin(struct batch *b)
 	return r || fresh || b->mount.root < 0 ? r : write_files(b, false);
 }
 
+/* Tells the memory of a private mount for so many runs: who asks a batch system for it has
+ * to know it before. */
+static int tell_private(const struct batch *b, uint32_t runs)
+{
+	unsigned machines = runs ? b->o->private_machines(runs) : 0;
+
+	if (!runs)
+		return 0;
+	if (!machines)
+		return 1;
+	report_private(b, MIN(MIN(machines, runs), b->set.jobs ? b->set.jobs : machines));
+	return 0;
+}
+
 static int dry_run(struct batch *b)
 {
 	uint32_t revoked = 0;
@@ -529,6 +540,8 @@ static int dry_run(struct batch *b)
 		r = batch_revoke(b, true, &revoked);
 	if (r == 0)
 		report_dry_run(b, revoked);
+	if (r == 0 && client_mount_is_private(b->o->run))
+		r = tell_private(b, b->n.total - b->n.done + revoked);
 	return r;
 }
 

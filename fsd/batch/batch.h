@@ -24,6 +24,9 @@ struct batch_options {
 	bool dry_run;
 	bool no_sync;
 	bool json;               /* of batch_status() */
+	/* The most machines at a time of a private mount for so many jobs; 0: it cannot be
+	 * made, and standard error has the sentence. */
+	unsigned (*private_machines)(unsigned jobs);
 };
 
 /* Return: the exit code. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fsd/client/run_say.h"
+#include "vm/vm.h"
 #include "work.h"
 
 #define BAR_NS (250 * NS_PER_MS)
@@ -20,6 +21,7 @@
 #define SAMPLES 31u      /* one a second: the rate is that of the last 30 s */
 #define ETA_ENDS 20u     /* before so many ends there is no estimate */
 #define TAIL 4096
+#define PRIVATE_REST_MB 256u /* of a private mount: all that is no machine */
 
 struct report {
 	bool bar, lines;
@@ -299,4 +301,22 @@ void report_dry_run(struct batch *b, uint32_t revoked)
 		       b->o->failed && b->o->changed ? "failed or changed" :
 		       b->o->failed ? "failed" : "changed");
 	printf("%s\n", open + revoked ? ")" : "");
+}
+
+void report_private(const struct batch *b, unsigned machines)
+{
+	const struct settings *s = &b->set;
+	uint64_t each = (s->sizes ? s->memory_mb[s->sizes - 1] : DEFAULT_MEMORY_MB) +
+			(VM_MACHINE_BYTES >> 20);
+	uint64_t all = machines * each + PRIVATE_REST_MB, ours;
+	struct vm_allotment allotment;
+
+	vm_allotment(&allotment);
+	ours = allotment.memory >> 20;
+	printf("a private mount: %u machine%s at a time, for %u x %llu + %u = %llu MiB of "
+	       "memory; this process may use %llu MiB%s\n", machines, machines == 1 ? "" : "s",
+	       machines, (unsigned long long)each, PRIVATE_REST_MB, (unsigned long long)all,
+	       (unsigned long long)ours, all <= ours ? "" :
+	       each + PRIVATE_REST_MB > ours ? ", too little for one" :
+	       ", so that fewer run at a time");
 }

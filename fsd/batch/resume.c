@@ -18,8 +18,6 @@
 #include "fsd/client/run_say.h"
 #include "work.h"
 
-#define DEFAULT_MEMORY_MB 256u
-
 bool batch_is_final(const struct settings *s, struct entry *e, bool failed,
 		    bool out_of_memory, unsigned memory_mb)
 {

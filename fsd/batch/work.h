@@ -172,6 +172,8 @@ int report_say(struct batch *b, int code, const char *fmt, ...)
 void report_failure(struct batch *b, const struct flight *f, const struct facts *facts);
 void report_unread(struct batch *b, uint32_t entry, const char *why);
 void report_dry_run(struct batch *b, uint32_t revoked);
+/* The memory that a private mount asks for, with so many machines at a time. */
+void report_private(const struct batch *b, unsigned machines);
 /* results.tsv, failed.txt and the last words. */
 void report_end(struct batch *b);
 void report_done(struct batch *b);

@@ -235,6 +235,7 @@ static int command_batch(const struct cli_command *self, int argc, char **argv)
 	int r = lists ? 0 : complain("batch", 1, "out of memory");
 
 	l.o.run = &l.run;
+	l.o.private_machines = private_machines;
 	client_speaks_as(self->name);
 	if (r == 0)
 		r = take_options(&l, self, argc, argv);

@@ -20,6 +20,9 @@ extern const struct cli_command run_command, submit_command, batch_command, ls_c
 	"mount of --mount, $FSD_MOUNT or /run/fsd/jobs."
 
 int private_main(int argc, char **argv);  /* what `fsd run` starts */
+/* The most machines at a time of a private mount for so many jobs. 0: standard error has
+ * said why there is none. */
+unsigned private_machines(unsigned jobs);
 int command_serve(int argc, char **argv); /* what the holder starts */
 
 /* As fsd template, for these environments; dir NULL: the usual places. */

@@ -8,6 +8,7 @@
  * descriptor of the mount's root and needs no path to it. Templates are kept in the
  * usual place, so that only the first private mount has to boot a machine.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -90,23 +91,39 @@ static int make_dir(const char *command, char dir[PRIVATE_DIR])
 	return fd;
 }
 
-/* many: the mount keeps machines ready. */
-static int hold_in(const char *command, bool many, const char *dir, struct ready *ready)
-{
+/* The options of a private mount, as `fsd mount` takes them. */
+struct words {
 	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
-	/* A build that tries an environment names a place for its template, which goes
-	 * with it. The one program brings its interpreter: a plain machine will do. */
-	const char *passing = getenv("FSD_PASSING");
-	auto_free char *cache = passing ? strdup(passing) : default_state_dir();
-	const char *argv[] = {
-		PRIVATE_COMMAND, "--state", state, "--cache", cache,
+	const char *argv[24];
+	int argc;
+};
+
+/* From PRIVATE_MANY jobs on the mount keeps machines ready. plain: for one program that brings
+ * its interpreter. cache: borrowed until the words are not used any more. */
+static void make_words(struct words *w, uint64_t jobs, bool plain, const char *cache)
+{
+	bool many = jobs >= PRIVATE_MANY;
+	const char *const words[] = {
+		PRIVATE_COMMAND, "--state", w->state, "--cache", cache,
 		"--log-level", "warn", "--durability", "relaxed",
 		"--max-timeout", "0", "--max-memory", "0", "--private",
 		"--fork", many ? "yes" : "no",
 		many ? "--heat" : "--pool", many ? "quick" : "0",
-		mnt, NULL, NULL,
+		plain ? "--plain" : "--", w->mnt,
 	};
-	int argc = ARRAY_SIZE(argv) - 2;
+
+	static_assert(ARRAY_SIZE(words) < ARRAY_SIZE(w->argv), "and a NULL");
+	memcpy(w->argv, words, sizeof(words));
+	w->argc = ARRAY_SIZE(words);
+}
+
+static int hold_in(const char *command, uint64_t jobs, const char *dir, struct ready *ready)
+{
+	/* A build that tries an environment names a place for its template, which goes
+	 * with it. */
+	const char *passing = getenv("FSD_PASSING");
+	auto_free char *cache = passing ? strdup(passing) : default_state_dir();
+	struct words w = { 0 };
 	struct mount_options o;
 	int r;
 
@@ -114,14 +131,11 @@ static int hold_in(const char *command, bool many, const char *dir, struct ready
 		return complain(command, 1, "uid %u has no home directory for "
 				"templates: set HOME or XDG_STATE_HOME",
 				geteuid());
-	snprintf(state, sizeof(state), "%s/state", dir);
-	snprintf(mnt, sizeof(mnt), "%s" PRIVATE_MNT, dir);
-	mkdir(mnt, 0700);
-	if (passing) {
-		argv[argc - 1] = "--plain";
-		argv[argc++] = mnt;
-	}
-	r = mount_options_take(&o, argc, (char **)(uintptr_t)argv);
+	snprintf(w.state, sizeof(w.state), "%s/state", dir);
+	snprintf(w.mnt, sizeof(w.mnt), "%s" PRIVATE_MNT, dir);
+	mkdir(w.mnt, 0700);
+	make_words(&w, jobs, passing != NULL, cache);
+	r = mount_options_take(&o, w.argc, (char **)(uintptr_t)w.argv);
 	if (r == 0) {
 		ready->log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
 		r = hold(&o, ready);
@@ -129,6 +143,19 @@ static int hold_in(const char *command, bool many, const char *dir, struct ready
 	}
 	mount_options_done(&o);
 	return r;
+}
+
+unsigned private_machines(unsigned jobs)
+{
+	struct words w = { .state = "/", .mnt = "/" };
+	unsigned machines = 0;
+	struct mount_options o;
+
+	make_words(&w, jobs, false, "/");
+	if (mount_options_take(&o, w.argc, (char **)(uintptr_t)w.argv) == 0)
+		machines = o.vm.max_machines;
+	mount_options_done(&o);
+	return machines;
 }
 
 /* private COMMAND JOBS [PRIVATE_PLAIN]: without a namespace then. */
@@ -157,7 +184,7 @@ int private_main(int argc, char **argv)
 	if (lock < 0)
 		return 1;
 	if (write(ready.fd, dir, sizeof(dir)) == (ssize_t)sizeof(dir))
-		r = hold_in(argv[1], jobs >= PRIVATE_MANY, dir, &ready);
+		r = hold_in(argv[1], jobs, dir, &ready);
 	private_remove(dir);
 	return r;
 }

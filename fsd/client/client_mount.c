@@ -103,11 +103,21 @@ int client_mount_at(struct client_mount *m, const char *mnt)
 	return m->root < 0 ? client_complain(1, "%s: %s", mnt, strerror(errno)) : 0;
 }
 
+/* Return: NULL: a private one. */
+static const char *mount_of(const struct run_client *c)
+{
+	return is_set(c, RUN_PRIVATE) ? NULL : which_mount(c->value[RUN_MOUNT]);
+}
+
+bool client_mount_is_private(const struct run_client *c)
+{
+	return !mount_of(c);
+}
+
 int client_mount_open(struct client_mount *m, const struct run_client *c,
 		      struct client_signals *signals)
 {
-	const char *mnt = is_set(c, RUN_PRIVATE) ? NULL
-						 : which_mount(c->value[RUN_MOUNT]);
+	const char *mnt = mount_of(c);
 	int r;
 
 	if (!mnt)

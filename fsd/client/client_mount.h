@@ -6,6 +6,7 @@
 #ifndef FSD_CLIENT_MOUNT_H
 #define FSD_CLIENT_MOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "private.h"
@@ -43,6 +44,8 @@ int client_mount_open(struct client_mount *m, const struct run_client *c,
  * sentence. */
 int client_mount_at(struct client_mount *m, const char *mnt);
 void client_mount_close(struct client_mount *m); /* no-op on none */
+/* Does client_mount_open() start a private one? */
+bool client_mount_is_private(const struct run_client *c);
 /* How long a command waits for a mount that serves nothing: FSD_PATIENCE in seconds, or a
  * minute. */
 uint64_t client_patience_ns(void);

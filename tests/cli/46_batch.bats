@@ -258,6 +258,24 @@ journal() {
 	run -2 batch --status nowhere
 }
 
+@test "-n says the memory of a private mount, which a batch system must be asked for" {
+	inputs 3
+	program args
+	run -0 batch -o OUT -n --private -j 2 -m 300,1000 prog.sh in/*
+	assert_line -n 0 '3 inputs: 0 have a result, 3 would run (3 without a result)'
+	assert_line -n 1 --regexp '^a private mount: 2 machines at a time, for 2 x 1128 \+ 256 = 2512 MiB of memory; this process may use [0-9]+ MiB'
+	run -0 batch -o OUT -n --private prog.sh in/1
+	assert_line -n 1 --partial '1 machine at a time, for 1 x 384 + 256 = 640 MiB'
+	run -0 batch -o OUT -n --private -m 100000000 prog.sh in/1
+	assert_line -n 1 --regexp ', too little for one$'
+	# all is done, or there is a mount
+	batch -o OUT prog.sh in/1
+	run -0 batch -o OUT -n --private prog.sh in/1
+	assert_output '1 inputs: 1 have a result, 0 would run'
+	run -0 batch -o OUT -n prog.sh in/*
+	assert_output '3 inputs: 1 have a result, 2 would run (2 without a result)'
+}
+
 @test "an input that cannot be read is a failure of that input, and the next start tries it again" {
 	inputs 2
 	program 'args'
