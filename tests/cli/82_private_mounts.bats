@@ -72,6 +72,17 @@ without_namespaces() {
 	assert_output $'next\nleft:'
 }
 
+@test "a batch in a private mount that is killed leaves no process, mount or directory within 2 s" {
+	run private batch 20
+	assert_output $'next\nleft:'
+}
+
+@test "a part of a batch that is killed leaves no job and no busy machine in the mount within 2 s" {
+	mount_start
+	FSD_MOUNT=$MNT run private part 20
+	assert_output $'next\nleft:'
+}
+
 @test "where no namespace can be made, a private mount works, and the next run unmounts a dead one" {
 	unshare --map-root-user --mount true || need 'user namespaces'
 	run without_namespaces timeout $((60 * SLOW)) \

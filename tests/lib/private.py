@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills what belongs to private mounts of `fsd run` and looks at what is left.
+"""Kills what belongs to private mounts of `fsd run` and `fsd batch`, and looks at what
+is left.
 
 private.py client FSD COUNT   the client alone, by SIGKILL: within 2 s no process
                               of its mount lives, and its directory is gone
@@ -8,14 +9,23 @@ private.py all FSD COUNT      every process at once: the next `fsd run` removes 
                               directory and what is mounted there
 private.py mounted FSD COUNT  the same where a mount must have been left
 private.py term FSD           SIGTERM to every process: the program gets it
+private.py batch FSD COUNT    `fsd batch --private`, at any moment: by turns its client
+                              alone, and every process; within 2 s no process lives
+private.py part FSD COUNT     `fsd batch --part` in the mount $FSD_MOUNT: within 2 s
+                              that has no job of it, and none of its machines runs. A
+                              draft that was not held yet goes with the next start
 Directories are in $TMPDIR. Bounds are multiplied by $SLOW.
 """
+import ctypes
 import os
 import random
+import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 SLOW = int(os.environ.get("SLOW", "1"))
@@ -112,8 +122,108 @@ def term_all(fsd):
     return None
 
 
+# --- fsd batch -------------------------------------------------------------------
+
+INPUTS = 400
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def start_batch(fsd, option, before=()):
+    for name, text in (("prog.sh", "sleep 20\nout x\n"),
+                       ("list", "".join("%d\n" % i for i in range(INPUTS)))):
+        with open(BASE + "/" + name, "w") as f:
+            f.write(text)
+    return subprocess.Popen(
+        [*before, fsd, "batch", *option, "-o", BASE + "/OUT", "--progress", "none",
+         "--args", BASE + "/list", BASE + "/prog.sh"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def until(seconds, fn):
+    """What fn gives as soon as it is true; else its last value."""
+    end = time.monotonic() + seconds
+    while not fn() and time.monotonic() < end:
+        threading.Event().wait(0.005)
+    return fn()
+
+
+def no_child():
+    """Has this process no child any more? An orphan of it becomes its child."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
+
+
+def kill_at_any_time(start, count, look):
+    """Kills what start(n) gives until that were so many. Each goes on with what the one
+    before has left. look(n): what is wrong then."""
+    killed = 0
+    while killed < count:
+        client = start(killed)
+        select.select([], [], [], random.random() * SLOW * 0.8)
+        lives = client.poll() is None
+        client.kill()
+        status = client.wait()
+        if not lives and status:
+            return "the client ended with %d" % status
+        wrong = look(killed)
+        if wrong:
+            return "kill %d: %s" % (killed + 1, wrong)
+        killed += lives
+        if not lives:  # all inputs are done
+            shutil.rmtree(BASE + "/OUT")
+    return None
+
+
+def kill_batches(fsd, count):
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    before = []
+
+    def start(n):
+        before[:] = left()
+        return start_batch(fsd, ["--private"], [
+            "unshare", "--pid", "--fork", "--kill-child"] if n % 2 else ())
+
+    def look(n):
+        if not until(2 * SLOW, no_child):
+            return "processes live"
+        # When all are killed, a directory is the next client's to remove. That one may
+        # be killed as well before it has.
+        found = [x for x in left() if "/" in x or (n % 2 == 0 and x not in before)]
+        return "there is %s" % found if found else None
+    return kill_at_any_time(start, count, look)
+
+
+def kill_parts(fsd, count):
+    mnt = os.environ["FSD_MOUNT"]
+
+    def start(_=0):
+        return start_batch(fsd, ["--part", "1/2"])
+
+    def names():
+        return [n for n in os.listdir(mnt) if n != ".fsd"]
+
+    def is_quiet():
+        with open(mnt + "/.fsd/stats") as f:
+            leased = int(re.search(r"(?m)^fsd_machines_leased (\d+)", f.read())[1])
+        return leased == 0 and all(n[0] == "." for n in names())
+
+    def look(_):
+        return None if until(2 * SLOW, is_quiet) else "the mount has %s" % names()
+    wrong = kill_at_any_time(start, count, look)
+    if wrong:
+        return wrong
+    status = start().wait()
+    return "it ends with %d and leaves %s" % (status, names()) if status or names() else None
+
+
 def main(how, fsd, count="1"):
     found = {"client": kill_clients, "all": kill_all,
+             "batch": kill_batches, "part": kill_parts,
              "mounted": lambda f, n: kill_all(f, n, True),
              "term": lambda f, _: term_all(f)}[how](fsd, int(count))
     if found:
