@@ -552,7 +552,7 @@ static void finish(struct batch *b)
 			flight_done(b, &b->flight[i]);
 	report_done(b);
 	free(b->flight);
-	free(b->fields);
+	fields_free(b->fields);
 	free(b->again);
 	fd_close(&b->poll);
 	journal_close(&b->journal);

@@ -164,70 +164,19 @@ struct fields {
 	unsigned count;
 	const char *name[LIST_FIELDS];  /* as the job calls them */
 	char names[LIST_LINE + BELOW_PATH];
-	char *arg[LIST_FIELDS];
-	unsigned args;
-	char text[2 * LIST_LINE];       /* of arguments that have a name in their middle */
-	size_t used;
-	bool too_long;
+	struct job_args args;
 };
 
 struct fields *fields_new(void)
 {
-	return malloc(sizeof(struct fields));
+	return calloc(1, sizeof(struct fields));
 }
 
-static void add_arg(struct fields *x, const char *text)
+void fields_free(struct fields *x)
 {
-	if (x->args < LIST_FIELDS)
-		x->arg[x->args++] = (char *)(uintptr_t)text;
-	else
-		x->too_long = true;
-}
-
-static void add_text(struct fields *x, const char *text, size_t len)
-{
-	if (x->used + len > sizeof(x->text)) {
-		x->too_long = true;
-		return;
-	}
-	memcpy(x->text + x->used, text, len);
-	x->used += len;
-}
-
-/* The argument with a name wherever "{}" stands. */
-static void add_replaced(struct fields *x, const char *arg, const char *name)
-{
-	size_t start = x->used;
-	const char *next;
-
-	for (; (next = strstr(arg, "{}")); arg = next + 2) {
-		add_text(x, arg, (size_t)(next - arg));
-		add_text(x, name, strlen(name));
-	}
-	add_text(x, arg, strlen(arg) + 1);
-	add_arg(x, x->text + start);
-}
-
-/* Puts the names or arguments of an input where "{}" stands, else behind the others. */
-static void make_args(const struct batch *b, struct fields *x)
-{
-	const struct run_client *c = b->o->run;
-	bool placed = b->o->as_stdin;
-
-	for (unsigned i = 0; i < c->arg_count; i++) {
-		const char *arg = c->args[i];
-		bool all = !strcmp(arg, "{}"), one = !all && x->count && strstr(arg, "{}");
-
-		placed |= all || one;
-		for (unsigned k = 0; all && k < x->count; k++)
-			add_arg(x, x->name[k]);
-		if (one)
-			add_replaced(x, arg, x->name[0]);
-		else if (!all)
-			add_arg(x, arg);
-	}
-	for (unsigned k = 0; !placed && k < x->count; k++)
-		add_arg(x, x->name[k]);
+	if (x)
+		job_args_done(&x->args);
+	free(x);
 }
 
 /* Sets what a job calls its files: their last names, or with -R their paths. An argument, and a
@@ -251,28 +200,24 @@ static uint32_t size_of(const struct batch *b, const struct entry *e)
 	return b->set.sizes ? b->set.memory_mb[MIN(e->memory, b->set.sizes - 1)] : 0;
 }
 
-/* Sets what is this input's. Return: false: its arguments are too many or too long. */
-static bool fill(struct batch *b, uint32_t entry, struct job_draft *d)
+/* Sets what is this input's. Return: as job_args_make(). */
+static int fill(struct batch *b, uint32_t entry, struct job_draft *d)
 {
 	struct fields *x = b->fields;
+	int r;
 
-	x->args = 0;
-	x->used = 0;
-	x->too_long = false;
 	x->count = batch_list_fields(&b->list, entry, x->line, x->field);
 	set_names(b, x);
-	make_args(b, x);
-	d->args = x->arg;
-	d->arg_count = x->args;
-	if (b->list.kind == LIST_ARGS)
-		return !x->too_long;
+	r = job_args_make(&x->args, b->o->run, x->name, x->count, !b->o->as_stdin);
+	d->args = x->args.arg;
+	d->arg_count = x->args.count;
 	if (b->o->as_stdin) {
 		d->stdin_path = x->field[0];
-	} else {
+	} else if (b->list.kind != LIST_ARGS) {
 		d->inputs = x->field;
 		d->input_count = x->count;
 	}
-	return !x->too_long;
+	return r;
 }
 
 static void stamp_input(const struct job_draft *d, struct stamp *ret)
@@ -346,11 +291,13 @@ void batch_start(struct batch *b, uint32_t entry)
 	struct job_draft d = JOB_DRAFT(&b->run, &b->program, &b->mount, &b->signals);
 	int r = remove_old(b, entry);
 
-	if (r < 0) {
-		batch_pause(b, strerror(-r));
-	} else if (!fill(b, entry, &d)) {
+	if (r == 0)
+		r = fill(b, entry, &d);
+	if (r == -E2BIG) {
 		batch_unread(b, entry, "unreadable", "its line makes too many or too long "
 			     "arguments");
+	} else if (r < 0) {
+		batch_pause(b, strerror(-r));
 	} else {
 		r = submit(b, entry, &d);
 		if (r)

@@ -122,7 +122,8 @@ bool batch_is_final(const struct settings *s, struct entry *e, bool failed,
 		    bool out_of_memory, unsigned memory_mb);
 
 /* flight.c: jobs in the mount. */
-struct fields *fields_new(void); /* for free(3), or NULL */
+struct fields *fields_new(void); /* or NULL */
+void fields_free(struct fields *x); /* no-op on NULL */
 /* Takes over the jobs of an earlier start, and removes its drafts. Return: 0 or negative
  * errno. */
 int batch_attach(struct batch *b);

@@ -49,6 +49,22 @@ int inputs_check(const struct run_client *c);
 int input_check(const struct run_client *c, const char *path, char place[BELOW_PATH],
 		struct err *err);
 
+/* The arguments of a job, with the names of its inputs. All zeros at first; it may be used for
+ * one job after the other. */
+struct job_args {
+	char *arg[LIMIT_ARGS]; /* borrowed: in text */
+	unsigned count;
+	struct buf text;       /* owned */
+};
+/*
+ * Makes the options' ARGs the arguments of a job. An ARG that is {} becomes all names, {} in a
+ * longer one becomes the first name. The names come last if no ARG has {}, and `last`.
+ * Return: 0; -E2BIG: they are too many or too long for a job; -ENOMEM.
+ */
+int job_args_make(struct job_args *a, const struct run_client *c, const char *const *name,
+		  unsigned count, bool last);
+void job_args_done(struct job_args *a);
+
 /* Adds the config.json that the options make, which has no key that they have not. Standard
  * error has the sentence of a wrong value. program: of zeros for a sandbox. */
 struct job_draft;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which inputs a job may have, and under which paths it gets them. Checks the options' -i
- * before there is a job.
+ * Which inputs a job may have, under which paths it gets them, and where its arguments name
+ * them. Checks the options' -i before there is a job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -145,4 +145,60 @@ int inputs_check(const struct run_client *c)
 	for (unsigned i = 0; i < c->input_count && r == 0; i++)
 		r = check_input(c, i);
 	return r;
+}
+
+/* --- arguments that name them --------------------------------------------------------- */
+
+#define NAME "{}"
+
+/* The argument, with the name wherever {} stands. name: NULL: it stays as it is. */
+static void add_arg(struct job_args *a, const char *arg, const char *name)
+{
+	const char *next;
+
+	for (; name && (next = strstr(arg, NAME)); arg = next + strlen(NAME)) {
+		buf_add(&a->text, arg, (size_t)(next - arg));
+		buf_str(&a->text, name);
+	}
+	buf_add(&a->text, arg, strlen(arg) + 1);
+	a->count++;
+}
+
+static void add_names(struct job_args *a, const char *const *name, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		add_arg(a, name[i], NULL);
+}
+
+int job_args_make(struct job_args *a, const struct run_client *c, const char *const *name,
+		  unsigned count, bool last)
+{
+	bool named = false;
+	char *at;
+
+	a->count = 0;
+	a->text.cap = LIMIT_ARGS_BYTES + LIMIT_ARGS; /* each has a NUL */
+	buf_clear(&a->text);
+	for (unsigned i = 0; i < c->arg_count; i++) {
+		named = named || strstr(c->args[i], NAME);
+		if (!strcmp(c->args[i], NAME))
+			add_names(a, name, count);
+		else
+			add_arg(a, c->args[i], count ? name[0] : NULL);
+	}
+	if (!named && last)
+		add_names(a, name, count);
+	if (a->count > LIMIT_ARGS || a->text.failed == -EFBIG)
+		return -E2BIG;
+	at = a->text.data;
+	for (unsigned i = 0; i < a->count && !a->text.failed; i++) {
+		a->arg[i] = at;
+		at += strlen(at) + 1;
+	}
+	return a->text.failed;
+}
+
+void job_args_done(struct job_args *a)
+{
+	buf_done(&a->text);
 }

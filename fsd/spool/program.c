@@ -15,52 +15,6 @@
 #include "fsd/client/run_say.h"
 #include "spool_int.h"
 
-/* --- arguments ------------------------------------------------------------------------- */
-
-#define NAME "{}"
-
-/* The argument with the name wherever {} stands. Return: false: no memory. */
-static bool replace(const char *arg, const char *name, char **ret)
-{
-	auto_buf struct buf b = { 0 };
-	const char *next;
-
-	for (; (next = strstr(arg, NAME)); arg = next + strlen(NAME)) {
-		buf_add(&b, arg, (size_t)(next - arg));
-		buf_str(&b, name);
-	}
-	buf_str(&b, arg);
-	*ret = b.failed ? NULL : take_ptr(b.data);
-	return *ret;
-}
-
-static void free_all(char **args)
-{
-	for (size_t i = 0; args && args[i]; i++)
-		free(args[i]);
-	free(args);
-}
-
-/* The program's arguments; the name comes last if none has {}. Return: NULL: no memory. */
-static char **make_args(const struct run_client *c, const char *name, unsigned *ret_count)
-{
-	char **args = calloc(c->arg_count + 2, sizeof(*args));
-	bool has_name = false, good = args;
-	unsigned n = 0;
-
-	for (; good && n < c->arg_count; n++) {
-		has_name = has_name || strstr(c->args[n], NAME);
-		good = replace(c->args[n], name, &args[n]);
-	}
-	if (good && !has_name)
-		good = replace(NAME, name, &args[n++]);
-	*ret_count = n;
-	if (good)
-		return args;
-	free_all(args);
-	return NULL;
-}
-
 /* --- its draft --------------------------------------------------------------------------- */
 
 static int failed(struct spool *s, const struct job_draft *d, struct trouble *t)
@@ -95,27 +49,17 @@ static int check_name(const struct spool *s, const struct claim *c, struct troub
 	return 0;
 }
 
-int program_put(struct spool *s, struct claim *c, struct trouble *t)
+static int set_args(struct spool *s, struct claim *c, struct job_args *args,
+		    struct trouble *t)
 {
-	struct job_draft d = JOB_DRAFT(s->o->program, s->program, &s->mount, &s->signals);
-	char name[JOB_NAME];
-	char **args = make_args(s->o->program, c->name, &d.arg_count);
-	int r = args ? check_name(s, c, t) : trouble(t, TROUBLE_MOUNT, "out of memory");
+	const char *name = c->name;
+	int r = job_args_make(args, s->o->program, &name, 1, true);
 
-	d.args = args;
-	claim_job_name(c->id, JOB_DRAFT_OF_CLAIM, name);
-	if (r == 0) {
-		claim_job_remove(s, name, true); /* of a try before */
-		r = job_draft_make(&d, name, false) ? failed(s, &d, t) : 0;
-	}
-	if (r == 0)
-		r = put_copy(s, c->dir, CLAIM_INPUT, d.dir, c->name, t);
-	fd_close(&d.dir); /* its claim knows it by its name */
-	free_all(args);
-	return r;
+	if (r == -E2BIG)
+		return trouble(t, TROUBLE_PROGRAM, "with {} as the name the ARGs are too long "
+			       "for a job");
+	return r < 0 ? trouble(t, TROUBLE_MOUNT, "out of memory") : 0;
 }
-
-/* --- once -------------------------------------------------------------------------------- */
 
 unsigned program_retries(const struct spool *s)
 {
@@ -124,6 +68,31 @@ unsigned program_retries(const struct spool *s)
 
 	return text && parse_u64(text, 0, LIMIT_RETRY, &n) == 0 ? (unsigned)n : 0;
 }
+
+int program_put(struct spool *s, struct claim *c, struct trouble *t)
+{
+	struct job_draft d = JOB_DRAFT(s->o->program, s->program, &s->mount, &s->signals);
+	struct job_args args = { 0 };
+	char name[JOB_NAME];
+	int r = check_name(s, c, t);
+
+	if (r == 0)
+		r = set_args(s, c, &args, t);
+	d.args = args.arg;
+	d.arg_count = args.count;
+	claim_job_name(c->id, JOB_DRAFT_OF_CLAIM, name);
+	if (r == 0) {
+		claim_job_remove(s, name, true); /* of a try before */
+		r = job_draft_make(&d, name, false) ? failed(s, &d, t) : 0;
+	}
+	if (r == 0)
+		r = put_copy(s, c->dir, CLAIM_INPUT, d.dir, c->name, t);
+	fd_close(&d.dir); /* its claim knows it by its name */
+	job_args_done(&args);
+	return r;
+}
+
+/* --- once -------------------------------------------------------------------------------- */
 
 int program_begin(struct spool *s)
 {
