@@ -257,6 +257,16 @@ static bool has_ended_well(const struct claim *c)
 	return has(c, takes ? NEW_EXIT_CODE : SUBMITTED);
 }
 
+static void read_retries(struct claim *c)
+{
+	auto_close int fd = openat(c->dir, SUBMITTED, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[16];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	text[MAX(n, 0)] = '\0';
+	c->retries = (unsigned)strtoul(text, NULL, 10);
+}
+
 int claim_find(const struct place *p, const char *id, struct claim **ret)
 {
 	int fd = openat(p->mine, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -279,6 +289,7 @@ int claim_find(const struct place *p, const char *id, struct claim **ret)
 	} else {
 		if (has_ended_well(c))
 			claim_later(c);
+		read_retries(c);
 		claim_clear_results(c);
 		c->step = has(c, SUBMITTED) ? STEP_SUBMIT : STEP_CHECK;
 	}
@@ -288,10 +299,13 @@ int claim_find(const struct place *p, const char *id, struct claim **ret)
 
 int claim_set_submitted(struct claim *c)
 {
-	int fd = openat(c->dir, SUBMITTED, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			0666);
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u\n", c->retries);
+	int r = claim_write(c, SUBMITTED, text, (size_t)len);
 
-	return fd < 0 || close(fd) < 0 ? -errno : 0;
+	if (r < 0)
+		claim_clear_submitted(c); /* the draft will be removed, to be made again */
+	return r;
 }
 
 int claim_clear_submitted(struct claim *c)

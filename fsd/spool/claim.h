@@ -5,7 +5,7 @@
  *   input       what was dropped
  *   tries       a line `claimed NAME`, then a line for each begin of a step that handles
  *               the entry's files. It stays, so that a result tells its origin.
- *   submitted   the job may have been accepted
+ *   submitted   the job may have been accepted; how often it may run again
  *   stdout stderr output result.json log error   results
  *   exit_code   the last of them
  *
@@ -50,7 +50,8 @@ struct claim {
 	uint64_t first_ns;       /* when its input failed first; 0: it did not */
 	unsigned tries;          /* equal lines at the end of `tries`, */
 	const char *tried;       /* and their word; or NULL */
-	unsigned lost;           /* how often its job was gone */
+	unsigned lost;           /* how often its job was gone, */
+	unsigned retries;        /* and may be: of what its draft was made */
 };
 
 /*

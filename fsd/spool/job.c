@@ -195,7 +195,7 @@ static const char *refused_key(const struct job_config *config)
 	return NULL;
 }
 
-/* Empty text becomes {}. needs_code: ret. */
+/* Empty text becomes {}. needs_code, retries: ret. */
 static int check_config(struct buf *text, bool *needs_code, unsigned *retries,
 			struct trouble *t)
 {
@@ -212,10 +212,8 @@ static int check_config(struct buf *text, bool *needs_code, unsigned *retries,
 	if (config_parse(text->data, text->len, &limits, &config, &err) < 0)
 		return trouble(t, TROUBLE_ENTRY, "%s", err.text);
 	key = refused_key(&config);
-	if (needs_code)
-		*needs_code = !config.main && !config.code && !config.command.count;
-	if (retries)
-		*retries = (unsigned)config.retry;
+	*needs_code = !config.main && !config.code && !config.command.count;
+	*retries = (unsigned)config.retry;
 	config_done(&config);
 	return key ? trouble(t, TROUBLE_ENTRY, CONFIG ": \"%s\" is not allowed in a spool; "
 			     "remove it", key) : 0;
@@ -297,7 +295,7 @@ int put_tree(struct spool *s, struct claim *c, int from, struct trouble *t)
 	int r = read_config(from, &config, t);
 
 	if (r == 0)
-		r = check_config(&config, &needs_code, NULL, t);
+		r = check_config(&config, &needs_code, &c->retries, t);
 	if (r == 0)
 		r = check_names(from, &tree, t);
 	if (r == 0 && needs_code)
@@ -348,6 +346,7 @@ static int put_file(struct spool *s, struct claim *c, struct trouble *t)
 			       "(%s, or a file that begins with #!), nor an archive (.tar, "
 			       ".tar.gz, .tgz, .tar.bz2, .tar.xz, .zip)", c->name,
 			       lang_extensions_text());
+	c->retries = 0;
 	draft = put_begin(s, c, JOB_DRAFT_OF_CLAIM, t);
 	if (draft < 0)
 		return -1;
@@ -368,21 +367,6 @@ int put_draft(struct spool *s, struct claim *c, struct trouble *t)
 	if (S_ISDIR(st.st_mode))
 		return put_directory(s, c, t);
 	return archive_base(c->name) ? archive_put(s, c, t) : put_file(s, c, t);
-}
-
-unsigned put_retries(const struct spool *s, const struct claim *c)
-{
-	auto_close int from = openat(c->dir, CLAIM_INPUT,
-				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_buf struct buf config = { 0 };
-	struct trouble t;
-	unsigned retries = 0;
-
-	if (s->o->program)
-		return program_retries(s);
-	if (from >= 0 && read_config(from, &config, &t) == 0)
-		check_config(&config, NULL, &retries, &t);
-	return retries;
 }
 
 /* --- results --------------------------------------------------------------------------------- */

@@ -61,7 +61,8 @@ static int set_args(struct spool *s, struct claim *c, struct job_args *args,
 	return r < 0 ? trouble(t, TROUBLE_MOUNT, "out of memory") : 0;
 }
 
-unsigned program_retries(const struct spool *s)
+/* --retry. */
+static unsigned retries_of(const struct spool *s)
 {
 	const char *text = s->o->program->value[RUN_RETRY];
 	uint64_t n;
@@ -76,6 +77,7 @@ int program_put(struct spool *s, struct claim *c, struct trouble *t)
 	char name[JOB_NAME];
 	int r = check_name(s, c, t);
 
+	c->retries = retries_of(s);
 	if (r == 0)
 		r = set_args(s, c, &args, t);
 	d.args = args.arg;

@@ -128,8 +128,6 @@ int put_text(int draft, const char *name, const char *data, size_t len,
 /* Copies the claim's input. */
 int put_copy(struct spool *s, int from, const char *name, int draft, const char *as,
 	       struct trouble *t);
-/* How often the job may run again if the mount has lost it. */
-unsigned put_retries(const struct spool *s, const struct claim *c);
 /* Copies the results of the job that has ended. */
 int claim_take_results(struct spool *s, struct claim *c, struct trouble *t);
 /* NAME of the results. */
@@ -149,8 +147,6 @@ int archive_take(struct spool *s, struct claim *c, struct trouble *t);
  * program_end(). */
 int program_begin(struct spool *s);
 void program_end(struct spool *s);
-/* --retry. */
-unsigned program_retries(const struct spool *s);
 /* Makes the draft of a claim. */
 int program_put(struct spool *s, struct claim *c, struct trouble *t);
 

@@ -181,7 +181,7 @@ static void give_back(struct spool *s, struct claim *c)
 /* The mount's state is another one, or somebody has removed the job. */
 static void lost_job(struct spool *s, struct claim *c)
 {
-	if (c->lost >= put_retries(s, c)) {
+	if (c->lost >= c->retries) {
 		fail(s, c, STATUS_INTERRUPTED, "its job was accepted, and is not in the "
 		     "mount any more: it may have run");
 		return;

@@ -66,6 +66,29 @@ PY
 	assert_equal "$(<"$S/done/a/stdout")" '5050 True True'
 }
 
+# loses_job NAME — the mount loses the job of the archive NAME.tgz while its spool is away.
+loses_job() {
+	drop_file "$1.tgz"
+	await becomes "$JOB_SECONDS" sh -c 'ls -d "$1"/spool-*' _ "$MNT"
+	spool_kill
+	rm -r "$MNT"/spool-*
+	spool_start
+}
+
+@test "an archive whose job the mount has lost runs again as its own config.json says" {
+	mkdir once twice
+	echo 'import time; time.sleep(2)' | tee once/code.py >twice/code.py
+	echo '{"retry": 1}' >twice/config.json
+	tar -czf once.tgz once
+	tar -czf twice.tgz twice
+	spool_start
+	loses_job once
+	comes failed/once
+	loses_job twice
+	comes done/twice
+	assert_equal "$(jq -r .status "$S/failed/once/result.json")" interrupted
+}
+
 @test "hostile and broken archives fail with a sentence" {
 	spool_start
 	/usr/bin/python3 - <<'PY'
