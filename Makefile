@@ -393,8 +393,10 @@ check-online: all
 check-adapters: all
 	$(Q)tests/gateway/adapters.sh $(PART)
 # The files of a spool that POSIX is enough for, compiled for systems that have kqueue.
-SPOOL_PORTABLE := layout/base/err.c layout/lang.c $(patsubst %,fsd/spool/%.c,entries \
-	entries_rules entries_scan entries_state entries_store entry survey watch_timer)
+SPOOL_PORTABLE := $(patsubst %,layout/base/%.c,buf err num utf8) layout/lang.c \
+	layout/result.c $(patsubst %,fsd/local/%.c,beside maker own_dir tree_copy) \
+	$(patsubst %,fsd/spool/%.c,claim entries entries_rules entries_scan entries_state \
+	entries_store entry place survey watch_timer)
 check-kqueue:
 	$(Q)tests/run/kqueue.sh $(SPOOL_PORTABLE)
 # The official suites, from checkouts of theirs in DIR, on real machines.

@@ -388,7 +388,7 @@ static void make_id(char id[IDENTITY_ID])
 {
 	uint64_t n = 0;
 
-	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+	if (getentropy(&n, sizeof(n)) < 0)
 		n = now_ns(); /* it is never so early in a boot */
 	snprintf(id, IDENTITY_ID, "%016llx", (unsigned long long)n);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts new files and directories where old ones may stand. NFS, Lustre and sshfs do not know
- * the flags of renameat2(2). A plain rename of a directory fails there if a directory with files
+ * Puts new files and directories where old ones may stand. NFS, Lustre and sshfs do not have
+ * the renames of rename.h. A plain rename of a directory fails there if a directory with files
  * is in its place, and two renames replace one. Between these two the name is missing.
  */
 #include "beside.h"
@@ -15,6 +15,7 @@
 
 #include "layout/layout.h"
 #include "own_dir.h"
+#include "rename.h"
 
 #define ENDING ".fsd-"
 #define OLD "old" /* beside BESIDE_NEW: what was replaced */
@@ -88,12 +89,10 @@ static bool is_there(int at, const char *name)
 
 int rename_fresh(int from, const char *name, int to, const char *as)
 {
-	int r;
+	int r = rename_new(from, name, to, as);
 
-	if (renameat2(from, name, to, as, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (!is_unknown(errno))
-		return -errno;
+	if (!is_unknown(-r))
+		return r;
 	/* A file or an empty directory is all that the rename would replace. */
 	if (is_there(to, as))
 		return -EEXIST;
@@ -124,9 +123,8 @@ static int put_over(const struct beside *b)
 	if (fstatat(b->own, BESIDE_NEW, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode) || old_kind(b) != S_IFDIR)
 		return r;
-	if (renameat2(b->own, BESIDE_NEW, b->parent, b->name, RENAME_EXCHANGE) == 0)
-		return 0;
-	return is_unknown(errno) ? put_by_two(b) : -errno;
+	r = rename_swap(b->own, BESIDE_NEW, b->parent, b->name);
+	return is_unknown(-r) ? put_by_two(b) : r;
 }
 
 int beside_put(struct beside *b, enum beside_how how)

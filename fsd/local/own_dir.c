@@ -99,7 +99,7 @@ static int make_one(int at, const char *prefix, const char *maker,
 	char random[OWN_DIR_RANDOM + 1] = "";
 	int r;
 
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+	if (getentropy(bytes, sizeof(bytes)) < 0)
 		return -EIO;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		random[i] = letters[bytes[i] % (sizeof(letters) - 1)];

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "fsd/local/beside.h"
+#include "fsd/local/rename.h"
 #include "fsd/local/tree_copy.h"
 
 #define TRIES "tries"
@@ -197,7 +198,7 @@ static int make_dir(const struct place *p, struct claim **ret)
 	uint64_t random;
 	int fd;
 
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+	if (getentropy(&random, sizeof(random)) < 0)
 		return -EIO;
 	snprintf(id, sizeof(id), "%s%016llx", p->prefix, (unsigned long long)random);
 	if (mkdirat(p->mine, id, 0777) < 0)
@@ -241,11 +242,11 @@ int claim_make(const struct place *p, const char *name, struct claim **ret)
 
 int claim_give_back(const struct place *p, struct claim *c)
 {
-	/* Where there is no such flag it stays claimed: a plain rename could replace another
+	/* Where there is no such rename it stays claimed: a plain one could replace another
 	 * entry. */
-	if (renameat2(c->dir, CLAIM_INPUT, p->new, c->name, RENAME_NOREPLACE) < 0)
-		return -errno;
-	return undo(p, c, 0);
+	int r = rename_new(c->dir, CLAIM_INPUT, p->new, c->name);
+
+	return r < 0 ? r : undo(p, c, 0);
 }
 
 /* The last step that handles files had ended, and waited for a sync when the spool ended: the

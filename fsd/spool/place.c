@@ -187,7 +187,7 @@ static int make_prefix(struct place *p)
 	auto_close int fd = -1;
 	uint32_t random;
 
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+	if (getentropy(&random, sizeof(random)) < 0)
 		return -EIO;
 	fd = openat(p->mine, ID, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		    0600);

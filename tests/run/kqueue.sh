@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kqueue.sh SOURCE... — compiles and links the test of the spool's watcher, with these
-# sources, for systems that have kqueue(2). A warning is an error. Speaks TAP.
+# kqueue.sh SOURCE... — compiles and links a test of the spool's watcher and claims, with
+# these sources, for systems that have kqueue(2). A warning is an error. Speaks TAP.
 #
 # The compiler, with the headers of all these systems, is a package of Python's registry:
 # 100 MB, into build/kqueue, once. Nothing of another system runs here.
@@ -19,7 +19,7 @@ flags=(-std=c11 -iquote . -D_GNU_SOURCE -O1 -Wall -Wextra -Wshadow -Wpointer-ari
 targets=(
 	"FreeBSD x86_64-freebsd"
 	"NetBSD x86_64-netbsd.11.0"
-	"macOS aarch64-macos -Dst_mtim=st_mtimespec -Dst_ctim=st_ctimespec"
+	"macOS aarch64-macos -Dst_mtim=st_mtimespec -Dst_ctim=st_ctimespec -Dst_atim=st_atimespec"
 )
 
 if [ ! -d "$dir/zig-$version" ]; then
@@ -39,10 +39,10 @@ for target in "${targets[@]}"; do
 	if timeout 900 /usr/bin/python3 -m ziglang cc -target "${words[1]}" "${flags[@]}" \
 		"${words[@]:2}" -o "$dir/${words[0]}" "$@" \
 		tests/unit/fsd/spool_kqueue_test.c >"$dir/log" 2>&1; then
-		echo "ok $count - the spool's watcher compiles and links for ${words[0]}"
+		echo "ok $count - the spool's watcher and claims compile and link for ${words[0]}"
 	else
 		bad=1
-		echo "not ok $count - the spool's watcher compiles and links for ${words[0]}"
+		echo "not ok $count - the spool's watcher and claims compile and link for ${words[0]}"
 		head -n 40 "$dir/log" | sed 's/^/#   /'
 	fi
 done

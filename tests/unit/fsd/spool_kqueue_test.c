@@ -5,7 +5,9 @@
  */
 #include "fsd/spool/lease_none.c"
 #include "fsd/local/remote_none.c"
+#include "fsd/local/rename_none.c"
 #include "fsd/spool/watch_kqueue.c"
+#include "fsd/spool/claim.h"
 #include "tests/unit/fsd/spool_ways.h"
 
 static const struct watcher watcher = {
@@ -44,10 +46,43 @@ static void test_events(void)
 	end();
 }
 
+static void publish(const struct place *p, const char *name)
+{
+	struct claim *c = NULL, *twice = NULL;
+	bool good = true;
+
+	is_int(claim_make(p, name, &c), 0, "%s is claimed", name);
+	is_int(claim_make(p, name, &twice), -ENOENT, "once");
+	if (!c)
+		return;
+	is_int(claim_give_back(p, c), -ENOSYS, "it stays claimed where a rename back could "
+	       "replace another entry");
+	is_int(claim_fail(c, STATUS_FAILED, "no"), 0, "it gets a result");
+	is_int(claim_publish(p, c, "x", true, &good), 0, "which is published");
+	ok(!good, "as a failure");
+	claim_free(c);
+}
+
+static void test_claims(void)
+{
+	const struct spool_options o = { .dir = "spool", .name = "a" };
+	struct place p = PLACE_NONE;
+
+	is_int(place_open(&p, &o, &err), 0, "the directories are made: %s", err.text);
+	is_int(place_lock(&p, &err), 0, "and locked: %s", err.text);
+	is_int(system("mkdir spool/new/x spool/new/y"), 0, "there are two entries");
+	publish(&p, "x");
+	publish(&p, "y");
+	is_int(access("spool/failed/x/error", F_OK), 0, "the first has its name");
+	is_int(access("spool/failed/x.2/error", F_OK), 0, "the second another one");
+	place_close(&p);
+}
+
 int main(void)
 {
 	if (!start())
 		return 1;
+	test_claims();
 	test_events();
 	test_ways(&watcher);
 	return finish();

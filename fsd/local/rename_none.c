@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For systems that have no such renames. The callers then look first whether a name is free,
+ * and use two plain renames for a swap.
+ */
+#include "rename.h"
+
+#include <errno.h>
+
+int rename_new(int from, const char *name, int to, const char *as)
+{
+	(void)from;
+	(void)name;
+	(void)to;
+	(void)as;
+	return -ENOSYS;
+}
+
+int rename_swap(int from, const char *name, int to, const char *as)
+{
+	return rename_new(from, name, to, as);
+}
