@@ -173,27 +173,11 @@ int out_new(struct out *o, char name[OUT_TEMPORARY])
 	return fd < 0 ? -errno : fd;
 }
 
-/* Syncs a file, or a directory with all that is in it. */
-static int sync_tree(int at, const char *name)
+static int sync_below(const struct out *o, const char *path)
 {
-	auto_close int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct dirent *e;
-	struct stat st;
-	int r = 0;
-	DIR *d;
+	auto_close int fd = openat(o->results, path, FLAGS);
 
-	if (fd < 0)
-		return errno == ELOOP ? 0 : -errno; /* a link has no content */
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (S_ISDIR(st.st_mode)) {
-		d = fdopendir(dup(fd));
-		while (d && r == 0 && (e = readdir(d)))
-			r = is_dots(e->d_name) ? 0 : sync_tree(fd, e->d_name);
-		if (d)
-			closedir(d);
-	}
-	return r == 0 && fsync(fd) < 0 ? -errno : r;
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
 int out_sync(const struct out *o, const char *const *name, unsigned count)
@@ -205,7 +189,7 @@ int out_sync(const struct out *o, const char *const *name, unsigned count)
 	if (!o->remote)
 		return syncfs(o->results) < 0 ? -errno : 0;
 	for (unsigned i = 0; i < count && r == 0; i++)
-		r = sync_tree(o->results, name[i]);
+		r = sync_below(o, name[i]); /* all in it was synced as it was copied */
 	return r;
 }
 
@@ -239,12 +223,7 @@ int out_publish(const struct out *o, const char *name, const char *path)
 
 int out_sync_dir(const struct out *o, const char *dir)
 {
-	auto_close int fd = -1;
-
-	if (!o->syncs)
-		return 0;
-	fd = openat(o->results, *dir ? dir : ".", FLAGS);
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+	return o->syncs ? sync_below(o, *dir ? dir : ".") : 0;
 }
 
 void out_drop(const struct out *o, const char *name)

@@ -49,7 +49,8 @@ int out_result(const struct out *o, const char *path);
 
 /* Makes a new directory. Return: its descriptor or negative errno. */
 int out_new(struct out *o, char name[OUT_TEMPORARY]);
-/* Syncs those directories. Return: 0 or negative errno. */
+/* Syncs those directories; on a network filesystem not their files, which were synced as they
+ * were copied. Return: 0 or negative errno. */
 int out_sync(const struct out *o, const char *const *name, unsigned count);
 /* Renames one to the path. Return: 0; -EEXIST: there is a result; or negative errno. */
 int out_publish(const struct out *o, const char *name, const char *path);

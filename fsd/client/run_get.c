@@ -3,7 +3,8 @@
  * -g PATH: the program's file or directory PATH appears at PATH here. All copies are complete
  * beside their places (beside.h) before the first of them is renamed. No link of the user's
  * or of the program's is followed on the way: the paths stay below this directory and below
- * the job's output/.
+ * the job's output/. The copies are not synced, as those of a compiler are not: thousands of
+ * targets of make(1) would each wait for the disk.
  */
 #include <errno.h>
 #include <fcntl.h>

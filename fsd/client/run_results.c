@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * -o DIR. The results are copied to a directory beside DIR, which is renamed when it is
- * complete (beside.h): DIR is there with all of them or not at all. With --replace they take
- * the place of the results of a run before.
+ * complete (beside.h): DIR is there with all of them or not at all. They are synced before the
+ * rename, so that this holds after a loss of power, too: a script of many runs asks only
+ * whether DIR is there. With --replace they take the place of the results of a run before.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -128,7 +129,7 @@ static int put_in_place(struct client *k, struct beside *b, const char *dir)
 /* Copies into BESIDE_NEW, and gives it its name. */
 static int take_into(struct client *k, struct beside *b, const char *dir)
 {
-	struct results_copy c = { .job = k->draft.dir };
+	struct results_copy c = { .job = k->draft.dir, .copy.sync = true };
 	auto_close int to = -1;
 
 	c.mask = umask(0);
@@ -140,7 +141,7 @@ static int take_into(struct client *k, struct beside *b, const char *dir)
 	c.to = to;
 	if (results_copy(&c) < 0)
 		return client_fail(k, 1, "-o %s: %s: %s", dir, c.copy.path, c.copy.why);
-	if (fchmod(to, 0777 & ~c.mask) < 0)
+	if (fchmod(to, 0777 & ~c.mask) < 0 || fsync(to) < 0)
 		return client_fail(k, 1, "-o %s: %s", dir, strerror(errno));
 	return put_in_place(k, b, dir);
 }

@@ -108,6 +108,8 @@ static int copy_file(struct tree_copy *t, int from, const struct stat *st,
 	set_times(t, to, st);
 	if (!(st->st_mode & S_IWUSR) && fchmod(to, st->st_mode & 0777) < 0)
 		return failed(t, true, NULL);
+	if (t->sync && fsync(to) < 0)
+		return failed(t, true, NULL);
 	return close(take_fd(&to)) < 0 ? failed(t, true, NULL) : 0;
 }
 
@@ -193,6 +195,8 @@ static int copy_dir(struct tree_copy *t, int from, const struct stat *st,
 	r = copy_entries(t, &below);
 	if (r == 0)
 		set_times(t, below.to, st);
+	if (r == 0 && t->sync && fsync(below.to) < 0)
+		r = failed(t, true, NULL);
 	close(below.to);
 	return r;
 }

@@ -17,6 +17,7 @@ struct tree_copy {
 	bool follow;     /* copy what links in the tree lead to */
 	bool closed;     /* refuse links that lead out of the tree */
 	bool now;        /* times are those of the copy, not of what is copied */
+	bool sync;       /* fsync(2) of each file and directory of the copy */
 	char path[4096]; /* ret, of an error: what it is about */
 	const char *why; /* ret, likewise */
 	bool writing;    /* ret: the error is of the copy */
