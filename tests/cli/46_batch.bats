@@ -369,3 +369,17 @@ journal() {
 	ends_with 0 '3 of 3 done' batch --private -o OUT prog.sh in/*
 	ends_with 0 '3 of 3 done' batch --private -o OUT prog.sh in/*
 }
+
+@test "two parts of a batch on sshfs have each result once" {
+	inputs 6
+	program 'args'
+	mkdir remote other
+	# shellcheck disable=SC2016 # for the other shell
+	bounded 60 /usr/bin/python3 "$TESTS/lib/sshfs.py" remote other bash -c '
+		"$FSD" batch -o other/OUT --part 1/2 prog.sh in/* &
+		"$FSD" batch -o other/OUT --part 2/2 prog.sh in/* && wait $!' </dev/null
+	assert_equal "$(names remote/OUT/r/in)" '1 2 3 4 5 6'
+	run -0 batch --status remote/OUT
+	assert_output '6 of 6 done, 0 failed'
+	assert_equal "$(find remote/OUT/r -name '.new-*')" ''
+}

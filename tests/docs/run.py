@@ -13,7 +13,9 @@ standard input is empty.
 
 A script DOCUMENT.sh beside this program is read before a document's examples.
 
-What begins with "make" is not run: `make check` runs this.
+What begins with "make" is not run where no Makefile is: `make check` runs this.
+
+A line .\\" needs: PROGRAM before .EX: the block is skipped on a host without that program.
 
 Each document has a mount namespace of its own with an empty /mnt, /run/fsd and
 home directory, so that a command stands in it as a user types it. The templates
@@ -22,6 +24,7 @@ are those of FSD_TEST_STATE; the image is FSD_IMAGE.
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,12 +60,13 @@ class Command:
 
 
 def blocks_of_markdown(lines):
-    """(title, first line's number, lines) of each console block."""
+    """(title, first line's number, lines, the program that it needs) of each console
+    block."""
     title, block, begin = "", None, 0
     for number, line in enumerate(lines, 1):
         if line.startswith("```"):
             if block is not None:
-                yield title, begin, block
+                yield title, begin, block, None
                 block = None
             elif line.startswith("```console"):
                 block, begin = [], number + 1
@@ -73,16 +77,18 @@ def blocks_of_markdown(lines):
 
 
 def blocks_of_manual(lines):
-    title, block, begin = "", None, 0
+    title, block, begin, needs = "", None, 0, None
     for number, line in enumerate(lines, 1):
-        if line.startswith(".SH") or line.startswith(".SS"):
+        if line.startswith('.\\" needs: '):
+            needs = line.split()[-1]
+        elif line.startswith(".SH") or line.startswith(".SS"):
             title = line[4:].strip('" ')
         elif line == ".EX":
             block, begin = [], number + 1
         elif line == ".EE" and block is not None:
             if any(text.startswith("$ ") for text in block):
-                yield title, begin, block
-            block = None
+                yield title, begin, block, needs
+            block = needs = None
         elif block is not None:
             line = re.sub(r"^\\&", "", line)
             line = re.sub(r"\\f[BIRP]", "", line)
@@ -180,11 +186,11 @@ class Shell:
         self.child.wait()
 
 
-def try_block(shell, block):
+def try_block(shell, block, home):
     """None, or what went wrong first; the rest is run for the blocks behind."""
     wrong = None
     for command in block:
-        if command.text.startswith("make"):
+        if command.text.startswith("make") and not os.path.exists(home + "/Makefile"):
             continue
         try:
             out = shell.run(command.text)
@@ -213,9 +219,13 @@ def main():
                                   os.path.basename(path) + ".sh")
             if os.path.exists(before):
                 shell.run("TOP=%s; . %s" % (TOP, before))
-            for title, begin, block in reader(lines):
+            for title, begin, block, needs in reader(lines):
                 number += 1
-                why = try_block(shell, commands(begin, block))
+                if needs and not shutil.which(needs):
+                    print("ok %d - %s, line %d # SKIP there is no %s" % (
+                        number, os.path.relpath(path, TOP), begin, needs))
+                    continue
+                why = try_block(shell, commands(begin, block), home)
                 failed += why is not None
                 print("%sok %d - %s, line %d (%s): each command prints what "
                       "is said" % ("not " if why else "", number,
