@@ -56,11 +56,6 @@ uint64_t sorted_ids_next(struct sorted_ids *o)
 	return 0;
 }
 
-uint64_t sorted_ids_key(const struct sorted_ids *o)
-{
-	return o->next < o->count ? o->at[o->next].key : UINT64_MAX;
-}
-
 void sorted_ids_done(struct sorted_ids *o)
 {
 	free(o->at);

@@ -23,8 +23,6 @@ int sorted_ids_add(struct sorted_ids *o, uint64_t key, uint64_t no);
 void sorted_ids_sort(struct sorted_ids *o);
 /* The next one's number; 0: there is none, and all is given up. */
 uint64_t sorted_ids_next(struct sorted_ids *o);
-/* That one's key; UINT64_MAX: there is none. */
-uint64_t sorted_ids_key(const struct sorted_ids *o);
 void sorted_ids_done(struct sorted_ids *o);
 
 #endif

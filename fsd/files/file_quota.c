@@ -8,13 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "fsd/store/store.h"
 #include "fsd/users/users.h"
 #include "node_int.h"
 
-_Static_assert(QUOTA_AREAS == AREA_SINK + 1, "one sum for each area");
+_Static_assert(QUOTA_AREAS == AREA_REMOVED + 1, "one sum for each area");
 
 static void add(struct quota_share *s, unsigned area, uint64_t more)
 {
@@ -41,6 +42,7 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 	struct store *store = owner->nodes->store;
 	struct quota *quota = users_quota(owner->nodes->users);
 	const struct job_meta *m = owner->meta;
+	char removed[40];
 
 	s->user = quota_user(quota, m->uid);
 	if (quota && !s->user)
@@ -54,6 +56,8 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 		store_sink_drop(store, m->no); /* it is not shown any more */
 	add(s, AREA_FILES, store_count(store, m->no, "files", ""));
 	add(s, AREA_OUTPUT, run_bytes(owner));
+	snprintf(removed, sizeof(removed), "removed.%" PRIu64, m->queued_no);
+	add(s, AREA_REMOVED, store_count(store, m->no, removed, ""));
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 struct file_owner;
 struct node;
 
-#define QUOTA_AREAS 3 /* enum node_area; AREA_OUTPUT: all that a run left */
+#define QUOTA_AREAS 4 /* enum node_area; AREA_OUTPUT: all that a run left */
 
 /* The share of one job in its user's quota. struct file_owner embeds it, zeroed. */
 struct quota_share {

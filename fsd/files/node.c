@@ -24,7 +24,6 @@ int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes)
 	if (!n)
 		return -ENOMEM;
 	n->inherit = use->inherit;
-	n->fdstore = use->fdstore;
 	n->users = use->users;
 	n->store = use->store;
 	n->jobs_fd = store_jobs_fd(n->store);
@@ -60,7 +59,7 @@ static void node_free(struct node *node)
 	hash_del(&node->nodes->by_ino, &node->by_ino);
 	node_unkeep(node);
 	node_load_end(node);
-	node_give_up_file(node);
+	node_unkeep_file(node);
 	free(node->name);
 	free(node);
 }
@@ -95,10 +94,10 @@ void node_ref(struct node *node)
 void node_unref(struct node *node)
 {
 	node->refs--;
-	if (node->unlinked && !node->refs) {
+	if (node->unlinked && !node->refs)
 		quota_closed(node);
-		node_give_up_file(node);
-	}
+	if (!node->refs)
+		node_unkeep_file(node);
 	maybe_free(node);
 }
 
@@ -160,7 +159,6 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 		return NULL;
 	n->nodes = nodes;
 	n->parent = dir;
-	n->keep_fd = -1;
 	n->is_dir = is_dir;
 	n->name = strdup(name);
 	node_changed(n);
@@ -204,8 +202,8 @@ static int link_child(struct node *dir, struct node *n)
 	n->depth = dir->depth + 1;
 	n->seq = dir->nodes->seq = MAX(dir->nodes->seq + 1, now_ns());
 	list_add_tail(&dir->children, &n->sibling);
-	if (dir->area == AREA_FILES && !dir->parent &&
-	    code_kind(n->name) != CODE_NO)
+	if ((dir->area == AREA_FILES || dir->area == AREA_REMOVED) &&
+	    !dir->parent && code_kind(n->name) != CODE_NO)
 		list_add_tail(&dir->codes, &n->code);
 	dir->child_count++;
 	node_tree_changed(dir);
@@ -266,7 +264,7 @@ struct node *node_root_new(struct file_owner *owner, enum node_area area,
 	return n;
 }
 
-/* Leaves the tree; the file, if it is still there, is held by keep_fd. */
+/* Leaves the tree. */
 static void detach(struct node *node)
 {
 	quota_unlinked(node);
@@ -506,9 +504,7 @@ int node_unlink(struct node *node)
 	quota_examine(node);
 	node_ref(node);
 	r = store_delete(node->nodes->store, path, node->is_dir);
-	if (!node->unlinked && r < 0)
-		node_unkeep_file(node);
-	else if (!node->unlinked)
+	if (!node->unlinked && r == 0)
 		detach(node);
 	node_unref(node);
 	return r;
@@ -567,8 +563,6 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		quota_examine(old);
 	}
 	r = store_rename(node->nodes->store, from, to, old && !node->is_dir);
-	if (r < 0 && old)
-		node_unkeep_file(old);
 	if (r < 0)
 		return r;
 	if (old)

@@ -4,8 +4,8 @@
  * what its program left (output/), what a copy brought (sink/). Each is a real file in the state directory;
  * a node is its name in the tree and its life. A node lives while it is linked
  * or somebody holds a reference: the kernel (lookups), an open handle, a run
- * that has yet to send it. One that is unlinked while a handle or a run holds
- * it keeps its file by a descriptor; so does the supervisor, for the next server.
+ * that has yet to send it. The file of one that is unlinked while a handle or a run
+ * references it has a name in STATE/unlinked, where the next server finds it.
  *
  * Inode numbers, also used as FUSE node ids:
  *   class 0  job number << 8 | row of the job table (row 0: the directory)
@@ -42,6 +42,7 @@ enum node_area {
 	AREA_FILES,  /* what the user wrote */
 	AREA_OUTPUT, /* what a run left */
 	AREA_SINK,   /* an output/ that was copied into a draft: no effect */
+	AREA_REMOVED, /* inputs that were removed: jobs/removed_files.h */
 };
 
 /* The job whose files these are, as this room knows the job. Embedded in struct job;
@@ -81,9 +82,7 @@ struct node {
 				  of all that is below, of names, and of
 				  openings for writing */
 	bool cut;              /* the last write to it failed */
-	int keep_fd;           /* O_PATH of an unlinked node, or -1; */
-	bool stored;           /* the supervisor has it as well, */
-	struct user *payer;    /* borrowed: it is one of theirs; or NULL */
+	bool renamed;          /* its file has a name in STATE/unlinked */
 	struct quota_file quota; /* its size, as it counts */
 	struct inherit_node *kept; /* owned: while the kernel knows it */
 };
@@ -91,14 +90,11 @@ struct node {
 struct store;
 struct time_slices;
 struct inherit;
-struct fdstore;
-struct fdstore_entry;
 /* All are borrowed. */
 struct nodes_use {
 	struct store *store;
 	struct time_slices *slices;
 	struct inherit *inherit;
-	struct fdstore *fdstore;
 	struct users *users;
 };
 int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes);
@@ -116,10 +112,10 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
-/* The same for one whose name is gone: entry and fd (taken) are the supervisor's. */
-int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
-			const struct fdstore_entry *entry, int fd,
-			struct node **ret);
+/* The same for one whose name is gone. */
+int node_adopt_unlinked(struct nodes *nodes, uint64_t ino, struct node **ret);
+/* Does a node need this name of STATE/unlinked? */
+bool nodes_need(struct nodes *nodes, const char *name);
 void nodes_gone(struct nodes *nodes, uint64_t ino);
 void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count);
 
@@ -130,10 +126,9 @@ struct node *node_root_new(struct file_owner *owner, enum node_area area,
  * given up in turns. Its files are somebody else's to delete. NULL is fine. */
 void node_root_free(struct node *root);
 
-/* Before its files go: those that somebody needs are kept by descriptors, as
- * of unlinked ones. They have not gone: they are found by their names again. */
+/* Before its files go, if they can: those that somebody needs get names in
+ * STATE/unlinked. */
 void node_root_keep(struct node *root);
-void node_root_unkeep(struct node *root);
 
 /* Loads dir's entries from the store if that was not done. 0 or -errno. */
 int node_load(struct node *dir);
@@ -167,9 +162,6 @@ int node_make_link(struct node *dir, const char *name, const char *target,
 		   struct node **ret_node);
 int node_read_link(const struct node *node, char *room);
 int node_unlink(struct node *node); /* -ENOTEMPTY for a directory with entries */
-/* Somebody needs it, and if it is unlinked now its file is not kept: its job's
- * owner may have no more open. */
-bool node_is_lost(const struct node *node);
 /* Replaces what dir/name was. */
 int node_rename(struct node *node, struct node *dir, const char *name);
 

@@ -6,10 +6,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/store/store.h"
 #include "node_int.h"
@@ -205,28 +206,25 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 	return 0;
 }
 
-int node_adopt_unlinked(struct nodes *nodes, uint64_t ino,
-			const struct fdstore_entry *entry, int fd,
-			struct node **ret)
+int node_adopt_unlinked(struct nodes *nodes, uint64_t ino, struct node **ret)
 {
 	struct inherit_node *kept = find(nodes, ino);
-	auto_close int file = fd;
+	char path[STORE_ID_SIZE + sizeof(STORE_UNLINKED)];
 	struct node *n;
 
-	if (!kept || file < 0 || entry->area > AREA_SINK)
-		return -ESTALE;
+	snprintf(path, sizeof(path), STORE_UNLINKED NODE_UNLINKED_FMT, ino);
+	if (!kept || kept->area > AREA_REMOVED ||
+	    faccessat(nodes->jobs_fd, path, F_OK, 0) < 0)
+		return -ENOENT;
 	n = node_new_unlinked(nodes, ino);
 	if (!n)
 		return -ENOMEM;
-	n->area = (enum node_area)entry->area;
-	n->keep_fd = take_fd(&file);
-	n->stored = true;
-	n->payer = user_keeps(nodes->users, entry->uid);
+	n->renamed = true;
+	n->area = (enum node_area)kept->area;
 	n->lookups = MAX(kept->lookups, 1);
 	n->kept = kept;
 	take(nodes, kept);
-	kept->area = GONE;
-	quota_gone(n, quota_user(users_quota(nodes->users), entry->uid));
+	quota_gone(n, quota_user(users_quota(nodes->users), kept->uid));
 	*ret = n;
 	return 0;
 }
@@ -250,6 +248,7 @@ void node_keep(struct node *node)
 	}
 	node->kept->ino = node->ino;
 	node->kept->job = node->owner->meta->no;
+	node->kept->uid = node->owner->meta->uid;
 	node->kept->area = node->area;
 	node->kept->run = node->run;
 	node->kept->lookups = node->lookups;
@@ -258,7 +257,7 @@ void node_keep(struct node *node)
 
 void node_gone(struct node *node)
 {
-	if (node->kept)
+	if (node->kept && !node->renamed)
 		node->kept->area = GONE;
 }
 

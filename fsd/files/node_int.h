@@ -15,7 +15,6 @@ struct nodes {
 	struct list cursors; /* of struct list_cursor, in any directory */
 	struct time_slices *slices;
 	struct inherit *inherit;
-	struct fdstore *fdstore;
 	struct users *users;
 	struct slot_index inherited;  /* records that no node has, by ino */
 };
@@ -57,10 +56,10 @@ struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino);
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
 uint64_t node_ino_key(const struct store *store);
 
-/* node_data.c: while a handle or a run needs it. The second closes it now, the
- * third on another thread. */
+/* node_data.c: its file gets a name in STATE/unlinked, if a handle or a run needs it; and
+ * that name goes. */
 void node_keep_file(struct node *node);
 void node_unkeep_file(struct node *node);
-void node_give_up_file(struct node *node);
+#define NODE_UNLINKED_FMT "%016" PRIx64 /* of a node's ino */
 
 #endif

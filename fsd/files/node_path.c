@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a stored file is. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "fsd/store/store.h"
@@ -33,6 +34,9 @@ int node_path(const struct node *node, char *room, size_t size)
 	char id[STORE_ID_SIZE];
 	int at, n;
 
+	if (node->renamed && node->unlinked)
+		return snprintf(room, size, STORE_UNLINKED NODE_UNLINKED_FMT,
+				node->ino);
 	if (!node->owner)
 		return -ESTALE;
 	store_id(node->owner->meta->no, id);
@@ -40,6 +44,9 @@ int node_path(const struct node *node, char *room, size_t size)
 		at = snprintf(room, size, "%s/files/", id);
 	else if (node->area == AREA_SINK)
 		at = snprintf(room, size, "%s/sink/", id);
+	else if (node->area == AREA_REMOVED)
+		at = snprintf(room, size, "%s/removed.%" PRIu64 "/", id,
+			      node->owner->meta->queued_no);
 	else
 		at = snprintf(room, size, "%s/r%u/output/", id, node->run);
 	n = path_tail(node, room + at, size - (size_t)at);

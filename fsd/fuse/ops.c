@@ -11,9 +11,9 @@
 
 #include "fsd/control/control.h"
 #include "fsd/control/control_sandbox.h"
-#include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
+#include "fsd/jobs/removed_files.h"
 #include "fsd/mount/inotify.h"
 #include "fsd/users/users.h"
 #include "fsd/living/sandboxes.h"
@@ -52,27 +52,20 @@ static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 
 static struct node *root_of(struct job *job, const struct inherit_node *kept)
 {
+	struct node *root;
+
 	switch (kept->area) {
 	case AREA_FILES:
 		return job->files;
 	case AREA_SINK:
 		return job->results.sink;
+	case AREA_REMOVED:
+		return removed_files(job, &root) < 0 ? NULL : root;
 	case AREA_OUTPUT:
 		return job->meta.run == kept->run ? job_output(job) : NULL;
 	default:
 		return NULL;
 	}
-}
-
-/* Its name is gone, and somebody has it open. */
-static int restore_unlinked(struct fsd *d, uint64_t ino, struct node **ret)
-{
-	struct fdstore_entry e;
-	int fd, r = fdstore_fetch(d->fdstore, FDSTORE_NODE, ino, &e, &fd);
-
-	if (r == 0)
-		r = node_adopt_unlinked(d->nodes, ino, &e, fd, ret);
-	return r;
 }
 
 /* A stored file by the number that a previous server gave it. -ESTALE: it is gone. */
@@ -83,8 +76,8 @@ static int restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 	struct node *root = job ? root_of(job, kept) : NULL;
 	int r = root ? node_adopt(root, ino, ret) : -ENOENT;
 
-	if (r == -ENOENT && kept)
-		r = restore_unlinked(d, ino, ret);
+	if (r == -ENOENT) /* its name is gone, and it may be open */
+		r = node_adopt_unlinked(d->nodes, ino, ret);
 	if (r != -ENOENT)
 		return r;
 	nodes_gone(d->nodes, ino);
@@ -326,7 +319,8 @@ static int stat_node(fuse_req_t req, const struct target *t, struct stat *st)
 		return r;
 	st->st_uid = t->job ? t->job->meta.uid : fuse_req_ctx(req)->uid;
 	st->st_gid = t->job ? t->job->meta.gid : fuse_req_ctx(req)->gid;
-	st->st_nlink = t->node->unlinked ? 0 : t->node->is_dir ? 2 : 1;
+	st->st_nlink = t->node->unlinked || t->node->area == AREA_REMOVED
+			       ? 0 : t->node->is_dir ? 2 : 1;
 	return 0;
 }
 

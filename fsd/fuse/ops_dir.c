@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "fsd/submit/draft.h"
-#include "fsd/submit/restart.h"
 #include "fsd/control/control.h"
 #include "fsd/mount/inotify.h"
 #include "fsd/mount/requests.h"
+#include "fsd/jobs/removed_files.h"
 #include "fsd/run/run.h"
 #include "fsd/living/sandboxes.h"
 #include "ops_refusal.h"
@@ -261,19 +261,12 @@ static int unlink_vfile(struct job *job, unsigned vfile)
 int ops_unlink_node(struct target *t)
 {
 	struct job *job = t->job;
-	bool input = t->node->area == AREA_FILES, lost;
-	int r = 0;
+	bool input = t->node->area == AREA_FILES;
+	int r;
 
-	if (input && job) {
-		restart_take_up(job);
-		r = run_keep_inputs(job, t->node);
-	}
-	if (r < 0)
-		return r;
-	lost = input && job && node_is_lost(t->node);
-	r = node_unlink(t->node);
-	if (r == 0 && lost)
-		run_lose_input(job);
+	r = input && job && run_needs_input(job, t->node)
+		    ? removed_files_take(job, t->node)
+		    : node_unlink(t->node);
 	if (r == 0 && input)
 		ops_changed(job, NULL);
 	return r;

@@ -81,7 +81,8 @@ void ops_handle_free(struct handle *h)
 	loop_timer_del(&h->doubt);
 	blocked_poll_drop(&h->poll);
 	quota_done_with(&h->open);
-	fdstore_vfile_closed(h->d->fdstore, &h->vfile);
+	if (h->t.job)
+		job_vfile_closed(h->t.job, &h->vfile);
 	if (h->t.kind == T_NODE)
 		node_close(h->t.node, h->fd);
 	else

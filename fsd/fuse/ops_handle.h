@@ -3,7 +3,6 @@
 #ifndef FSD_OPS_HANDLE_H
 #define FSD_OPS_HANDLE_H
 
-#include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "ops.h"
 #include "fsd/mount/blocked_reads.h"
@@ -47,7 +46,7 @@ struct handle {
 	struct events_reader *events; /* owned, H_WAIT on `events` */
 	struct blocked_poll poll;
 	struct quota_open open;
-	struct fdstore_vfile vfile; /* H_FILE of a row: in t.job->rows */
+	struct open_vfile vfile; /* H_FILE of a row: in t.job->rows */
 };
 
 /* One on t, without a descriptor. kept: what an earlier server has left of it, or

@@ -117,16 +117,18 @@ int ops_vfile_text(struct handle *h)
 	}
 }
 
-/* stored: the supervisor has it. */
-static void enlist_vfile(struct handle *h, int fd, bool stored, bool counts)
+/* renamed: it has a name in STATE/unlinked. */
+static void enlist_vfile(struct handle *h, int fd, bool renamed, bool counts)
 {
 	h->kind = H_FILE;
 	h->fd = fd;
 	if (counts)
 		quota_opened(&h->t.job->file_owner, &h->open, h->t.vfile, fd);
-	h->vfile.id = open_files_fh(h->d->open_files, h->kept);
-	h->vfile.fd = fd;
-	h->vfile.stored = stored;
+	h->vfile.fh = open_files_fh(h->d->open_files, h->kept);
+	h->vfile.ino = &h->kept->ino;
+	h->vfile.vfile = h->t.vfile;
+	h->vfile.run = h->t.job->meta.run;
+	h->vfile.renamed = renamed;
 	list_add_tail(&h->t.job->rows, &h->vfile.node);
 }
 
@@ -139,11 +141,10 @@ static int open_fd(struct handle *h, int fd)
 		       : MIN(fd, 0);
 }
 
-/* The supervisor has it; it counts for a job that is removed, and for no run of one
- * that is not. */
+/* It counts for a job that is removed, and for no run of one that is not. */
 static void open_gone(struct handle *h, int fd)
 {
-	enlist_vfile(h, fd, true, h->t.job->removed);
+	enlist_vfile(h, fd, fd >= 0, h->t.job->removed);
 }
 
 static bool takes_descriptor(unsigned vfile)

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The open files of the server before, by what it has left of them in
- * d->inherit. What they are on is found by its number, or by what the supervisor has
- * kept (fdstore.h); where it is gone, a handle stays without an object and its
+ * d->inherit. What they are on is found by its number, or by its name in
+ * STATE/unlinked; where it is gone, a handle stays without an object and its
  * owner is told ESTALE.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "fsd/handover/fdstore.h"
+#include "fsd/store/store_io.h"
 #include "ops_handle.h"
 #include "ops_guest.h"
 #include "handle_table.h"
 
-/* The disk may have it still: its server was killed before it was in the store. */
-static int find_run(struct fsd *d, const struct inherit_handle *kept,
-		    const struct job *job, unsigned vfile, int *ret)
+/* By the name that it got before it went, or by its own: its server was killed before it
+ * went. *ret: a stream that is nowhere was empty. */
+static int open_unlinked(struct fsd *d, const struct inherit_handle *kept,
+			 const struct job *job, unsigned vfile, int *ret)
 {
-	struct fdstore_entry e = { .kind = FDSTORE_VFILE,
-				   .id = open_files_fh(d->open_files, kept) };
+	char name[STORE_ID_SIZE], path[STORE_ID_SIZE + sizeof(STORE_UNLINKED)];
+	char from[STORE_PATH_MAX], tail[64];
 
-	if (!job || job->removed || kept->end > UINT32_MAX)
-		return -ESTALE;
-	*ret = store_run_open(d->store, job->meta.no, (unsigned)kept->end,
-			      job_vfiles[vfile].name);
-	if (*ret < 0)
-		return -ESTALE;
-	e.uid = job->meta.uid;
-	e.gid = job->meta.gid;
-	e.mode = job->meta.mode;
-	e.changed_ns = job->meta.changed_ns;
-	fdstore_keep(d->fdstore, &e, *ret);
-	return 0;
+	snprintf(name, sizeof(name), OPEN_ROW_FMT, open_files_fh(d->open_files, kept));
+	snprintf(path, sizeof(path), STORE_UNLINKED "%s", name);
+	snprintf(tail, sizeof(tail), "r%u/%s", (unsigned)kept->end, job_vfiles[vfile].name);
+	store_job_path(job->meta.no, tail, from);
+	*ret = open_quietly(store_jobs_fd(d->store), path, O_RDONLY);
+	if (*ret < 0 && errno == ENOENT && !job->removed &&
+	    store_unlinked_add(d->store, from, name) == 0)
+		*ret = open_quietly(store_jobs_fd(d->store), path, O_RDONLY);
+	if (*ret >= 0 || job_vfiles[vfile].kind == VFILE_STREAM)
+		return 0;
+	return -ESTALE;
 }
 
 /* A result that was there when it was opened, of a job that is removed or of a run
@@ -40,26 +41,21 @@ static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 			struct target *t)
 {
 	uint64_t no = INO_REST(kept->ino) >> 8, vfile = INO_REST(kept->ino) & 0xff;
-	struct job *job = job_by_no(d, no);
-	struct fdstore_entry e;
+	struct job *job;
 	int fd = -1, r;
 
-	if (kept->what != H_FILE || !vfile || vfile >= JOB_VFILE_MAX)
+	if (kept->what != H_FILE || !vfile || vfile >= JOB_VFILE_MAX ||
+	    kept->end > UINT32_MAX)
 		return -ESTALE;
-	r = fdstore_fetch(d->fdstore, FDSTORE_VFILE,
-			  open_files_fh(d->open_files, kept), &e, &fd);
-	if (r < 0)
-		r = find_run(d, kept, job, (unsigned)vfile, &fd);
-	if (r < 0)
-		return r;
-	job = job ? job_ref(job) : job_gone(d, no, &e);
-	if (!job) {
-		fd_close(&fd);
-		return -ENOMEM;
-	}
+	job = job_by_no(d, no);
+	job = job ? job_ref(job) : job_gone(d, no);
+	if (!job)
+		return -ESTALE;
 	*t = (struct target){ .kind = T_VFILE, .job = job,
 			      .vfile = (unsigned)vfile };
-	r = ops_handle_restore(d, kept, t, fd);
+	r = open_unlinked(d, kept, job, (unsigned)vfile, &fd);
+	if (r == 0)
+		r = ops_handle_restore(d, kept, t, fd);
 	job_unref(job);
 	return r;
 }
@@ -114,6 +110,19 @@ static void doubt_closes(struct fsd *d)
 	}
 }
 
+/* Does something that is open need this name of STATE/unlinked? */
+static bool is_needed(void *arg, const char *name)
+{
+	struct fsd *d = arg;
+	uint64_t no = 0, fh = *name == 'f' ? strtoull(name + 1, NULL, 16) : 0;
+	const struct handle *h = fh ? open_files_at(d->open_files, fh, INHERIT_FILE)
+				    : NULL;
+	const struct job *job = store_no(name, &no) == 0 ? job_by_no(d, no) : NULL;
+
+	return nodes_need(d->nodes, name) || (h && h->vfile.renamed) ||
+	       (job && job->removed);
+}
+
 void ops_restore(struct fsd *d)
 {
 	uint32_t count = inherit_count(d->inherit, INHERIT_HANDLES);
@@ -136,5 +145,6 @@ void ops_restore(struct fsd *d)
 	}
 	count_gone(d);
 	doubt_closes(d);
+	store_unlinked_sweep(d->store, is_needed, d);
 	inherit_recycle(d->inherit, INHERIT_HANDLES);
 }

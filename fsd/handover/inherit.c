@@ -59,7 +59,7 @@ _Static_assert(MESSAGE_AT + INHERIT_MESSAGES * MESSAGE_SIZE <= MIB(64),
 _Static_assert(sizeof(struct inherit_message) <= MESSAGE_SIZE, "one's room");
 _Static_assert(sizeof(struct inherit_request) == 232, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_handle) == 64, "as it lies in memory");
-_Static_assert(sizeof(struct inherit_node) == 40, "as it lies in memory");
+_Static_assert(sizeof(struct inherit_node) == 48, "as it lies in memory");
 _Static_assert(sizeof(struct inherit_job) == 312, "as it lies in memory");
 _Static_assert(sizeof(struct vm_replay) == VM_REPLAY_HEAD + VM_REPLAY_ROOM + VM_REPLAY_FEED,
 	       "as it lies in memory");

@@ -28,7 +28,7 @@
 #include "vm/vm.h"
 
 /* Raised with every change of what is here, and of supervisor.h. */
-#define INHERIT_VERSION 16u
+#define INHERIT_VERSION 17u
 
 #define INHERIT_INIT_MAX 4096u
 #define INHERIT_MESSAGE_MAX ((1u << 20) + 4096u)
@@ -122,6 +122,7 @@ struct inherit_node {
 	uint64_t ino, job;
 	uint32_t area;   /* enum node_area; else it is gone */
 	uint32_t born;   /* tells it from who has its number later; 0: unknown */
+	uint32_t uid, unused; /* of the job's owner */
 	uint64_t lookups; /* that the kernel was told of, and may forget */
 };
 

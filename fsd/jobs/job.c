@@ -11,7 +11,6 @@
 
 #include "job_state.h"
 #include "event_log.h"
-#include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/store/meta_copy.h"
 #include "parsed_config.h"
@@ -125,6 +124,25 @@ struct job *job_ref(struct job *job)
 	return job;
 }
 
+/* For the next server, while users have results of it open. */
+static void rename_record(struct job *job)
+{
+	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
+
+	store_job_path(job->meta.no, "meta", path);
+	store_id(job->meta.no, id);
+	job->results.renamed = store_unlinked_add(job->d->store, path, id) == 0;
+}
+
+static void unname_record(const struct job *job)
+{
+	char id[STORE_ID_SIZE];
+
+	store_id(job->meta.no, id);
+	if (job->results.renamed)
+		store_unlinked_drop(job->d->store, id);
+}
+
 void job_unref(struct job *job)
 {
 	if (--job->refs) {
@@ -133,7 +151,9 @@ void job_unref(struct job *job)
 	}
 	if (!jobs_ended(job->d))
 		hash_del(&job->d->jobs->by_no, &job->by_no);
+	unname_record(job);
 	node_root_free(job->files);
+	node_root_free(job->removed_files.root);
 	job_results_free(job);
 	parsed_config_unref(job->config.parsed);
 	events_free(job->events);
@@ -290,19 +310,19 @@ int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job)
 	return job_enlist(job, false);
 }
 
-struct job *job_gone(struct fsd *d, uint64_t no,
-		     const struct fdstore_entry *entry)
+struct job *job_gone(struct fsd *d, uint64_t no)
 {
-	struct job_meta meta = {
-		.no = no, .name = (char[]){ "?" }, .uid = entry->uid,
-		.gid = entry->gid, .mode = entry->mode & 0777,
-		.state = JOB_DONE, .changed_ns = entry->changed_ns,
-	};
-	struct job *job = job_new(d, &meta);
+	struct job_meta meta = { .no = no };
+	struct job *job;
 
+	if (store_unlinked_job(d->store, &meta) < 0)
+		return NULL;
+	meta.state = JOB_DONE;
+	job = job_new(d, &meta);
+	free(meta.name);
 	if (!job)
 		return NULL;
-	job->removed = true;
+	job->removed = job->results.renamed = true;
 	if (hash_add(&d->jobs->by_no, &job->by_no, hash_u64(no)) < 0) {
 		job_unref(job);
 		return NULL;
@@ -345,30 +365,19 @@ int job_rename(struct job *job, const char *name)
 	return 0;
 }
 
-/* Its directory goes, or it stays as it is but for its run. */
-static int remove_stored(struct job *job)
-{
-	int r;
-
-	node_root_keep(job->files);
-	node_root_keep(job->results.sink);
-	job_keep_results(job);
-	r = store_job_remove(job->d->store, job->meta.no);
-	if (r == 0)
-		return 0;
-	node_root_unkeep(job->files);
-	node_root_unkeep(job->results.sink);
-	job_unkeep_results(job);
-	return r;
-}
-
 int job_remove(struct job *job)
 {
 	int r;
 
 	watch_leaving(job);
 	meta_copy_begin(job->meta.copy);
-	r = remove_stored(job);
+	if (!list_empty(&job->rows))
+		rename_record(job);
+	node_root_keep(job->files);
+	node_root_keep(job->removed_files.root);
+	node_root_keep(job->results.sink);
+	job_keep_results(job);
+	r = store_job_remove(job->d->store, job->meta.no);
 	if (r == 0)
 		meta_copy_gone(job->meta.copy);
 	if (r < 0) {
@@ -383,6 +392,7 @@ int job_remove(struct job *job)
 	job_log_drop(job);
 	watch_removed(job);
 	node_root_free(take_ptr(job->files));
+	node_root_free(take_ptr(job->removed_files.root));
 	job_results_free(job);
 	quota_job_end(&job->file_owner);
 	job_unref(job);

@@ -20,7 +20,6 @@
 struct run;
 struct user;
 struct events;
-struct fdstore_entry;
 struct job_watcher;
 
 struct job {
@@ -35,7 +34,7 @@ struct job {
 	struct user *owner;     /* borrowed; NULL without memory */
 	struct node *files;     /* owned: what the user wrote */
 	struct file_owner file_owner; /* the job as its files know it */
-	struct list rows;       /* of struct fdstore_vfile */
+	struct list rows;       /* of struct open_vfile */
 	char *error;            /* owned: text of `error`, NULL: empty; */
 	bool error_stored;      /* but the store has it: job_error() */
 	struct events *events;  /* owned: the newest run's, or NULL */
@@ -46,10 +45,10 @@ struct job {
 	struct job_leftover leftover;
 	struct job_config_cache config;
 	struct job_unsynced unsynced;
+	struct job_removed removed_files;
 	struct job_log log;
 	/* of rooms above */
 	struct run *run;        /* run/; owned: the run that is not over, or NULL */
-	struct job_gone gone;
 	struct job_submit submit;
 	struct job_inotify inotify;
 	struct job_readers readers;
@@ -88,10 +87,9 @@ int job_rename(struct job *job, const char *name);
  * as "cancelled". */
 int job_remove(struct job *job);
 
-/* One that a daemon before this one has removed, for what is open of it. A
- * reference, or NULL without memory. */
-struct job *job_gone(struct fsd *d, uint64_t no,
-		     const struct fdstore_entry *entry);
+/* One that a server before this one has removed, for what is open of it. A reference,
+ * or NULL: nothing of it was open, or there is no memory. */
+struct job *job_gone(struct fsd *d, uint64_t no);
 
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);

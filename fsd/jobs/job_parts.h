@@ -50,11 +50,10 @@ struct job_log {
 	bool flushing;        /* a fiber is about to store them */
 };
 
-/* run/inputs.c: inputs of the submission of this queued_no that were removed, as
- * the store has it. */
-struct job_gone {
-	uint64_t no;
-	bool inputs; /* not its config alone */
+/* removed_files.c: inputs that were removed. */
+struct job_removed {
+	struct node *root; /* owned; NULL: there are none, */
+	uint64_t no;       /* of the submission of this queued_no */
 };
 
 /* submit/. */

@@ -6,9 +6,9 @@
  * for the next server.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "job.h"
 
@@ -97,20 +97,42 @@ void job_output_find(struct job *job)
 	job_output(job);
 }
 
-void job_keep_results(struct job *job)
+/* A stream that is not there is empty. */
+static void keep_row(struct job *job, struct open_vfile *vfile)
 {
-	const struct fdstore_entry e = {
-		.uid = job->meta.uid, .gid = job->meta.gid,
-		.mode = job->meta.mode, .changed_ns = job->meta.changed_ns,
-	};
+	char tail[64], path[STORE_PATH_MAX], name[STORE_ID_SIZE];
+	int r;
 
-	node_root_keep(job->results.output);
-	fdstore_keep_rows(job->d->fdstore, &job->rows, &e);
+	if (vfile->renamed)
+		return;
+	if (vfile->vfile == JOB_VFILE_LOG)
+		snprintf(tail, sizeof(tail), "log");
+	else
+		snprintf(tail, sizeof(tail), "r%u/%s", vfile->run,
+			 job_vfiles[vfile->vfile].name);
+	store_job_path(job->meta.no, tail, path);
+	snprintf(name, sizeof(name), OPEN_ROW_FMT, vfile->fh);
+	r = store_unlinked_add(job->d->store, path, name);
+	vfile->renamed = r == 0;
+	if (r < 0 && r != -ENOENT)
+		*vfile->ino = 0;
 }
 
-void job_unkeep_results(struct job *job)
+void job_keep_results(struct job *job)
 {
-	node_root_unkeep(job->results.output);
+	node_root_keep(job->results.output);
+	list_for_each(pos, tmp, &job->rows)
+		keep_row(job, list_entry(pos, struct open_vfile, node));
+}
+
+void job_vfile_closed(struct job *job, struct open_vfile *vfile)
+{
+	char name[STORE_ID_SIZE];
+
+	list_del(&vfile->node);
+	snprintf(name, sizeof(name), OPEN_ROW_FMT, vfile->fh);
+	if (vfile->renamed)
+		store_unlinked_drop(job->d->store, name);
 }
 
 /* --- a run's end and the next one --------------------------------------------- */

@@ -23,6 +23,8 @@ struct job_results {
 				draft, or NULL */
 	unsigned hidden;     /* 1 << row: result files that the user removed */
 	unsigned copied;     /* 1 << row: a copy of one was written here */
+	bool renamed;        /* of a job that was removed: its record has a name in
+				STATE/unlinked, since some are open; job.c's */
 };
 
 /* --- output/ ---------------------------------------------------------------- */
@@ -35,10 +37,21 @@ struct node *job_take_output(struct job *job);
 int job_output_make(struct job *job, unsigned run);
 /* Looks into the store once more: another server's run may have left one. */
 void job_output_find(struct job *job);
-/* Before the results of the newest run are removed from the store: the descriptors
- * that users have open are kept for the next server. The second: they stay. */
+/* Before the results of the newest run are removed from the store, if they can: those
+ * that users have open get names in STATE/unlinked for the next server. */
 void job_keep_results(struct job *job);
-void job_unkeep_results(struct job *job);
+
+/* A stream, a log or a result.json that is open, embedded in its open file. */
+struct open_vfile {
+	struct list node; /* in job->rows */
+	uint64_t fh;      /* of the open file, */
+	uint64_t *ino;    /* whose number for the next server is 0 if that has lost it */
+	unsigned vfile, run;
+	bool renamed;     /* it has a name in STATE/unlinked: OPEN_ROW_FMT of fh */
+};
+#define OPEN_ROW_FMT "f%016" PRIx64
+/* It is closed: its name goes. */
+void job_vfile_closed(struct job *job, struct open_vfile *vfile);
 
 /* --- a run's end and the next one -------------------------------------------- */
 

@@ -32,11 +32,6 @@ uint64_t leftover_next(struct fsd *d)
 	return no ? no : sorted_ids_next(&l->refused);
 }
 
-bool leftover_is_before(struct fsd *d, const struct job_meta *m)
-{
-	return sorted_ids_key(&d->jobs->leftovers.queued) < m->queued_no;
-}
-
 static bool on_slice(struct time_slice *t, uint64_t until)
 {
 	struct jobs *jobs = container_of(t, struct jobs, leftovers.slice);

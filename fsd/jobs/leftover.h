@@ -24,8 +24,6 @@ void leftover_begin(struct fsd *d, uint64_t until);
 void leftover_go_on(struct fsd *d);
 /* The number of the next job, the queued ones first; 0: none is listed. */
 uint64_t leftover_next(struct fsd *d);
-/* A listed job was queued before this one. */
-bool leftover_is_before(struct fsd *d, const struct job_meta *m);
 /* Marks a job of a previous server, if it is queued or refused: take_up() handles it.
  * The second removes the mark. */
 void leftover_found(struct job *job);

@@ -4,6 +4,7 @@
  * made of. A large file can be parsed by a worker thread beforehand.
  */
 #include "parsed_config.h"
+#include "removed_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,8 +156,10 @@ struct parsed_config *parsed_closed(struct job *job, struct node *node)
 
 struct node *parsed_config_node(struct job *job)
 {
-	struct node *node = node_find(job->files, "config.json");
+	struct node *node;
 
+	if (job_input(job, "config.json", &node) < 0)
+		return NULL;
 	return node && !node->is_dir ? node : NULL;
 }
 

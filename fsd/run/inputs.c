@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inputs of a run: listed from the job's files a piece at a time, then held as they
- * are, so that a file that is removed later is still sent.
- *
- * An input of a job that is queued or runs can be removed: rm -r has to get past
- * it. The run has it all the same, since all inputs are held before one goes.
- * Who comes later, another daemon or another attempt, would not have it and not
- * know: that it has gone is on record before it goes.
+ * The inputs of a run: listed from the job's files a piece at a time, then referenced.
+ * An input of a job that is queued or runs can be removed, since rm -r has to get past
+ * it. The run has it all the same, and so has the next one: it moves to where no user
+ * sees it (jobs/removed_files.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fsd/jobs/removed_files.h"
 #include "vm/environment/environment.h"
 #include "run_int.h"
 
@@ -57,11 +55,11 @@ static int add_input(struct run *run, struct node *node, const char *path,
 
 /* config.json and stdin are for us, a swap file is for its editor; the rest is
  * the program's. */
-static bool is_ours(const struct run *run, const struct node *node)
+static bool is_ours(const struct node *node)
 {
 	if (!node->is_dir && file_is_swap(node->name))
 		return true;
-	return node->parent == run->job->files &&
+	return !node->parent->parent &&
 	       (!strcmp(node->name, "config.json") ||
 		(!strcmp(node->name, "stdin") && !node->is_dir));
 }
@@ -149,7 +147,7 @@ static int add_tree(struct run *run, uint64_t until, struct err *err)
 	while (r == 0) {
 		node = run->inputs.cursor.head ? node_walk_next(&run->inputs.cursor) : NULL;
 		if (node) {
-			r = is_ours(run, node) ? 0 : add_node(run, node, err);
+			r = is_ours(node) ? 0 : add_node(run, node, err);
 		} else if (run->inputs.cursor.head) {
 			list_cursor_end(&run->inputs.cursor);
 			run->inputs.dir = NULL;
@@ -164,16 +162,40 @@ static int add_tree(struct run *run, uint64_t until, struct err *err)
 	return r;
 }
 
+/* Those that were removed; a directory may be there still. */
+static int add_removed(struct run *run, struct node *dir, struct err *err)
+{
+	char path[LIMIT_PATH + 1];
+	struct node *there;
+	int r = node_load(dir);
+
+	list_for_each(pos, tmp, &dir->children) {
+		struct node *node = list_entry(pos, struct node, sibling);
+
+		if (r >= 0)
+			r = node_rel_path(node, path, sizeof(path));
+		if (r >= 0)
+			r = job_input(run->job, path, &there);
+		if (r >= 0 && there == node && !is_ours(node))
+			r = add_node(run, node, err);
+		if (r >= 0 && node->is_dir)
+			r = add_removed(run, node, err);
+	}
+	return MIN(r, 0);
+}
+
 /* The program gets a file, which it may map and read twice, or a pipe if that is
  * more than memory should hold. */
 static int fill_stdin(struct run *run)
 {
-	struct node *node = node_find(run->job->files, "stdin");
+	struct node *node;
 	struct vm_input in = { .kind = WIRE_FILE_STDIN, .mode = 0444,
 			       .size = run->spec.config->stdin_len };
 	struct stat st;
-	int r;
+	int r = job_input(run->job, "stdin", &node);
 
+	if (r < 0)
+		return r;
 	run->vm_job.stdin_open = run->spec.config->stdin_open;
 	if (run->spec.config->stdin_open)
 		return 0;
@@ -203,11 +225,15 @@ int run_collect(struct run *run, uint64_t until, struct err *err)
 				       .size = c->input_len };
 	const struct vm_input code = { .kind = WIRE_FILE_REG, .mode = 0644,
 				       .size = c->code_len };
+	struct node *removed;
 	int r = add_tree(run, until, err);
 
 	if (r)
 		return r;
-	if (c->code)
+	r = removed_files(run->job, &removed);
+	if (r == 0 && removed)
+		r = add_removed(run, removed, err);
+	if (r == 0 && c->code)
 		r = add_input(run, NULL, run_code_name(run), &code);
 	if (r == 0 && c->input_json)
 		r = add_input(run, NULL, INPUT_JSON, &json);
@@ -303,8 +329,8 @@ int run_take_inputs(struct run *run, bool has_stdin)
 	run->inputs.collected = true;
 	if (!has_stdin)
 		return 0;
-	run->inputs.stdin_node = node_find(run->job->files, "stdin");
-	if (!run->inputs.stdin_node)
+	if (job_input(run->job, "stdin", &run->inputs.stdin_node) < 0 ||
+	    !run->inputs.stdin_node)
 		return -ESRCH;
 	node_ref(run->inputs.stdin_node);
 	return 0;
@@ -312,109 +338,21 @@ int run_take_inputs(struct run *run, bool has_stdin)
 
 /* --- inputs that go --------------------------------------------------------- */
 
-static bool is_config(const struct job *job, const struct node *node)
-{
-	return node->parent == job->files && !strcmp(node->name, "config.json");
-}
-
-/* Who takes up a job without its program says so. */
-static bool is_without_program(const struct run *run, const struct node *going)
-{
-	const struct node *code = run->spec.code;
-
-	return code && (code == going || code->unlinked);
-}
-
-/* It may be looked for again, and it would not be known that it was there. */
-static bool is_missed(const struct job *job, const struct node *node)
+bool run_needs_input(struct job *job, const struct node *node)
 {
 	const struct job_meta *m = &job->meta;
-	const struct run *run = job->run;
-
-	if (m->attempt <= m->retry)
-		return true;
-	if (run && is_without_program(run, node))
-		return false;
-	return m->state == JOB_QUEUED || (run && !run_has_started(run));
-}
-
-/* On the stack of the fiber that waits. */
-struct note {
-	struct store *store;
-	uint64_t no, queued_no;
-};
-
-static int do_note(void *arg)
-{
-	const struct note *n = arg;
-
-	return store_note_removed_input(n->store, n->no, n->queued_no);
-}
-
-static int do_look(void *arg)
-{
-	const struct note *n = arg;
-
-	return store_removed_input(n->store, n->no, n->queued_no);
-}
-
-static bool is_noted(const struct job *job)
-{
-	return job->gone.no && job->gone.no == job->meta.queued_no;
-}
-
-static int note_gone(struct job *job, const struct node *node)
-{
-	struct note n = { job->d->store, job->meta.no, job->meta.queued_no };
-	bool noted = is_noted(job);
-	int r = noted ? 0 : store_do(n.store, do_note, &n);
-
-	if (r < 0)
-		return r;
-	job->gone.inputs = (noted && job->gone.inputs) || !is_config(job, node);
-	job->gone.no = n.queued_no;
-	return 0;
-}
-
-int run_keep_inputs(struct job *job, const struct node *node)
-{
 	struct run *run;
 
 	/* A swap file is for its editor. */
 	if (!job_is_frozen(job) || (!node->is_dir && file_is_swap(node->name)))
-		return 0;
-	/* Others have their turns, and one may end it. config.json was read. */
-	while (!is_config(job, node) && (run = job->run) &&
-	       !run_is_ending(run)) {
-		run->inputs.keeps = true;
-		if (run->inputs.collected)
-			break;
+		return false;
+	/* It is listed as what it is; others have their turns, and one may end it. */
+	while ((run = job->run) && !run_is_ending(run) && !run->inputs.collected) {
 		run_collect_more(run);
 		if (fiber_self())
 			fiber_breathe();
 	}
-	return is_missed(job, node) ? note_gone(job, node) : 0;
-}
-
-bool run_has_inputs(struct job *job, struct err *err)
-{
-	return (is_noted(job) && !job->gone.inputs) ||
-	       run_check_inputs(job, err) == 0;
-}
-
-int run_check_inputs(struct job *job, struct err *err)
-{
-	struct note n = { job->d->store, job->meta.no, job->meta.queued_no };
-	int r = is_noted(job) ? 1 : store_do(n.store, do_look, &n);
-
-	if (r > 0 && !is_noted(job)) {
-		job->gone.no = n.queued_no;
-		job->gone.inputs = true; /* or the config alone: who knows */
-	}
-	if (r < 0)
-		return err_sys(err, r, "whether inputs of it were removed "
-			       "cannot be read");
-	return r ? err_set(err, -ENOENT, "inputs of it were removed after it "
-			   "was accepted, and what held them has ended")
-		 : 0;
+	run = job->run;
+	return m->attempt <= m->retry || m->state == JOB_QUEUED ||
+	       (run && !run_has_started(run));
 }

@@ -22,7 +22,6 @@ struct run_inputs {
 	bool root_listed;
 	struct node *stdin_node; /* a reference, or NULL */
 	bool collected;          /* vm_job has all of them */
-	bool keeps;              /* they stay collected: some files have gone */
 };
 
 /*

@@ -14,8 +14,6 @@
 /* It waits again, and holds nothing meanwhile. */
 void run_forget_inputs(struct run *run)
 {
-	if (run->inputs.keeps)
-		return; /* what has gone is nowhere else */
 	run_unprepare(run);
 	arena_done(&run->texts);
 }

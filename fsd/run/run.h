@@ -30,23 +30,10 @@ struct run_spec {
 int run_start(struct job *job, struct run_spec *spec, struct err *err);
 void run_spec_done(struct run_spec *spec);
 
-/*
- * inputs.c: one of its files is about to go. All that a run will send is held
- * as it is now, and what a later one would miss is on record. In a fiber that
- * holds the job. Return: 0, or negative errno: it is to stay.
- */
-int run_keep_inputs(struct job *job, const struct node *node);
-/* Before what was accepted is begun by who does not hold its inputs; a fiber
- * waits for the disk. Return: 0, or negative errno with a sentence: some may be
- * missing. */
-int run_check_inputs(struct job *job, struct err *err);
-
-/* The same for who has the config in memory. */
-bool run_has_inputs(struct job *job, struct err *err);
-
-/* One has gone, and its owner may have no more files open, so that it could not
- * be held: a run that has not begun ends as "failed". */
-void run_lose_input(struct job *job);
+/* inputs.c: a file of the job is about to be removed. True if the run, or one that may
+ * follow it, is to have it all the same: removed_files_take(). In a fiber that holds the
+ * job. */
+bool run_needs_input(struct job *job, const struct node *node);
 
 /* A program is being written under this name: a run is likely soon. */
 void run_expect(struct fsd *d, uid_t uid, const char *name);

@@ -134,12 +134,7 @@ static struct run *new_run(struct job *job, const struct vm_replay *t)
 
 static int fetch_socket(struct fsd *d, uint64_t key)
 {
-	struct fdstore_entry e;
-	int fd = -1;
-
-	if (key)
-		fdstore_fetch(d->fdstore, FDSTORE_SOCKET, key, &e, &fd);
-	return fd;
+	return key ? fdstore_fetch(d->fdstore, FDSTORE_SOCKET, key) : -1;
 }
 
 struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys)

@@ -37,13 +37,6 @@ static void on_room(struct loop_fd *src, uint32_t events)
 		run->feed.told(run->job);
 }
 
-static void keep_one(struct run *run, enum fdstore_kind kind, int fd)
-{
-	const struct fdstore_entry e = { .kind = kind, .id = run->feed.id };
-
-	fdstore_keep(run->d->fdstore, &e, fd);
-}
-
 /* Return: 0 or negative errno; pair[0] is to be read. */
 static int make_pair(struct run *run, int pair[2])
 {
@@ -56,8 +49,8 @@ static int make_pair(struct run *run, int pair[2])
 		return -errno;
 	setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
 	run->feed.id = run->job->meta.no;
-	keep_one(run, FDSTORE_FEED_IN, pair[0]);
-	keep_one(run, FDSTORE_FEED_OUT, pair[1]);
+	fdstore_keep(run->d->fdstore, FDSTORE_FEED_IN, run->feed.id, pair[0]);
+	fdstore_keep(run->d->fdstore, FDSTORE_FEED_OUT, run->feed.id, pair[1]);
 	return 0;
 }
 
@@ -89,11 +82,7 @@ int feed_make(struct run *run)
 
 static int fetch(struct run *run, enum fdstore_kind kind)
 {
-	struct fdstore_entry e;
-	int fd = -1;
-
-	fdstore_fetch(run->d->fdstore, kind, run->feed.id, &e, &fd);
-	return fd;
+	return fdstore_fetch(run->d->fdstore, kind, run->feed.id);
 }
 
 /* Bytes that a socket has and that were not received. */

@@ -184,7 +184,7 @@ void run_end_done(struct run *run);
 
 /* run_stop.c: if the appliance failed the run, may the job have another one? */
 bool run_may_again(const struct run *run, enum job_status status);
-/* That one begins, unless the run was cancelled meanwhile, or inputs are missing.
+/* That one begins, unless the run was cancelled meanwhile.
  * In a fiber that holds the job and the run. Return: true if so; then the run is
  * nobody's any more. */
 bool run_again(struct run *run, enum job_status status, const char *message);

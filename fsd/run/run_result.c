@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fsd/jobs/job_state.h"
+#include "fsd/jobs/removed_files.h"
 #include "fsd/jobs/event_log.h"
 #include "fsd/jobs/statistics.h"
 #include "disk_space.h"
@@ -342,6 +343,8 @@ static void end_run(struct job *job, struct run *run)
 		job_show_error(job, res->message);
 	count_end(run);
 	job->run = NULL;
+	if (end->result == 0)
+		removed_files_drop(job);
 	job_lines_stored(job, &run->ending.lines);
 	if (!run->ending.said)
 		log_end(job, res);

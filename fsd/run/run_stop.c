@@ -171,22 +171,6 @@ void run_reject(struct job *job, const char *message)
 	run_finish(run, STATUS_FAILED, message);
 }
 
-void run_lose_input(struct job *job)
-{
-	struct run *run = job->run;
-	char why[160];
-
-	if (!run || run_has_started(run) || run_has_exit(run) ||
-	    run_is_ending(run))
-		return;
-	snprintf(why, sizeof(why), "inputs were removed before it began, and "
-		 "no more than %llu that are open or waited for can be held "
-		 "for one user",
-		 (unsigned long long)users_open_most(job->d->users));
-	run->final = true;
-	run_finish(run, STATUS_FAILED, why);
-}
-
 void run_reject_promised(struct job *job, const char *message)
 {
 	job_unpromise(job);
@@ -219,19 +203,6 @@ bool run_may_again(const struct run *run, enum job_status status)
 	return (status == STATUS_FAILED || status == STATUS_INTERRUPTED) &&
 	       !run_has_exit(run) && !run->cancelled && !run->timed_out &&
 	       !run->final && m->attempt && m->attempt <= m->retry;
-}
-
-static bool has_inputs(const struct run *run)
-{
-	struct job *job = run->job;
-	struct err err = { 0 };
-
-	/* An adopted one's next run is begun from what there is. */
-	if (run->spec.parsed && !run->adopted ? run_has_inputs(job, &err)
-					      : run_check_inputs(job, &err) == 0)
-		return true;
-	job_log(job, "it is not run again: %s", err.text);
-	return false;
 }
 
 static int record(const struct run *run, enum job_status status,
@@ -282,7 +253,7 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 	unsigned number = run->number;
 	struct run *next = NULL;
 
-	if (run->cancelled || !has_inputs(run))
+	if (run->cancelled)
 		return false;
 	/* Without a whole spec it was begun by a daemon before this one, and is
 	 * taken up later. When the daemon ends, run_begin() leaves it to the

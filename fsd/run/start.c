@@ -158,8 +158,6 @@ static int accept_run(struct run *run, struct err *err)
 		r = 0;
 	}
 	if (r < 0)
-		job_unkeep_results(job);
-	if (r < 0)
 		return err_sys(err, r,
 			       "the job cannot be queued in the state "
 			       "directory %s", store_dir(run->d->store));

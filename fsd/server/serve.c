@@ -147,10 +147,9 @@ static void on_vm_progress(void *arg, const char *sentence)
 
 static void on_keep(void *arg, uint64_t key, int fd)
 {
-	const struct fdstore_entry e = { .kind = FDSTORE_SOCKET, .id = key };
 	struct fsd *d = arg;
 
-	fdstore_keep(d->fdstore, &e, fd);
+	fdstore_keep(d->fdstore, FDSTORE_SOCKET, key, fd);
 }
 
 static void on_drop(void *arg, uint64_t key)
@@ -334,13 +333,12 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 /* Makes the contexts that need no option, those of the lowest room first. */
 static int make_contexts(struct fsd *d)
 {
-	int r = fdstore_new(d->loop, SUPERVISOR_FD_CONTROL, &d->fdstore);
+	int r = fdstore_new(SUPERVISOR_FD_CONTROL, &d->fdstore);
 
 	if (r == 0)
 		r = nodes_new(&(struct nodes_use){
 			.store = d->store, .slices = &d->slices,
-			.inherit = d->inherit, .fdstore = d->fdstore,
-			.users = d->users }, &d->nodes);
+			.inherit = d->inherit, .users = d->users }, &d->nodes);
 	if (r == 0)
 		r = guest_inodes_new(d->inherit, &d->guest_inodes);
 	if (r == 0)

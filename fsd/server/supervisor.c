@@ -47,9 +47,8 @@
  * disk takes some 5 s. */
 #define ANSWER_NS (60 * NS_PER_S)
 
-/* Files without a name, at most; descriptors that are not for those; messages of
- * a server that are read before it is looked for something else to do. */
-#define KEPT_MAX (1u << 20)
+/* Descriptors that are not its servers'; messages of a server that are read before
+ * something else is done. */
 #define OWN_FDS 64u
 #define FILES_MIN 256 /* a server takes some 40, a machine 6, a job what it opens */
 #define HEAR_MAX 256
@@ -486,8 +485,7 @@ static int make_store(struct supervisor *h, struct err *err)
 			       "at once (RLIMIT_NOFILE), and %d are needed at "
 			       "least: see ulimit -n, or LimitNOFILE= of a "
 			       "systemd unit", files, FILES_MIN);
-	files = MIN(files, KEPT_MAX);
-	r = fdstore_table_new((unsigned)(files - MIN(files, OWN_FDS)), &h->kept);
+	r = fdstore_table_new((unsigned)MIN(files - OWN_FDS, UINT_MAX), &h->kept);
 	return r < 0 ? err_sys(err, r, "fsd") : 0;
 }
 

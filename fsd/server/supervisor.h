@@ -2,8 +2,8 @@
 /*
  * The process that a user starts and ends: it makes the mount, keeps the
  * kernel's descriptor of it and the memory that servers leave to each other
- * (inherit.h) and the files without a name that are open (fdstore.h), and starts
- * one server after the other. It takes no request and reads nothing that a
+ * (inherit.h) and the sockets of machines (fdstore.h), and starts one server after
+ * the other. It takes no request and reads nothing that a
  * server writes but one byte or one struct fdstore_message at a time, so there
  * is little that could end it; a server may be killed at any moment.
  *

@@ -2,6 +2,7 @@
 /* What the state directory keeps of a job's runs, and of its log. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,36 @@ int store_sink_make(struct store *s, uint64_t no)
 	store_sink_drop(s, no); /* of an earlier daemon */
 	store_job_path(no, "sink", path);
 	return call_mkdir(s, path);
+}
+
+static void removed_path(uint64_t no, uint64_t queued_no, char *ret_path)
+{
+	char tail[40];
+
+	snprintf(tail, sizeof(tail), STORE_REMOVED "%" PRIu64, queued_no);
+	store_job_path(no, tail, ret_path);
+}
+
+int store_removed_make(struct store *s, uint64_t no, uint64_t queued_no)
+{
+	char path[STORE_PATH_MAX];
+	int r;
+
+	removed_path(no, queued_no, path);
+	r = call_mkdir(s, path);
+	if ((r == -ENOSPC || r == -EDQUOT) && store_give_reserve(s)) {
+		store_reserve_used(s);
+		r = call_mkdir(s, path);
+	}
+	return r;
+}
+
+void store_removed_drop(struct store *s, uint64_t no, uint64_t queued_no)
+{
+	char path[STORE_PATH_MAX];
+
+	removed_path(no, queued_no, path);
+	store_trash(s, path);
 }
 
 /* A stream that is empty. Who has it open reads what comes. */

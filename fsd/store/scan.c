@@ -44,15 +44,13 @@ static int found_add(struct found *f, const struct job_meta *m)
 
 /* --- one entry ----------------------------------------------------------- */
 
-/* entry: a directory. */
-static int meta_read(const struct store *s, const char *entry,
+static int meta_read(const struct store *s, const char *path,
 		     struct job_meta *m)
 {
-	char text[4096], path[NAME_MAX + 8];
+	char text[4096];
 	auto_close int fd = -1;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/meta", entry);
 	fd = openat(store_jobs_fd(s), path,
 		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
@@ -64,6 +62,15 @@ static int meta_read(const struct store *s, const char *entry,
 		return -EINVAL;
 	text[n] = '\0';
 	return store_meta_parse(text, m);
+}
+
+int store_unlinked_job(struct store *s, struct job_meta *ret)
+{
+	char path[STORE_ID_SIZE + sizeof(STORE_UNLINKED)], id[STORE_ID_SIZE];
+
+	store_id(ret->no, id);
+	snprintf(path, sizeof(path), STORE_UNLINKED "%s", id);
+	return meta_read(s, path, ret);
 }
 
 static bool has_files(const struct store *s, const char *entry)
@@ -155,12 +162,14 @@ static int read_entry(struct store *s, const struct dirent *e,
 		      struct job_meta *m, const char **ret_fault)
 {
 	const char *entry = e->d_name;
+	char path[NAME_MAX + 8];
 	int r;
 
 	*ret_fault = "its name is not one that fsd gives";
 	if (store_no(entry, &m->no) < 0)
 		return -EINVAL;
-	r = is_dir(s, e) ? meta_read(s, entry, m) : -ENOTDIR;
+	snprintf(path, sizeof(path), "%s/meta", entry);
+	r = is_dir(s, e) ? meta_read(s, path, m) : -ENOTDIR;
 	*ret_fault = fault_of(r);
 	if ((r == -ENODATA || r == -ENOENT) && drop_unborn(s, entry))
 		return 1;

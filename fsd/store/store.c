@@ -26,7 +26,7 @@
 
 struct store {
 	char *dir;
-	int root, jobs, trash, lock; /* owned */
+	int root, jobs, trash, unlinked, lock; /* owned */
 	struct disk_reserve room;
 	bool relaxed;
 	char *read_only;      /* owned: why it is, or NULL */
@@ -56,15 +56,15 @@ static int open_dir(int at, const char *name, struct err *err)
 
 struct trash_task {
 	struct task task;
-	int trash; /* borrowed */
-	char name[32];
+	int dir; /* borrowed */
+	char name[64];
 };
 
 static int trash_work(struct task *t)
 {
 	struct trash_task *tt = container_of(t, struct trash_task, task);
 
-	remove_tree(tt->trash, tt->name);
+	remove_tree(tt->dir, tt->name);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static void trash_done(struct task *t, int result)
 	free(container_of(t, struct trash_task, task));
 }
 
-static int trash_add(struct store *s, const char *name)
+int store_erase_later(struct store *s, int dir, const char *name)
 {
 	struct trash_task *t = calloc(1, sizeof(*t));
 	int r;
@@ -83,7 +83,7 @@ static int trash_add(struct store *s, const char *name)
 		return -ENOMEM; /* the next start empties the trash */
 	t->task.work = trash_work;
 	t->task.done = trash_done;
-	t->trash = s->trash;
+	t->dir = dir;
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	r = store_add_task(s, STORE_BACKGROUND, &t->task);
 	if (r < 0)
@@ -211,7 +211,7 @@ static int leave(struct store *s, struct leave *l, int (*work)(void *arg))
 		 (unsigned long long)s->next_trash++);
 	r = store_do(s, work, l);
 	if (r == 0 && l->trashed)
-		r = trash_add(s, l->name);
+		r = store_erase_later(s, s->trash, l->name);
 	return r;
 }
 
@@ -352,7 +352,7 @@ static void trash_leftovers(struct store *s)
 			continue;
 		if (n >= s->next_trash)
 			s->next_trash = n + 1;
-		trash_add(s, e->d_name);
+		store_erase_later(s, s->trash, e->d_name);
 	}
 	closedir(dir);
 }
@@ -421,10 +421,11 @@ static int open_parts(struct store *s, struct err *err)
 		return r;
 	s->jobs = open_dir(s->root, "jobs", err);
 	s->trash = s->jobs < 0 ? s->jobs : open_dir(s->root, "trash", err);
-	if (s->trash < 0)
+	s->unlinked = s->trash < 0 ? s->trash : open_dir(s->root, "unlinked", err);
+	if (s->unlinked < 0)
 		err_wrap(err, "the state directory %s", s->dir);
 	disk_reserve_open(&s->room, s->root);
-	return MIN(s->trash, 0);
+	return MIN(s->unlinked, 0);
 }
 
 bool store_is_gone(const struct store *s)
@@ -447,7 +448,7 @@ int store_open(struct loop *loop, const char *dir, struct store **ret_store,
 
 	if (!s)
 		return err_sys(err, -ENOMEM, "state directory");
-	s->root = s->jobs = s->trash = s->lock = -1;
+	s->root = s->jobs = s->trash = s->unlinked = s->lock = -1;
 	disk_reserve_init(&s->room);
 	s->dir = strdup(dir);
 	r = s->dir ? open_parts(s, err) : -ENOMEM;
@@ -476,6 +477,7 @@ void store_close(struct store *s)
 	store_finish_tasks(s);
 	fd_close(&s->jobs);
 	fd_close(&s->trash);
+	fd_close(&s->unlinked);
 	fd_close(&s->lock);
 	disk_reserve_close(&s->room);
 	fd_close(&s->root);
@@ -498,6 +500,11 @@ struct disk_reserve *disk_reserve_of(struct store *s)
 int store_jobs_fd(const struct store *s)
 {
 	return s->jobs;
+}
+
+int store_unlinked_fd(const struct store *s)
+{
+	return s->unlinked;
 }
 
 int store_root_fd(const struct store *s)

@@ -10,11 +10,13 @@
  *   STATE/jobs/ID/error   why it was refused or could not be run
  *   STATE/jobs/ID/attempts  how earlier runs of this submission failed
  *   STATE/jobs/ID/unstored  inputs that the disk has not taken
- *   STATE/jobs/ID/gone    of which submission inputs were removed
  *   STATE/jobs/ID/files/  what the user wrote, under its own names
  *   STATE/jobs/ID/sink/   an output/ that was copied into a draft
+ *   STATE/jobs/ID/removed.N/  inputs of the submission of queued_no N that its user
+ *                         has removed
  *   STATE/jobs/ID/rN/     run N: result.json, order (event_line.h), and what is
  *                         not empty of stdout, stderr, shown, output/
+ *   STATE/unlinked/       second names of files that are removed, and open
  *   STATE/trash/          on its way out; emptied by the worker
  *   STATE/lost+found/NAME/  what lay in jobs/ and is no job: entry, and why
  *   STATE/reserve         room that the results of runs get when there is none
@@ -93,6 +95,9 @@ void store_set_read_only(struct store *s, const char *why);
 const char *store_read_only(const struct store *s);
 /* True if r is want of room, memory or descriptors: the same call may succeed later. */
 bool store_is_short(int r);
+/* store_*.c only: erases dir/name soon; dir stays open until store_close(). */
+int store_erase_later(struct store *s, int dir, const char *name);
+int store_unlinked_fd(const struct store *s); /* borrowed */
 /* store_*.c only: r is what became of a record. Return: r. */
 int store_check_record(struct store *s, int r);
 
@@ -139,8 +144,10 @@ int store_format_check(int root, const char *dir, bool fresh, struct err *err);
 int store_format_set(int root, struct err *err);
 
 /* tidy.c: removes what is of no more use in a job's directory: runs
- * before `run`, and sink/ unless it is in use. Return: 0 or negative errno. */
-int store_tidy(struct store *s, uint64_t no, unsigned run, bool sink);
+ * before `run`, sink/ unless it is in use, removed inputs but those of the submission
+ * queued_no. Return: 0 or negative errno. */
+int store_tidy(struct store *s, uint64_t no, unsigned run, bool sink,
+	       uint64_t queued_no);
 
 /* prefetch.c: brings what a job's directory says of its files into memory, on
  * a thread: who asks for them then does not wait for the disk. */
@@ -177,7 +184,7 @@ int store_sync_result(struct store *s, uint64_t no, unsigned run);
 int store_meta_commit(struct store *s, const struct job_meta *meta);
 /* As store_meta_write(), behind what became of the attempts before. */
 int store_meta_again(struct store *s, const struct job_meta *meta);
-/* `error`, `attempts`, `gone` or `unstored`, or that there is none. */
+/* `error`, `attempts` or `unstored`, or that there is none. */
 int store_sync_words(struct store *s, uint64_t no, const char *name);
 
 /* Bytes of the regular files below a part of it, "files" or "r1", but for the
@@ -194,6 +201,25 @@ void store_job_path(uint64_t no, const char *tail, char *ret_path);
 int store_meta_print(const struct job_meta *meta, struct buf *out);
 int store_meta_parse(char *text, struct job_meta *ret);
 int store_no(const char *id, uint64_t *ret_no);
+
+/*
+ * unlinked.c. A second name for jobs/path, which is about to go; STORE_UNLINKED and
+ * that name is its path below jobs/. Return: 0 or negative errno. It is dropped soon: no
+ * other file may get that name. The third drops at once what is not needed.
+ */
+#define STORE_UNLINKED "../unlinked/"
+int store_unlinked_add(struct store *s, const char *path, const char *name);
+void store_unlinked_drop(struct store *s, const char *name);
+void store_unlinked_sweep(struct store *s, bool (*is_needed)(void *arg, const char *name),
+			  void *arg);
+/* The record of ret->no, a job that was removed, by its name there: its id. As
+ * store_scan_one(). */
+int store_unlinked_job(struct store *s, struct job_meta *ret);
+
+/* An empty removed.N/, which may take the reserve, and its end. */
+#define STORE_REMOVED "removed."
+int store_removed_make(struct store *s, uint64_t no, uint64_t queued_no);
+void store_removed_drop(struct store *s, uint64_t no, uint64_t queued_no);
 
 /* An empty sink/, and its end. */
 int store_sink_make(struct store *s, uint64_t no);
@@ -277,12 +303,6 @@ int store_attempt_parse(char *line, unsigned *ret_run,
 			struct result_attempt *ret);
 /* Those of an earlier submission are of no more use. */
 void store_attempts_drop(struct store *s, uint64_t no);
-
-/* removed_inputs.c, for threads: has it on record, as durable as the submission is,
- * that an input of it is about to go. Return: 0 or negative errno. */
-int store_note_removed_input(struct store *s, uint64_t no, uint64_t queued_no);
-/* For threads as well. Return: 1 if so, 0, or negative errno. */
-int store_removed_input(struct store *s, uint64_t no, uint64_t queued_no);
 
 struct task;
 enum store_thread {

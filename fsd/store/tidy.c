@@ -9,10 +9,13 @@
 
 /* Runs before the newest one are gone as soon as that is on record; a copied
  * output/ is known to the daemon that took it. What is not ours stays. */
-static bool is_stale(const char *name, unsigned run, bool sink)
+static bool is_stale(const char *name, unsigned run, bool sink, uint64_t queued_no)
 {
 	uint64_t number;
 
+	if (!strncmp(name, STORE_REMOVED, strlen(STORE_REMOVED)))
+		return parse_u64(name + strlen(STORE_REMOVED), 1, UINT64_MAX,
+				 &number) || number != queued_no;
 	if (!strcmp(name, "sink"))
 		return !sink;
 	if (!strcmp(name, "log.new"))
@@ -29,7 +32,8 @@ static int drop(struct store *s, uint64_t no, const char *name)
 	return store_trash(s, path);
 }
 
-int store_tidy(struct store *s, uint64_t no, unsigned run, bool sink)
+int store_tidy(struct store *s, uint64_t no, unsigned run, bool sink,
+	       uint64_t queued_no)
 {
 	char id[STORE_ID_SIZE];
 	struct dirent *e;
@@ -44,7 +48,7 @@ int store_tidy(struct store *s, uint64_t no, unsigned run, bool sink)
 	if (r < 0)
 		return r;
 	while (r == 0 && (r = next_entry(dir, &e)) == 0 && e)
-		if (is_stale(e->d_name, run, sink))
+		if (is_stale(e->d_name, run, sink, queued_no))
 			r = drop(s, no, e->d_name);
 	closedir(dir);
 	return r;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "fsd/jobs/removed_files.h"
+
 /* More entries of a directory are not compared: a name is one's own mistake. */
 #define COMPARED 4096u
 /* Likewise its directories, each of which has to be loaded. */
@@ -282,7 +284,7 @@ static void look_at_inputs(struct waits *w, const struct job_config *c)
 	for (size_t i = 0; i < c->inputs.count; i++) {
 		struct node *node;
 
-		if (submit_find_path(w->job, c->inputs.item[i], &node) < 0)
+		if (job_input(w->job, c->inputs.item[i], &node) < 0)
 			continue;
 		if (node && node->writers)
 			say_open(w, node, c->inputs.item[i]);

@@ -12,6 +12,7 @@
 
 #include "fsd/jobs/job_watch.h"
 #include "fsd/jobs/parsed_config.h"
+#include "fsd/jobs/removed_files.h"
 #include "fsd/jobs/unsynced_inputs.h"
 #include "fsd/run/run.h"
 
@@ -86,8 +87,10 @@ static enum verdict find_main(struct job *job, const char *name,
 			      const struct node *closing,
 			      struct node **ret_code, struct err *err)
 {
-	struct node *node = node_find(job->files, name);
+	struct node *node;
 
+	if (job_input(job, name, &node) < 0)
+		node = NULL;
 	if (c->programs > 1 || (c->programs && program_of(c) != node)) {
 		err_set(err, -EINVAL,
 			"config.json: \"main\" is \"%s\", and there is %s as "
@@ -112,10 +115,14 @@ enum verdict submit_find_code(struct job *job, const struct job_config *config,
 			      struct node **ret_code, struct err *err)
 {
 	struct candidates c = { 0 };
+	struct node *removed;
 
 	*ret_code = NULL;
 	list_for_each(pos, tmp, &job->files->codes)
 		consider(&c, list_entry(pos, struct node, code), closing);
+	if (removed_files(job, &removed) == 0 && removed)
+		list_for_each(pos, tmp, &removed->codes)
+			consider(&c, list_entry(pos, struct node, code), closing);
 	if (config->main)
 		return find_main(job, config->main, &c, closing, ret_code,
 				 err);
@@ -152,22 +159,6 @@ enum verdict submit_find_code(struct job *job, const struct job_config *config,
 	return READY;
 }
 
-int submit_find_path(struct job *job, const char *path, struct node **ret)
-{
-	auto_free char *copy = strdup(path);
-	struct node *node = job->files;
-	char *save = NULL;
-	int r = copy ? 0 : -ENOMEM;
-
-	for (char *part = copy ? strtok_r(copy, "/", &save) : NULL;
-	     r == 0 && part && node; part = strtok_r(NULL, "/", &save)) {
-		r = node->is_dir ? node_load(node) : 0;
-		node = r == 0 && node->is_dir ? node_find(node, part) : NULL;
-	}
-	*ret = node;
-	return r;
-}
-
 enum verdict submit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 const struct node *closing, struct err *err)
@@ -176,7 +167,7 @@ enum verdict submit_check_inputs(struct job *job,
 
 	for (size_t i = 0; i < config->inputs.count; i++) {
 		struct node *node;
-		int r = submit_find_path(job, config->inputs.item[i], &node);
+		int r = job_input(job, config->inputs.item[i], &node);
 
 		if (r < 0) {
 			err_sys(err, r, "%s: cannot be looked for",

@@ -127,13 +127,14 @@ struct tidy {
 	uint64_t no;
 	unsigned run;
 	bool sink;
+	uint64_t queued_no; /* of a submission that is not over, or 0 */
 };
 
 static int do_tidy(void *arg)
 {
 	const struct tidy *t = arg;
 
-	return store_tidy(t->store, t->no, t->run, t->sink);
+	return store_tidy(t->store, t->no, t->run, t->sink, t->queued_no);
 }
 
 static void tidy_up(struct job *job)
@@ -144,6 +145,7 @@ static void tidy_up(struct job *job)
 	job_hold(job);
 	t.run = job->meta.run;
 	t.sink = job->results.sink;
+	t.queued_no = job_is_frozen(job) ? job->meta.queued_no : 0;
 	r = job->removed ? 0 : store_do(t.store, do_tidy, &t);
 	if (r < 0)
 		log_warn("job %s: its directory cannot be tidied up: %s",
@@ -200,19 +202,6 @@ void restart_examine(struct job *job)
 		return;
 	job_hold(job);
 	restart_one(job);
-}
-
-void restart_take_up(struct job *job)
-{
-	struct fsd *d = job->d;
-
-	if (!job->leftover.left || job->meta.state != JOB_QUEUED)
-		return;
-	while (fiber_self() && !lifecycle_is_stopping(d->lifecycle) &&
-	       leftover_is_before(d, &job->meta))
-		fiber_breathe();
-	submit_restart_now(job);
-	leftover_done(job);
 }
 
 void restart_jobs(struct fsd *d)

@@ -15,8 +15,5 @@
 void restart_jobs(struct fsd *d);
 /* Somebody wants to know of this one before its turn has come. */
 void restart_examine(struct job *job);
-/* It was queued, and somebody is about to change what it was accepted with: when
- * those before it were taken up, it is, by this fiber, which holds the job. */
-void restart_take_up(struct job *job);
 
 #endif

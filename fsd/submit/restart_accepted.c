@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "fsd/jobs/removed_files.h"
 #include "fsd/run/sched_open.h"
 
 void submit_refuse_again(struct job *job)
@@ -30,9 +31,12 @@ void submit_take_up(struct job *job)
 {
 	struct run_spec spec = { 0 };
 	struct err err = { 0 };
-	enum verdict v = run_check_inputs(job, &err) < 0
-				 ? WRONG
-				 : submit_examine(job, true, &spec, &err);
+	struct node *root;
+	int r = removed_files(job, &root);
+	enum verdict v = r < 0 ? WRONG : submit_examine(job, true, &spec, &err);
+
+	if (r < 0)
+		err_sys(&err, r, "whether inputs of it were removed cannot be read");
 
 	if (v == READY && sched_check_job(job, spec.config, &err) < 0) {
 		run_spec_done(&spec);
@@ -63,14 +67,6 @@ static void get_ready(struct job *job)
 	node = parsed_config_node(job);
 	if (node && !node->writers)
 		parsed_config_prepare(job, node);
-}
-
-void submit_restart_now(struct job *job)
-{
-	if (!submit_is_leftover(job))
-		return;
-	get_ready(job);
-	submit_take_up(job);
 }
 
 void submit_evaluate_now(struct job *job, bool config_closed)

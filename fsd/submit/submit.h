@@ -27,8 +27,6 @@ void submit_refuse_again(struct job *job);
  * machine, or ends as "failed" if it cannot be run any more. True if that has to
  * wait; then leftover_go_on() is called behind it. */
 bool submit_restart(struct job *job);
-/* The same, where a fiber that holds the job waits for what has to be. */
-void submit_restart_now(struct job *job);
 /* As submit_evaluate(), of a job for which submit_wait() is false: the fiber waits
  * until its files are loaded and its config is parsed. */
 void submit_evaluate_now(struct job *job, bool config_closed);

@@ -65,8 +65,6 @@ bool submit_defer(struct job *job);
 enum verdict submit_find_code(struct job *job, const struct job_config *config,
 			      const struct node *closing,
 			      struct node **ret_code, struct err *err);
-/* Return: 0: *ret is NULL if it is not there; negative errno: nobody knows. */
-int submit_find_path(struct job *job, const char *path, struct node **ret);
 /* check_code.c: sets the spec's language, and what is left out of the code. */
 enum verdict submit_check_code(struct job *job, struct run_spec *spec,
 			       struct err *err);

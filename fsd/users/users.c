@@ -92,11 +92,6 @@ struct quota *users_quota(const struct users *users)
 	return users->quota;
 }
 
-uint64_t users_open_most(const struct users *users)
-{
-	return users->open_most;
-}
-
 void users_count(struct users *users, uid_t uid, bool all,
 		 uint64_t count[JOB_STATE_MAX])
 {
@@ -131,22 +126,6 @@ void user_count(struct user *p, enum job_state state, int more)
 		p->jobs[state] += (uint64_t)more;
 }
 
-bool user_may_keep(struct users *users, uid_t uid)
-{
-	const struct user *p = find(users, uid);
-
-	return !p || p->open < users->open_most;
-}
-
-struct user *user_keeps(struct users *users, uid_t uid)
-{
-	struct user *p = user_of(users, uid);
-
-	if (p)
-		p->open++;
-	return p;
-}
-
 int user_may_open(struct users *users, uid_t uid, struct err *err)
 {
 	const struct user *p = is_operator(uid) ? NULL : find(users, uid);
@@ -161,7 +140,11 @@ int user_may_open(struct users *users, uid_t uid, struct err *err)
 
 struct user *user_opens(struct users *users, uid_t uid)
 {
-	return is_operator(uid) ? NULL : user_keeps(users, uid);
+	struct user *p = is_operator(uid) ? NULL : user_of(users, uid);
+
+	if (p)
+		p->open++;
+	return p;
 }
 
 void user_closes(struct user *p)

@@ -43,7 +43,6 @@ uint64_t users_started_ns(const struct users *users);
 uint64_t users_health_changed(struct users *users);
 /* Borrowed; NULL: there are no quotas. */
 struct quota *users_quota(const struct users *users);
-uint64_t users_open_most(const struct users *users);
 /* Jobs in each state: all users' with all, else uid's. */
 void users_count(struct users *users, uid_t uid, bool all,
 		 uint64_t count[JOB_STATE_MAX]);
@@ -66,11 +65,6 @@ void user_count(struct user *p, enum job_state state, int more);
  */
 int user_may_open(struct users *users, uid_t uid, struct err *err);
 struct user *user_opens(struct users *users, uid_t uid);
-/* The same for an unlinked file that the server keeps for its readers. The operator
- * may open files without a limit, but counts here: rm of a job's inputs takes one
- * descriptor each. */
-bool user_may_keep(struct users *users, uid_t uid);
-struct user *user_keeps(struct users *users, uid_t uid);
 void user_closes(struct user *p);     /* NULL is fine */
 
 /*

@@ -59,7 +59,8 @@ def parent(pid):
 
 
 def held():
-    """What the service has of the state directory that has no name there."""
+    """What the service has of the state directory that has no name there, or one
+    among those that are unlinked."""
     found = []
     pid = server()
     for p in (pid, parent(pid)):
@@ -68,8 +69,10 @@ def held():
                 name = os.readlink("/proc/%d/fd/%s" % (p, fd))
             except OSError:
                 continue
-            if name.startswith(os.path.realpath(STATE) + "/") and \
-                    name.endswith(" (deleted)"):
+            state = os.path.realpath(STATE) + "/"
+            if name.startswith(state) and (
+                    name.endswith(" (deleted)") or
+                    name.startswith(state + "unlinked/")):
                 found.append(name)
     return found
 
@@ -93,6 +96,8 @@ def stored():
 
 def nothing_left():
     becomes("what the service has open", held, [])
+    becomes("the names of what was open", lambda: os.listdir(STATE + "/unlinked"),
+            [])
     becomes("the trash", lambda: os.listdir(STATE + "/trash"), [])
 
 

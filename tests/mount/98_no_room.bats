@@ -72,7 +72,7 @@ b_waits() {
 	gate "fail:ENOSPC:fdatasync:jobs/$ID/meta" "hold:fallocate:reserve"
 	gate_held
 	b_waits
-	rm "$MNT/b/code.sh"
+	rm "$STATE/jobs/$ID/files/code.sh" # by another hand
 	kill -KILL "$SERVER"
 	gate_end
 	job_wait b >/dev/null
@@ -155,9 +155,10 @@ b_waits() {
 	await reader "$reader" "$MNT" 20
 	job_put d config.json '{"inputs": ["in"]}'
 	await becomes 10 grep -q queued "$BATS_TEST_TMPDIR/d.events"
-	rm "$MNT/d/in"
+	rm "$(dirname "$(grep -l '^name d' "$STATE"/jobs/*/meta)")/files/in"
 	server_kill
 	job_wait d >/dev/null
+	ended d 125 failed
 	await exit "$reader" 20
 	cmp "$BATS_TEST_TMPDIR/d.events" "$MNT/d/events"
 	await exit "$READER" 20

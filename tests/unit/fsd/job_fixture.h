@@ -8,12 +8,10 @@
 #define TESTS_UNIT_JOB_FIXTURE_H
 
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
 #include "fsd/files/node.h"
-#include "fsd/handover/fdstore.h"
 #include "fsd/handover/inherit.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
@@ -28,7 +26,6 @@ struct job_fixture {
 	struct retain_limits retain;
 	struct environment_options environments;
 	char dir[64];
-	int control[2];
 };
 
 static void fixture_must(bool good, const char *what)
@@ -55,9 +52,7 @@ static void fixture_open(struct job_fixture *f,
 	};
 	f->environments.asked = f->dir;
 	d->options = &f->options;
-	fixture_must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-				f->control) == 0 &&
-		     loop_new(&d->loop) == 0, "no loop");
+	fixture_must(loop_new(&d->loop) == 0, "no loop");
 	fibers_init(d->loop);
 	time_slices_init(&d->slices, d->loop);
 	fixture_must(inherit_open(inherit_make(),
@@ -69,11 +64,9 @@ static void fixture_open(struct job_fixture *f,
 				      &(struct image_about){ .packages = NULL },
 				      &d->environments) == 0 &&
 		     jobs_new(d, watchers) == 0 &&
-		     fdstore_new(d->loop, f->control[0], &d->fdstore) == 0 &&
 		     nodes_new(&(struct nodes_use){
 				       .store = d->store, .slices = &d->slices,
 				       .inherit = d->inherit,
-				       .fdstore = d->fdstore,
 				       .users = d->users }, &d->nodes) == 0,
 		     "no memory");
 }
@@ -88,7 +81,6 @@ static void fixture_close(struct job_fixture *f)
 	jobs_end(d);
 	time_slices_finish(&d->slices);
 	nodes_free(d->nodes);
-	fdstore_free(d->fdstore);
 	store_close(d->store);
 	jobs_free(d->jobs);
 	users_free(d->users);
@@ -96,8 +88,6 @@ static void fixture_close(struct job_fixture *f)
 	inherit_close(d->inherit);
 	fibers_done();
 	loop_free(d->loop);
-	close(f->control[0]);
-	close(f->control[1]);
 	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
 	fixture_must(system(command) == 0, "the directory stays");
 }

@@ -2,9 +2,8 @@
 /* A job's record in the state directory: as it was written, or not at all. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include "fsd/store/store.h"
 #include "tests/unit/tap.h"
@@ -155,55 +154,52 @@ static void test_numbers(void)
 		       wrong[i]);
 }
 
-/* STATE with the job 1, of which this is the note, and a store on it. */
-static struct store *store_with(struct loop *loop, char *dir, const char *note)
+/* STATE with the job 1, which has a file, and a store on it. */
+static struct store *store_with(struct loop *loop, char *dir)
 {
 	struct store *s = NULL;
 	struct err err = { 0 };
-	FILE *f = NULL;
+	int fd = -1;
 
 	if (mkdtemp(dir) && store_open(loop, dir, &s, &err) == 0 &&
-	    mkdirat(store_jobs_fd(s), "00000000000001", 0700) == 0) {
-		int fd = openat(store_jobs_fd(s), "00000000000001/gone",
-				O_WRONLY | O_CREAT, 0600);
-
-		f = fd < 0 ? NULL : fdopen(fd, "w");
-	}
-	ok(f && fputs(note, f) >= 0 && fclose(f) == 0, "a state directory");
+	    mkdirat(store_jobs_fd(s), "00000000000001", 0700) == 0)
+		fd = openat(store_jobs_fd(s), "00000000000001/file",
+			    O_WRONLY | O_CREAT, 0600);
+	ok(fd >= 0 && close(fd) == 0, "a state directory");
 	return s;
 }
 
-/* No file grows, as on a full disk. */
-static void limit_files(rlim_t most)
+static bool has_name(struct store *s, const char *name)
 {
-	struct rlimit limit;
-
-	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &limit);
-	limit.rlim_cur = MIN(most, limit.rlim_max);
-	setrlimit(RLIMIT_FSIZE, &limit);
+	return faccessat(store_unlinked_fd(s), name, F_OK, 0) == 0;
 }
 
-static void test_gone(void)
+static bool is_b(void *arg, const char *name)
+{
+	(void)arg;
+	return !strcmp(name, "b");
+}
+
+static void test_unlinked(void)
 {
 	char dir[] = "/tmp/fsd-depot-test.XXXXXX", command[64];
 	struct loop *loop = NULL;
 	struct store *s;
 
 	loop_new(&loop);
-	s = store_with(loop, dir, "1234567\n");
-	is_int(store_removed_input(s, 1, 1234567), 1, "inputs were removed, it says");
-	is_int(store_removed_input(s, 1, 1234568), 0, "of no other submission");
-	limit_files(0);
-	is_int(store_note_removed_input(s, 1, 1234567), 0,
-	       "that another one goes needs no room");
-	ok(store_note_removed_input(s, 1, 9) < 0, "of another submission it does");
-	limit_files(RLIM_INFINITY);
-	is_int(store_removed_input(s, 1, 1234567), 1, "and what failed takes nothing back");
-	is_int(store_note_removed_input(s, 1, 9), 0, "with room it is written");
-	is_int(store_removed_input(s, 1, 9), 1, "over the longer one");
-	is_int(store_note_removed_input(s, 1, UINT64_MAX), 0, "and the longest");
-	is_int(store_removed_input(s, 1, UINT64_MAX), 1, "over that");
+	s = store_with(loop, dir);
+	is_int(store_unlinked_add(s, "00000000000001/other", "a"), -ENOENT,
+	       "what is not there gets no second name");
+	is_int(store_unlinked_add(s, "00000000000001/file", "a"), 0, "a file gets one");
+	is_int(store_unlinked_add(s, "00000000000001/file", "a"), 0, "also twice");
+	is_int(store_unlinked_add(s, "00000000000001/file", "b"), 0, "or another one");
+	unlinkat(store_jobs_fd(s), "00000000000001/file", 0);
+	ok(has_name(s, "a") && has_name(s, "b"), "and is there when its own is gone");
+	store_unlinked_sweep(s, is_b, NULL);
+	ok(!has_name(s, "a") && has_name(s, "b"), "a sweep leaves what is needed");
+	store_unlinked_drop(s, "b");
+	store_finish_tasks(s);
+	ok(!has_name(s, "b"), "and the last one is dropped");
 	store_close(s);
 	loop_free(loop);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
@@ -224,7 +220,7 @@ static void test_refused(void)
 	int error = 0;
 
 	loop_new(&loop);
-	s = store_with(loop, dir, "1\n");
+	s = store_with(loop, dir);
 	store_on_refusal(s, on_refused, &error);
 	ok(store_meta_commit(s, &m) == 0 && !error, "a record that the disk takes");
 	ok(!store_is_short(-EIO) && store_is_short(-ENOSPC),
@@ -250,7 +246,7 @@ static void test_refused(void)
 int main(void)
 {
 	test_refused();
-	test_gone();
+	test_unlinked();
 	test_good();
 	test_old();
 	test_attempts();

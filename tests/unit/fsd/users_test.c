@@ -63,7 +63,6 @@ static void test_open(struct users *users)
 	       "no more than the limit");
 	is_int(user_may_open(users, BOB, &err), 0, "another user may");
 	is_int(user_may_open(users, 0, &err), 0, "and so may root");
-	ok(!user_may_keep(users, ALICE), "an unlinked file counts as well");
 	user_closes(one);
 	is_int(user_may_open(users, ALICE, &err), 0, "a close makes room");
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs that a user has removed from a job that is queued, or may run again. They move
+ * from files/ to removed.N/ beside it (N: the job's queued_no), under their own paths. No
+ * user sees them there, and each run of that submission has them, under any server. They
+ * go with its end. Context: a fiber that holds the job, or before the loop runs.
+ */
+#ifndef FSD_REMOVED_FILES_H
+#define FSD_REMOVED_FILES_H
+
+#include "job.h"
+
+/* Their directory (borrowed), its entries loaded, in *ret; NULL: there are none. Return:
+ * 0 or negative errno. */
+int removed_files(struct job *job, struct node **ret);
+/* Moves node, of files/, there. Return: 0 or negative errno: it stays. */
+int removed_files_take(struct job *job, struct node *node);
+/* The submission is over. */
+void removed_files_drop(struct job *job);
+
+/* An input by its path, of files/ or of these, in *ret; NULL: it is not there. Return: 0,
+ * or negative errno: that is not known. */
+int job_input(struct job *job, const char *path, struct node **ret);
+
+#endif
