@@ -18,6 +18,7 @@ struct machines;
 struct vm_lease;
 struct vm_mux; /* channel/mux.h */
 struct vm_sockets; /* options.h */
+struct vm_replay; /* channel/replay.h */
 struct vm_replay_flow; /* channel/replay.h */
 
 enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
@@ -133,6 +134,20 @@ struct vm_lease *vm_adopt(struct machines *vm, const struct vm_sockets *sockets,
 			  const struct vm_job *job,
 			  const struct vm_events *events, void *arg);
 void vm_adopted(struct machines *vm);
+/*
+ * For a step that has ended, if its interpreter lives and its machine is not shared:
+ * what the machine sends until the next vm_run() goes into this replay buffer. So
+ * another server can adopt the machine by vm_adopt_idle(). The buffer is zeroed, or was
+ * used so before. It is borrowed until the next vm_run() or vm_end().
+ */
+void vm_rest(struct vm_lease *lease, struct vm_replay *replay);
+/*
+ * Adopts such a machine; replay buffer: recovered before, with `sent`. vm_run() may follow.
+ * Return: NULL: the machine is gone, or there is no memory.
+ */
+struct vm_lease *vm_adopt_idle(struct machines *vm, const struct vm_sockets *sockets,
+			       struct vm_replay *replay,
+			       const struct vm_events *events, void *arg);
 /*
  * Adopts a shared machine, as vm_adopt() does a job. mux: recovered before.
  * environment: that of the lease. Return: a lease as after vm_share(), or NULL:

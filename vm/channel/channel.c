@@ -113,6 +113,18 @@ void channel_hear(struct channel *ch)
 		ch->ev->heard(ch->arg);
 }
 
+/* The next server need not read again what was handled between two jobs. */
+static void forget_heard(struct channel *ch)
+{
+	if (ch->phase != PHASE_IDLE || !ch->replay)
+		return;
+	*replay_draft(ch->replay) = (struct vm_checkpoint){
+		.at = ch->replay_at - ch->in_len, .phase = PHASE_IDLE,
+		.heats = ch->heats,
+	};
+	replay_commit(ch->replay);
+}
+
 /* Delivers every whole frame that is buffered, until the owner holds or `until`
  * is past. */
 static void parse(struct channel *ch, uint64_t until)
@@ -137,6 +149,7 @@ static void parse(struct channel *ch, uint64_t until)
 		if (ch->in_len - at < whole)
 			break;
 		began = now_ns();
+		ch->in_at = at + whole;
 		channel_frame(ch, &h, ch->in + at + WIRE_HEADER_SIZE);
 		at += whole;
 		now = now_ns();
@@ -150,6 +163,7 @@ static void parse(struct channel *ch, uint64_t until)
 	if (at && ch->in_len)
 		memmove(ch->in, ch->in + at, ch->in_len);
 	ch->parsing = false;
+	forget_heard(ch);
 }
 
 static void on_eof(struct channel *ch)
@@ -294,6 +308,8 @@ static ssize_t send_out(struct channel *ch)
 	if (t)
 		/* before send(): a kill may come right after it */
 		replay_mark_begun(t);
+	if (ch->replay)
+		ch->replay->sent = 0; /* a part of a frame may go */
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
 		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (t && n < (ssize_t)ch->run_at)
@@ -322,8 +338,7 @@ static bool write_some(struct channel *ch)
 	if (ch->out_at == ch->out.len) {
 		buf_clear(&ch->out);
 		ch->out_at = 0;
-		if (ch->replay && ch->phase >= PHASE_STARTING &&
-		    ch->step == SEND_NOTHING)
+		if (ch->replay && channel_has_sent_all(ch))
 			ch->replay->sent = 1;
 	}
 	/* A peer that takes bytes makes progress, unless it was killed. */
@@ -571,20 +586,4 @@ void channel_take_up(struct channel *ch, const struct vm_job *job,
 		channel_wait(ch, "starting the program", WAIT_JOB_S);
 	}
 	channel_wake(ch);
-}
-
-int channel_adopt(struct loop *loop, int fd, unsigned scale,
-		  const struct channel_events *ev, void *arg,
-		  const struct vm_job *job, const struct vm_events *job_ev,
-		  void *job_arg, struct channel **ret)
-{
-	int r = channel_new(loop, fd, PHASE_RUNNING, scale, ev, arg, ret);
-
-	if (r < 0)
-		return r;
-	channel_take_up(*ret, job, job_ev, job_arg);
-	(*ret)->stdin_at = job->stdin_open ? job->replay->feed.put
-					   : job->stdin_size;
-	(*ret)->stdin_acked = MIN((*ret)->stdin_acked, (*ret)->stdin_at);
-	return 0;
 }

@@ -79,6 +79,12 @@ int channel_adopt(struct loop *loop, int fd, unsigned scale,
 		  const struct channel_events *ev, void *arg,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct channel **ret);
+/* The same between two jobs, where a machine rests: the next job may be sent. */
+int channel_adopt_idle(struct loop *loop, int fd, unsigned scale,
+		       const struct channel_events *ev, void *arg,
+		       struct vm_replay *replay, struct channel **ret);
+/* See vm_rest(). The replay buffer has signs of the machine. No-op but in phase IDLE. */
+void channel_rest(struct channel *ch, struct vm_replay *replay);
 /* See vm_mark(). */
 void channel_mark(struct channel *ch, const struct vm_replay_flow *flow);
 void channel_commit_checkpoint(struct channel *ch);

@@ -110,10 +110,12 @@ struct channel {
 	uint32_t fs_epoch; /* epoch of the ids of its file requests */
 	bool feeding; /* `out` holds a frame of open standard input */
 
-	struct vm_replay *replay; /* borrowed: the job's replay buffer, or NULL */
+	/* borrowed: the job's replay buffer, one to rest on, or NULL */
+	struct vm_replay *replay;
 	/* position in the replay buffer up to which `in` has read */
 	uint64_t replay_at;
 	bool parsing; /* parse() is running, so in_len is not up to date */
+	size_t in_at; /* while it runs: bytes of `in` up to the present frame's end */
 	bool marked; /* channel_mark() has filled the next checkpoint */
 	/* the replay buffer is full; reading stops until vm_commit_checkpoint() */
 	bool full;
@@ -204,6 +206,13 @@ static inline bool channel_is_replaying(const struct channel *ch)
 {
 	return ch->phase != PHASE_DONE && ch->replay &&
 	       ch->replay_at != ch->replay->end;
+}
+/* True if every frame is sent, and the job has no more to send. */
+static inline bool channel_has_sent_all(const struct channel *ch)
+{
+	return ch->out.len == ch->out_at &&
+	       (ch->phase == PHASE_IDLE ||
+		(ch->phase >= PHASE_STARTING && ch->step == SEND_NOTHING));
 }
 /* Sets the job of an adopted channel (the part that all kinds share). */
 void channel_take_up(struct channel *ch, const struct vm_job *job,

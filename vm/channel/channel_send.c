@@ -93,6 +93,8 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->run_at = 0;
 	ch->files = ch->left = 0;
 	ch->job = job;
+	if (ch->replay)
+		replay_invalidate(ch->replay); /* the machine rests no more */
 	/*
 	 * No replay buffer in two cases. In the middle of a frame, the next
 	 * server could not find where the next frame begins. And bytes read
@@ -114,6 +116,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 						    .phase = PHASE_SENDING },
 			     ch->in, ch->in_len);
 		ch->replay_at = ch->in_len;
+		ch->replay->epoch = ch->fs_epoch >> FS_EPOCH_SHIFT;
 	}
 	ch->job_mode = job->wire.mode;
 	ch->job_ev = ev;

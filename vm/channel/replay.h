@@ -11,6 +11,10 @@
  * before it are dropped. The next server starts at the last checkpoint and
  * reads the rest again. It must therefore accept bytes that were stored
  * already. All calls are made on the loop.
+ *
+ * A machine that waits for the next step of its session has a replay buffer too,
+ * without a job: see channel_rest(). Its checkpoint has PHASE_IDLE, and follows each
+ * frame that was handled.
  */
 #ifndef VM_REPLAY_H
 #define VM_REPLAY_H
@@ -95,7 +99,7 @@ struct vm_replay {
 	char language[16];
 
 	struct vm_reach reach;
-	uint32_t sent; /* the machine has all inputs of the job */
+	uint32_t sent; /* every frame to the machine was sent whole, with all inputs */
 	struct vm_origin origin;
 
 	uint64_t end; /* bytes that have come since the job began */
@@ -114,8 +118,10 @@ struct vm_replay {
 	char environment_id[68], environment_name[68];
 
 	/* The lane of its job in a shared machine; all 0: it has a machine of
-	 * its own. The owner sets sandbox and seat. */
+	 * its own, not a session's. The owner sets sandbox, seat and step. */
 	uint64_t sandbox, seat;
+	uint64_t step;  /* of its session, from 1 */
+	uint32_t epoch; /* servers that had the machine before this one */
 	uint32_t lane;
 	/* of its program in the machine, valid once started_ns is set */
 	uint32_t pid;

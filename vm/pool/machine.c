@@ -472,9 +472,19 @@ static int dead_wire(void)
 	return pair[0];
 }
 
-int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
-		  const struct vm_job *job, const struct vm_events *job_ev,
-		  void *job_arg, struct machine **ret)
+void machine_rest(struct machine *m, struct vm_replay *replay)
+{
+	if (m->state != MACHINE_LEASED)
+		return;
+	if (m->bm && m->bm->backend->ops->sign)
+		m->bm->backend->ops->sign(m->bm, &replay->reach);
+	channel_rest(m->ch, replay);
+}
+
+int machine_adopt(const struct machine_spec *spec, struct vm_replay *replay, int wire,
+		  int monitor, const struct vm_job *job,
+		  const struct vm_events *job_ev, void *job_arg,
+		  struct machine **ret)
 {
 	struct backend *b = spec->backend;
 	struct machine *m = blank(spec);
@@ -489,12 +499,14 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 		free(m);
 		return -ENOMEM;
 	}
-	m->state = MACHINE_RUNNING;
+	m->state = job ? MACHINE_RUNNING : MACHINE_LEASED;
 	m->up = m->used = m->heard = true;
-	r = channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
-			  job, job_ev, job_arg, &m->ch);
+	r = job ? channel_adopt(spec->loop, wire, spec->scale, &channel_events, m,
+				job, job_ev, job_arg, &m->ch)
+		: channel_adopt_idle(spec->loop, wire, spec->scale,
+				     &channel_events, m, replay, &m->ch);
 	if (r == 0 && lives)
-		r = b->ops->adopt(b, &job->replay->reach, spec->scale,
+		r = b->ops->adopt(b, &replay->reach, spec->scale,
 				  take_fd(&owned), &backend_events, m,
 				  &m->bm);
 	if (r < 0) {
@@ -507,7 +519,7 @@ int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
 	 * If the program has started, the machine is awake, and it need not
 	 * answer in a given time.
 	 */
-	if (lives && !job->replay->started_ns)
+	if (lives && job && !replay->started_ns)
 		b->ops->resume(m->bm, 0);
 	*ret = m;
 	return 0;

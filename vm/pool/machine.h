@@ -127,15 +127,18 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
  * or negative errno; then end the machine. */
 int machine_share(struct machine *m, const struct vm_share *share,
 		  bool patient);
+/* For a machine that is LEASED after a job: see vm_rest(). */
+void machine_rest(struct machine *m, struct vm_replay *replay);
 /*
- * Adopts a RUNNING machine of a dead process: see channel_adopt(). Consumes
- * wire and monitor. Both -1: the machine is gone, and the job's replay buffer
- * has all it sent.
+ * Adopts a machine of a dead process: RUNNING, see channel_adopt(); or LEASED, if job
+ * is NULL. Consumes wire and monitor. Both -1: the machine is gone, and the job's
+ * replay buffer has all it sent.
  * Return: 0 or negative errno.
  */
-int machine_adopt(const struct machine_spec *spec, int wire, int monitor,
-		  const struct vm_job *job, const struct vm_events *job_ev,
-		  void *job_arg, struct machine **ret);
+int machine_adopt(const struct machine_spec *spec, struct vm_replay *replay, int wire,
+		  int monitor, const struct vm_job *job,
+		  const struct vm_events *job_ev, void *job_arg,
+		  struct machine **ret);
 /* The same for a shared machine with its lanes: see lanes_adopt(). wire and
  * monitor must both be open. */
 int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,

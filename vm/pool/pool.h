@@ -146,11 +146,6 @@ void pool_done(struct machines *vm);
  * vm->broken is set. */
 void pool_strand(struct machines *vm);
 int pool_lease(struct machines *vm, struct vm_lease *lease);
-/* pool_adopt.c. For a lease whose job has a replay buffer: see machine_adopt(). */
-int pool_adopt(struct vm_lease *lease, int wire, int monitor);
-/* For a lease with an environment: see machine_adopt_shared(). */
-int pool_adopt_shared(struct vm_lease *lease, struct vm_mux *mux, int wire,
-		      int monitor, bool paused);
 /* See vm_give_way(). */
 bool pool_give_way(struct machines *vm);
 /* See vm_expect(). */
@@ -162,8 +157,8 @@ unsigned pool_unheated(const struct machines *vm);
 /* pool_start.c. Sends the job to the lease's machine. */
 void pool_run(struct vm_lease *lease);
 extern const struct machine_events pool_machine_events; /* arg: struct machines */
-/* pool_lease.c. Completes a zeroed lease. */
-void lease_init(struct vm_lease *lease);
+/* pool_lease.c. NULL without memory. */
+struct vm_lease *lease_new(struct machines *vm, const struct vm_events *events, void *arg);
 /* Schedules the lease's next event on the loop. */
 void pool_defer(struct vm_lease *lease);
 /* Schedules the event lost_jailer(). */

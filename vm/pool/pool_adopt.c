@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases on machines that a dead process had. The caller has recovered the
- * job's replay buffer or the shared machine's mux. All functions run on the
- * loop.
+ * Leases on machines that a dead process had: with a job, between two steps of a
+ * session, or shared. The caller has recovered the replay buffer or the shared machine's
+ * mux; their figures are bounded here. All functions run on the loop.
  */
 #include "pool_class.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "layout/base/cleanup.h"
+#include "vm/channel/replay.h"
+#include "vm/jail/jail_wire.h"
 
 /* Completes the lease: its machine exists. */
 static void adopted(struct vm_lease *l, const struct vm_origin *o,
@@ -33,9 +36,9 @@ static struct machine_spec spec_of(struct machines *vm, const struct vm_class *c
 	};
 }
 
-int pool_adopt(struct vm_lease *l, int wire, int monitor)
+/* See machine_adopt(). */
+static int pool_adopt(struct vm_lease *l, struct vm_replay *t, int wire, int monitor)
 {
-	const struct vm_replay *t = l->job->replay;
 	struct vm_class cls = { .memory_mib = t->origin.memory_mib,
 				.cpus = t->origin.cpus };
 	struct machine_spec spec = spec_of(l->vm, &cls, t->origin.scale);
@@ -43,7 +46,7 @@ int pool_adopt(struct vm_lease *l, int wire, int monitor)
 
 	l->cls = spec.owner;
 	if (l->cls) {
-		r = machine_adopt(&spec, wire, monitor, l->job, l->events,
+		r = machine_adopt(&spec, t, wire, monitor, l->job, l->events,
 				  l->arg, &l->machine);
 	} else {
 		fd_close(&wire);
@@ -56,8 +59,9 @@ int pool_adopt(struct vm_lease *l, int wire, int monitor)
 	return 0;
 }
 
-int pool_adopt_shared(struct vm_lease *l, struct vm_mux *mux, int wire,
-		      int monitor, bool paused)
+/* See machine_adopt_shared(). */
+static int pool_adopt_shared(struct vm_lease *l, struct vm_mux *mux, int wire,
+			     int monitor, bool paused)
 {
 	struct vm_class cls = { .memory_mib = mux->origin.memory_mib,
 				.cpus = mux->origin.cpus,
@@ -81,4 +85,101 @@ int pool_adopt_shared(struct vm_lease *l, struct vm_mux *mux, int wire,
 	l->share.mux = mux;
 	adopted(l, &mux->origin, now_ns());
 	return 0;
+}
+
+/* --- the doors of vm/lease.h ------------------------------------------------- */
+
+/* Another process wrote this: check its bounds. */
+static bool is_sane(const struct vm_origin *o)
+{
+	return o->source < VM_SOURCE_MAX && o->accel < VM_ACCEL_MAX &&
+	       o->scale && o->scale <= 100 && o->memory_mib &&
+	       o->memory_mib <= JAIL_MEMORY_MIB_MAX && o->cpus &&
+	       o->cpus <= JAIL_CPUS_MAX;
+}
+
+static void drop_keys(const struct machines *vm, const struct vm_keys *keys)
+{
+	if (vm->keep.drop && keys->wire)
+		vm->keep.drop(vm->keep.arg, keys->wire);
+	if (vm->keep.drop && keys->monitor)
+		vm->keep.drop(vm->keep.arg, keys->monitor);
+}
+
+/* Registers a dead server's jailer: its machines are killed unless they are
+ * adopted. */
+static void know_jail(struct machines *vm, uint64_t key, int sock)
+{
+	auto_close int owned = sock;
+
+	if (owned >= 0 && vm->backend->ops->survivors)
+		vm->backend->ops->survivors(vm->backend, key, take_fd(&owned));
+}
+
+/* job: NULL between two steps. */
+static struct vm_lease *adopt(struct machines *vm, const struct vm_sockets *sockets,
+			      struct vm_replay *t, const struct vm_job *job,
+			      const struct vm_events *events, void *arg)
+{
+	auto_close int jail = sockets->jail, wire = sockets->wire;
+	auto_close int monitor = sockets->monitor;
+	bool lives = t->sent && jail >= 0 && wire >= 0 && monitor >= 0 &&
+		     vm->backend->ops->adopt;
+	struct vm_lease *l = NULL;
+
+	know_jail(vm, t->reach.keys.jail, take_fd(&jail));
+	if (is_sane(&t->origin) &&
+	    (lives || (job && replay_is_whole(t, !job->wire.output_limit))))
+		l = lease_new(vm, events, arg);
+	if (l) {
+		l->job = job;
+		if (!lives) {
+			fd_close(&wire);
+			drop_keys(vm, &t->reach.keys);
+		}
+		if (pool_adopt(l, t, take_fd(&wire),
+			       lives ? take_fd(&monitor) : -1) == 0)
+			return l;
+	}
+	drop_keys(vm, &t->reach.keys);
+	free(l);
+	return NULL;
+}
+
+struct vm_lease *vm_adopt(struct machines *vm, const struct vm_sockets *sockets,
+			  const struct vm_job *job,
+			  const struct vm_events *events, void *arg)
+{
+	return adopt(vm, sockets, job->replay, job, events, arg);
+}
+
+struct vm_lease *vm_adopt_idle(struct machines *vm, const struct vm_sockets *sockets,
+			       struct vm_replay *replay,
+			       const struct vm_events *events, void *arg)
+{
+	return adopt(vm, sockets, replay, NULL, events, arg);
+}
+
+struct vm_lease *vm_adopt_shared(struct machines *vm,
+				 const struct vm_sockets *sockets,
+				 struct vm_mux *mux,
+				 struct environment *environment, bool paused,
+				 const struct vm_events *events, void *arg)
+{
+	auto_close int jail = sockets->jail, wire = sockets->wire;
+	auto_close int monitor = sockets->monitor;
+	bool lives = jail >= 0 && wire >= 0 && monitor >= 0 &&
+		     vm->backend->ops->adopt && is_sane(&mux->origin);
+	struct vm_lease *l = lives ? lease_new(vm, events, arg) : NULL;
+
+	know_jail(vm, mux->reach.keys.jail, take_fd(&jail));
+	if (l) {
+		l->need.environment = environment;
+		if (pool_adopt_shared(l, mux, take_fd(&wire), take_fd(&monitor),
+				      paused) == 0)
+			return l;
+	}
+	drop_keys(vm, &mux->reach.keys);
+	free(l);
+	return NULL;
 }

@@ -7,6 +7,7 @@
 #include "pool.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void lease_call(struct loop_call *call)
 {
@@ -25,10 +26,24 @@ void pool_defer(struct vm_lease *l)
 	loop_defer(l->vm->loop, &l->call);
 }
 
-void lease_init(struct vm_lease *l)
+static void lease_init(struct vm_lease *l)
 {
 	l->call = (struct loop_call){ .fn = lease_call, .arg = l };
 	list_init(&l->joined);
+}
+
+struct vm_lease *lease_new(struct machines *vm,
+			   const struct vm_events *events, void *arg)
+{
+	struct vm_lease *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->vm = vm;
+	l->events = events;
+	l->arg = arg;
+	lease_init(l);
+	return l;
 }
 
 void lease_fail(struct vm_lease *l, enum vm_failure why, const char *sentence)

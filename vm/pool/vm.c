@@ -335,20 +335,6 @@ void vm_expect(struct machines *vm, uint32_t runner, const char *environment_id)
 	pool_expect(vm, runner, environment_id);
 }
 
-static struct vm_lease *lease_new(struct machines *vm,
-				  const struct vm_events *events, void *arg)
-{
-	struct vm_lease *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	l->vm = vm;
-	l->events = events;
-	l->arg = arg;
-	lease_init(l);
-	return l;
-}
-
 struct vm_lease *vm_lease(struct machines *vm, const struct vm_need *need,
 			  const struct vm_events *events, void *arg)
 {
@@ -433,87 +419,6 @@ void vm_commit_checkpoint(struct vm_lease *l)
 		channel_commit_checkpoint(lease_channel(l));
 }
 
-/* Another process wrote this: check its bounds. */
-static bool is_sane(const struct vm_origin *o)
-{
-	return o->source < VM_SOURCE_MAX && o->accel < VM_ACCEL_MAX &&
-	       o->scale && o->scale <= 100 && o->memory_mib &&
-	       o->memory_mib <= JAIL_MEMORY_MIB_MAX && o->cpus &&
-	       o->cpus <= JAIL_CPUS_MAX;
-}
-
-static void drop_keys(const struct machines *vm, const struct vm_keys *keys)
-{
-	if (vm->keep.drop && keys->wire)
-		vm->keep.drop(vm->keep.arg, keys->wire);
-	if (vm->keep.drop && keys->monitor)
-		vm->keep.drop(vm->keep.arg, keys->monitor);
-}
-
-/* Registers a dead server's jailer: its machines are killed unless they are
- * adopted. */
-static void know_jail(struct machines *vm, uint64_t key, int sock)
-{
-	auto_close int owned = sock;
-
-	if (owned >= 0 && vm->backend->ops->survivors)
-		vm->backend->ops->survivors(vm->backend, key, take_fd(&owned));
-}
-
-struct vm_lease *vm_adopt(struct machines *vm, const struct vm_sockets *sockets,
-			  const struct vm_job *job,
-			  const struct vm_events *events, void *arg)
-{
-	const struct vm_replay *t = job->replay;
-	auto_close int jail = sockets->jail, wire = sockets->wire;
-	auto_close int monitor = sockets->monitor;
-	bool lives = t->sent && jail >= 0 && wire >= 0 && monitor >= 0 &&
-		     vm->backend->ops->adopt;
-	struct vm_lease *l = NULL;
-
-	know_jail(vm, t->reach.keys.jail, take_fd(&jail));
-	if (is_sane(&t->origin) &&
-	    (lives || replay_is_whole(t, !job->wire.output_limit)))
-		l = lease_new(vm, events, arg);
-	if (l) {
-		l->job = job;
-		if (!lives) {
-			fd_close(&wire);
-			drop_keys(vm, &t->reach.keys);
-		}
-		if (pool_adopt(l, take_fd(&wire),
-			       lives ? take_fd(&monitor) : -1) == 0)
-			return l;
-	}
-	drop_keys(vm, &t->reach.keys);
-	free(l);
-	return NULL;
-}
-
-struct vm_lease *vm_adopt_shared(struct machines *vm,
-				 const struct vm_sockets *sockets,
-				 struct vm_mux *mux,
-				 struct environment *environment, bool paused,
-				 const struct vm_events *events, void *arg)
-{
-	auto_close int jail = sockets->jail, wire = sockets->wire;
-	auto_close int monitor = sockets->monitor;
-	bool lives = jail >= 0 && wire >= 0 && monitor >= 0 &&
-		     vm->backend->ops->adopt && is_sane(&mux->origin);
-	struct vm_lease *l = lives ? lease_new(vm, events, arg) : NULL;
-
-	know_jail(vm, mux->reach.keys.jail, take_fd(&jail));
-	if (l) {
-		l->need.environment = environment;
-		if (pool_adopt_shared(l, mux, take_fd(&wire), take_fd(&monitor),
-				      paused) == 0)
-			return l;
-	}
-	drop_keys(vm, &mux->reach.keys);
-	free(l);
-	return NULL;
-}
-
 struct vm_lease *vm_rejoin(struct vm_lease *machine, unsigned lane,
 			   const struct vm_job *job, bool aborts,
 			   const struct vm_events *events, void *arg)
@@ -539,6 +444,16 @@ void vm_adopted(struct machines *vm)
 	}
 	if (vm->backend->ops->adopted)
 		vm->backend->ops->adopted(vm->backend);
+}
+
+void vm_rest(struct vm_lease *l, struct vm_replay *replay)
+{
+	if (l->failed || !l->machine || l->shared)
+		return;
+	replay_invalidate(replay);
+	pool_sign(l, &replay->origin);
+	replay->granted_ns = l->info.granted_ns;
+	machine_rest(l->machine, replay);
 }
 
 void vm_hear(struct vm_lease *l, const struct vm_events *events, void *arg)

@@ -21,6 +21,7 @@ struct side {
 	struct loop *loop;
 	struct channel *ch;
 	struct vm_replay *replay;
+	struct vm_replay *rest; /* or NULL: not for a step that ends */
 	struct vm_job job;
 	int host, fd;  /* another descriptor of the host's end; the guest's */
 	struct loop_timer guard;
@@ -137,7 +138,11 @@ static void on_job_finished(void *arg, uint32_t files, uint32_t left_out)
 {
 	(void)files;
 	(void)left_out;
-	((struct side *)arg)->finishes++;
+	struct side *s = arg;
+
+	s->finishes++;
+	if (s->rest)
+		channel_rest(s->ch, s->rest);
 }
 
 static const struct vm_replay_flow no_flow;
@@ -915,8 +920,182 @@ static void test_random(void)
 	is_int(ended, accepted, "each of them ends its machine, and no more");
 }
 
+/* --- between two steps --------------------------------------------------------- */
+
+static void on_answer(void *arg, int r, const uint8_t *data, size_t size)
+{
+	(void)r;
+	(void)data;
+	(void)size;
+	++*(unsigned *)arg;
+}
+
+static void ask(struct side *s, unsigned *answers)
+{
+	char path[] = "f", to[] = "";
+	struct wire_fs fs = { .op = WIRE_FS_STAT, .path = path, .to = to };
+
+	is_int(channel_fs(s->ch, &fs, on_answer, answers), 0, "a file is asked for");
+}
+
+/* The answer to the first request: there is no such file. */
+static void add_answer(struct buf *b)
+{
+	add_numbers(b, WIRE_FS_REPLY, 2, 0, ENOENT);
+}
+
+static void rounds(struct side *s)
+{
+	for (int i = 0; i < 5; i++)
+		round_once(s);
+}
+
+/* A step has ended, its interpreter lives, and behind its end came `more` bytes of an
+ * answer that was asked for meanwhile. */
+static void open_resting(struct side *s, unsigned *answers, size_t more)
+{
+	uint8_t room[256];
+	struct wire_exit e = { .kind = WIRE_EXIT_CODE, .lives = 1 };
+	struct wire_writer w = { .p = room, .size = sizeof(room) };
+	struct buf b = { 0 };
+	size_t n;
+
+	open_side(s);
+	s->rest = mmap(NULL, sizeof(*s->rest), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->rest == MAP_FAILED)
+		exit(1);
+	s->job.wire.mode = WIRE_MODE_SESSION;
+	begin(s);
+	ask(s, answers);
+	round_once(s);
+	wire_exit_put(&w, &e);
+	add(&b, WIRE_STARTED, NULL, 0);
+	add_text(&b, WIRE_OUT, "said");
+	add(&b, WIRE_EXIT, room, w.used);
+	add_numbers(&b, WIRE_OUTPUT_END, 2, 0, 0);
+	n = b.len + more;
+	add_answer(&b);
+	say(s, &b, n);
+	buf_done(&b);
+	rounds(s);
+	is_int(s->finishes, 1, "a step has ended, and %zu bytes came behind it", more);
+}
+
+static void close_resting(struct side *s)
+{
+	munmap(s->rest, sizeof(*s->rest));
+	close_side(s);
+}
+
+/* The first listener is killed, and the next one has not heard anything yet. */
+static void take_over_idle(struct side *s)
+{
+	die(s);
+	is_int(replay_recover(s->rest), 0, "its tape can be taken over");
+	is_int(s->rest->sent, 1, "no frame was on its way");
+	if (channel_adopt_idle(s->loop, dup(s->host), 1, &channel_events, s, s->rest,
+			       &s->ch) < 0)
+		exit(1);
+}
+
+/* Another step ends, with the same output. */
+static void step_again(struct side *s)
+{
+	struct buf b = { 0 };
+
+	memset(s->replay, 0, VM_REPLAY_HEAD);
+	s->finishes = 0;
+	begin(s);
+	round_once(s);
+	is_int(channel_phase(s->ch), PHASE_STARTING, "another step is sent");
+	ok(!s->rest->sent && s->replay->sent, "which alone tells of the machine now");
+	add(&b, WIRE_STARTED, NULL, 0);
+	add_text(&b, WIRE_OUT, "more");
+	add_end(&b);
+	say_all(s, &b);
+	turn(s);
+	ok(!s->broken && s->exits == 2, "and ends: %s", s->sentence);
+	is_str(s->out.data, "more", "with its output alone");
+}
+
+static void test_rests(void)
+{
+	struct buf whole = { 0 }, b = { 0 };
+	unsigned answers;
+	struct side s;
+
+	add_answer(&whole);
+	for (size_t more = 0; more <= whole.len; more++) {
+		answers = 0;
+		open_resting(&s, &answers, more);
+		is_int(answers, more == whole.len, "the answer is dealt with when it is whole");
+		take_over_idle(&s);
+		add_answer(&b);
+		buf_eat(&b, more);
+		say_all(&s, &b);
+		rounds(&s);
+		ok(!s.broken, "the next one hears the rest of it: %s", s.sentence);
+		s.want = 0;
+		step_again(&s);
+		close_resting(&s);
+	}
+	buf_done(&whole);
+}
+
+/* Files are asked for by two processes, and the first is killed before the answer. */
+static void test_rests_asked(void)
+{
+	unsigned answers = 0, later = 0;
+	struct buf b = { 0 };
+	struct side s;
+
+	open_resting(&s, &answers, 16);
+	is_int(answers, 1, "an answer is heard");
+	ask(&s, &answers);
+	round_once(&s);
+	take_over_idle(&s);
+	is_int(answers, 2, "who had asked for a file hears that it is gone");
+	ask(&s, &later);
+	round_once(&s);
+	add_numbers(&b, WIRE_FS_REPLY, 2, 1, ENOENT);
+	add_numbers(&b, WIRE_FS_REPLY, 2, 1u << 24, ENOENT);
+	say_all(&s, &b);
+	rounds(&s);
+	ok(!s.broken && later == 1, "the answer to a dead process is passed over: %s",
+	   s.sentence);
+	step_again(&s);
+	close_resting(&s);
+}
+
+/* Nobody can go on while a frame may be half sent. */
+static void test_rests_sending(void)
+{
+	static uint8_t data[WIRE_PAYLOAD_MAX / 2];
+	char path[] = "f", to[] = "";
+	struct wire_fs fs = { .op = WIRE_FS_WRITE, .path = path, .to = to,
+			      .data = data, .size = sizeof(data) };
+	unsigned answers = 0;
+	struct side s;
+
+	open_resting(&s, &answers, 16);
+	for (int i = 0; i < 16; i++)
+		channel_fs(s.ch, &fs, on_answer, &answers);
+	rounds(&s);
+	is_int(s.rest->sent, 0, "a request waits for the socket");
+	for (int i = 0; i < 1000 && !s.rest->sent; i++) {
+		listen_to_host(&s);
+		round_once(&s);
+	}
+	is_int(s.rest->sent, 1, "all are sent");
+	close_resting(&s);
+}
+
 int main(void)
 {
+	test_rests();
+	test_rests_asked();
+	test_rests_sending();
 	test_point();
 	test_no_point();
 	test_files();

@@ -10,6 +10,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "vm/backend.h"
+#include "vm/channel/channel.h"
 #include "vm/channel/replay.h"
 #include "vm/vm.h"
 #include "tests/unit/tap.h"
@@ -524,6 +525,68 @@ static void test_living(void)
 	close_room(&r);
 }
 
+/* --- between two steps -------------------------------------------------------- */
+
+/* Return: the machine's end of its wire. */
+static int adopt_resting(struct room *r, bool lives)
+{
+	static const struct vm_checkpoint idle = { .phase = PHASE_IDLE };
+	struct vm_sockets sockets = { some_fd(), -1, some_fd() };
+	int pair[2];
+
+	open_room(r);
+	replay_begin(r->replay, &idle, NULL, 0);
+	r->replay->sent = 1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		exit(1);
+	process.killed = process.woken = 0;
+	if (lives)
+		sockets.wire = pair[0];
+	else
+		close(pair[0]);
+	r->lease = vm_adopt_idle(r->vm, &sockets, r->replay, &events, r);
+	return pair[1];
+}
+
+static void test_resting(void)
+{
+	uint8_t data[4096];
+	struct room r;
+	size_t n;
+	int fd;
+
+	fd = adopt_resting(&r, false);
+	ok(!r.lease, "a machine between two steps whose wire is gone is none");
+	close(fd);
+	close_room(&r);
+
+	fd = adopt_resting(&r, true);
+	ok(r.lease && leased(&r) == 1, "one that lives is gone on with");
+	is_int(process.woken, 0, "and let alone");
+	r.job.wire.mode = WIRE_MODE_SESSION;
+	r.job.wire.call = "";
+	vm_run(r.lease, &r.job);
+	n = add(data, WIRE_STARTED, NULL, 0);
+	n += add(data + n, WIRE_OUT, "one", 3);
+	n += add_end(data + n, true);
+	say(fd, data, n);
+	turn(&r);
+	is_str(r.out.data, "one", "it takes another step");
+	ok(r.starts == 1 && r.exits == 1 && r.finishes == 1 && r.freed == 1,
+	   "to its end");
+	close(fd);
+	close_room(&r);
+
+	fd = adopt_resting(&r, true);
+	process.ev->gone(process.arg, "it died", false);
+	for (int i = 0; i < 100 && r.lease; i++)
+		round_once(&r);
+	ok(!r.lease && !strcmp(r.sentence, "it died"),
+	   "when it dies its lease hears that: %s", r.sentence);
+	close(fd);
+	close_room(&r);
+}
+
 int main(void)
 {
 	log_set_level(LOG_ERROR);
@@ -543,5 +606,6 @@ int main(void)
 	adopting.kill = on_kill;
 	backend = &adopting;
 	test_living();
+	test_resting();
 	return done_testing();
 }
