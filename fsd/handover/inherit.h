@@ -153,7 +153,7 @@ struct inherit_job {
 	char name[INHERIT_NAME];
 };
 
-/* A sandbox: all that there is of it but its machine. */
+/* A sandbox or a session: all that there is of it but its machine. */
 struct inherit_sandbox {
 	uint32_t live;
 	uint32_t lost;        /* its machine is gone, because of why */
@@ -167,6 +167,10 @@ struct inherit_sandbox {
 	char name[INHERIT_NAME];
 	char environment_id[68], environment_name[68]; /* "": base */
 	uint32_t held;        /* it goes with the last open file `hold` */
+	uint32_t single;      /* a session, which has no text: what its machine has */
+	uint32_t cpus;
+	uint64_t memory;      /* bytes, */
+	uint64_t idle_ms;     /* and when it ends */
 	char why[INHERIT_WHY];
 	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */
 };
@@ -174,7 +178,7 @@ struct inherit_sandbox {
 /* All before the text: what a new one's owner is to zero. */
 #define INHERIT_SANDBOX_HEAD offsetof(struct inherit_sandbox, text)
 
-/* A session of a sandbox. */
+/* A session, or one of a sandbox. */
 struct inherit_seat {
 	uint32_t live;
 	uint32_t lane;        /* of its interpreter; 0: it has none */

@@ -93,6 +93,7 @@ static void on_granted(void *arg)
 
 	if (s->stage != STAGE_COMES)
 		return;
+	sandbox_keep_environment(s);
 	if (!s->single)
 		share_machine(s);
 	s->stage = STAGE_LIVES;
@@ -292,11 +293,12 @@ void sandbox_fill_slot(struct sandbox *s, uint64_t memory)
 	};
 }
 
-int sandbox_queue(struct sandbox *s, uint64_t memory, struct err *err)
+int sandbox_queue(struct sandbox *s, uint64_t memory, uint64_t old, struct err *err)
 {
 	int r;
 
 	sandbox_fill_slot(s, memory);
+	s->slot.old = old;
 	r = sched_check(s->d->sched, s->uid, memory_of(s), true, err);
 	if (r == 0) {
 		r = sched_enter(s->d->sched, &s->slot);
@@ -324,7 +326,7 @@ static int ask_for_machine(struct sandbox *s, struct err *err)
 	if (r < 0)
 		return r;
 	s->stage = STAGE_COMES;
-	return s->single ? 0 : sandbox_queue(s, MIB(m->memory_mb), err);
+	return s->single ? 0 : sandbox_queue(s, MIB(m->memory_mb), 0, err);
 }
 
 static void on_built(struct build_wait *w, const char *why)

@@ -84,6 +84,8 @@ struct seat {
 	struct loop_call late; /* its run has lost its lane, because of */
 	char lost[300];
 	struct inherit_seat *kept; /* a session's, in fsd->inherit; or NULL */
+	struct vm_replay *rest; /* a single one's, likewise: its machine has that between
+				* two steps */
 };
 
 /* A number that no sandbox, session or seat has, nor had. */
@@ -102,8 +104,9 @@ bool sandbox_is_in_use(const struct sandbox *s);
  * machine. */
 void sandbox_restart(struct sandbox *s);
 /* sandbox.c: queues a single one, whose environment is known, for a machine that has
- * room for the inputs of its first step. Return: 0 or negative errno with a sentence. */
-int sandbox_queue(struct sandbox *s, uint64_t memory, struct err *err);
+ * room for the inputs of its first step; old: that step's, as in struct sched_slot.
+ * Return: 0 or negative errno with a sentence. */
+int sandbox_queue(struct sandbox *s, uint64_t memory, uint64_t old, struct err *err);
 
 /* sandbox.c: as run_host's tell(). */
 void sandbox_tell(struct run *run);
@@ -136,6 +139,7 @@ void sandbox_drop(struct sandbox *s);
 /* Its machine is gone for good; why: a sentence. */
 void sandbox_lose(struct sandbox *s, const char *why);
 extern const struct vm_events sandbox_events; /* of its machine */
+extern const struct vm_events seat_events;    /* of a seat's, while no run has it */
 void sandbox_fill_slot(struct sandbox *s, uint64_t memory);
 
 /* sandbox.c: the first user. Return: 0 or negative errno with a sentence. */
@@ -159,13 +163,30 @@ void sandbox_set_times(struct sandbox *s);
 void sandbox_keep_new(struct sandbox *s);
 void sandbox_keep(const struct sandbox *s); /* its times and its stage */
 void sandbox_keep_text(const struct sandbox *s);
-/* A machine of it comes. Return: for struct vm_share, or NULL. */
+/* A machine of it is there, with its environment. */
+void sandbox_keep_environment(struct sandbox *s);
+/* Several runs will share it. Return: for struct vm_share, or NULL. */
 struct vm_mux *sandbox_keep_mux(struct sandbox *s);
 void sandbox_forget_mux(struct sandbox *s);
 void sandbox_forget(struct sandbox *s);
 void seat_keep_new(struct seat *t);
 void seat_keep(const struct seat *t); /* its lane and its steps */
 void seat_forget(struct seat *t);
+/* The environment that a record of a killed server names. Return: 0 or negative errno. */
+int sandbox_find_environment(struct sandbox *s, const struct inherit_sandbox *k);
+
+/* session_kept.c: a step of a single one has ended, whose replay buffer was `of` (or NULL), and its
+ * interpreter lives. */
+void seat_rest(struct seat *t, struct vm_replay *of);
+void seat_forget_rest(struct seat *t);
+/* Of a killed server, once it has its seat: does its machine rest? Then it is this one's,
+ * else perhaps a step's. */
+void single_adopt(struct sandbox *s);
+/* A step whose replay buffer was recovered continues there. Return: 0 or -ESRCH. */
+int single_take_run(struct sandbox *s, struct run *run, struct vm_replay *replay);
+/* After all runs. The second drops the replay buffers of no session and no run. */
+void single_adopted(struct sandbox *s);
+void singles_drop_replays(struct fsd *d);
 
 /* sandbox_seats.c: name NULL: a program's. NULL without memory. */
 struct seat *seat_new(struct sandbox *s, uint64_t no, const char *name,

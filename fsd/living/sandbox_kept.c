@@ -39,10 +39,14 @@ void sandbox_keep(const struct sandbox *s)
 	k->until_ns = s->until_ns;
 	k->paused_ns = s->paused_ns;
 	k->held = s->held;
+	k->single = s->single;
+	k->memory = s->memory;
+	k->cpus = (uint32_t)sandbox_machine(s)->cpus;
+	k->idle_ms = s->config.idle_ms;
 	memcpy(k->why, s->why, sizeof(k->why));
 	/* Without a mux its machine ends with this server. */
 	k->lost = s->stage == STAGE_LOST ||
-		  (s->stage == STAGE_LIVES && !s->mux);
+		  (s->stage == STAGE_LIVES && !s->mux && !s->single);
 }
 
 void sandbox_keep_new(struct sandbox *s)
@@ -64,10 +68,22 @@ void sandbox_keep_new(struct sandbox *s)
 	inherit_publish(&k->live);
 }
 
-struct vm_mux *sandbox_keep_mux(struct sandbox *s)
+void sandbox_keep_environment(struct sandbox *s)
 {
 	struct inherit_sandbox *k = s->kept;
 	const struct environment *e = s->environment;
+
+	if (!k)
+		return;
+	snprintf(k->environment_id, sizeof(k->environment_id), "%s",
+		 e ? e->id : "");
+	snprintf(k->environment_name, sizeof(k->environment_name), "%s",
+		 e ? e->name : "");
+}
+
+struct vm_mux *sandbox_keep_mux(struct sandbox *s)
+{
+	struct inherit_sandbox *k = s->kept;
 	struct vm_mux *m;
 	uint32_t place;
 
@@ -75,10 +91,6 @@ struct vm_mux *sandbox_keep_mux(struct sandbox *s)
 	if (!m)
 		return NULL;
 	inherit_publish(&m->live);
-	snprintf(k->environment_id, sizeof(k->environment_id), "%s",
-		 e ? e->id : "");
-	snprintf(k->environment_name, sizeof(k->environment_name), "%s",
-		 e ? e->name : "");
 	__atomic_store_n(&k->mux, place + 1, __ATOMIC_RELEASE);
 	s->mux = m;
 	return m;
@@ -142,6 +154,8 @@ bool sandbox_outlives(const struct run *run)
 {
 	const struct seat *t = run->living.seat;
 
+	if (t && t->sandbox->single)
+		return t->kept && !run->vm_job.stdin_open;
 	return t && t->sandbox->mux && (!t->name || t->kept);
 }
 
@@ -150,6 +164,7 @@ void sandbox_sign(const struct run *run, struct vm_replay *replay)
 	replay->sandbox = run->living.seat->sandbox->no;
 	replay->seat = run->living.seat->no;
 	replay->lane = vm_lane(run->lease);
+	replay->step = run->living.step;
 }
 
 void seat_forget(struct seat *t)
@@ -157,6 +172,7 @@ void seat_forget(struct seat *t)
 	if (t->kept)
 		inherit_del(t->sandbox->d->inherit, INHERIT_SEATS, t->kept);
 	t->kept = NULL;
+	seat_forget_rest(t);
 }
 
 /* --- of the server before ------------------------------------------------------------ */
@@ -181,7 +197,7 @@ static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
 }
 
 /* A name in that record may lead to another one by now. */
-static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
+int sandbox_find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 {
 	struct environment_places places = *environments_places(s->d->environments);
 	struct err err;
@@ -194,8 +210,8 @@ static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 	r = environment_open_id(&places, k->environment_id, &s->environment,
 				&err);
 	if (r == -ENOENT) { /* its machine has it all the same */
-		log_warn("sandbox %s of user %u: its environment %s has been removed",
-			 s->name, s->uid, k->environment_name);
+		log_warn("%s %s of user %u: its environment %s has been removed",
+			 sandbox_kind(s), s->name, s->uid, k->environment_name);
 		return 0;
 	}
 	if (r < 0)
@@ -209,7 +225,7 @@ static int find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
 {
 	struct vm_sockets sockets;
-	int r = find_environment(s, k);
+	int r = sandbox_find_environment(s, k);
 
 	if (r < 0)
 		return r;
@@ -275,6 +291,10 @@ static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 	sandbox_lose(s, gone);
 }
 
+/* Bounds of what a machine has. */
+#define MEMORY_MAX (1ull << 46)
+#define CPUS_MAX 4096u
+
 static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 {
 	struct sandbox *s;
@@ -284,7 +304,7 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	k->environment_name[sizeof(k->environment_name) - 1] = '\0';
 	s = job_name_check(k->name) < 0 || job_name_is_draft(k->name)
 		    ? NULL : sandbox_new(d, k->no, k->name, k->uid, k->gid,
-					 false);
+					 k->single);
 	if (!s) {
 		k->live = 0;
 		return;
@@ -299,6 +319,13 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	utf8_make_plain(k->why);
 	memcpy(s->why, k->why, sizeof(s->why));
 	s->kept = k;
+	if (s->single) {
+		s->config.idle_ms = k->idle_ms;
+		s->config.machine.cpus = MIN(k->cpus, CPUS_MAX);
+		s->memory = MIN(k->memory, MEMORY_MAX);
+		sandbox_set_times(s);
+		return; /* its machine is known by its seat */
+	}
 	if (restore_config(s, k) < 0) {
 		log_error("sandbox %s of user %u cannot be taken over: its "
 			  "config is not there", s->name, s->uid);
@@ -353,6 +380,12 @@ void sandboxes_adopt(struct fsd *d)
 		if (k)
 			adopt_seat(d, k);
 	}
+	list_for_each(pos, tmp, &d->sandboxes->all) {
+		struct sandbox *s = list_entry(pos, struct sandbox, node);
+
+		if (s->single)
+			single_adopt(s);
+	}
 }
 
 /* --- its runs ---------------------------------------------------------------------------- */
@@ -366,6 +399,8 @@ static int take_seat(struct run *run, struct vm_replay *t)
 	struct seat *seat;
 	int r;
 
+	if (s && s->single)
+		return single_take_run(s, run, t);
 	if (!t->lane) /* it had ended, and the lane is its successor's */
 		return -ESRCH;
 	if (!s || s->stage != STAGE_LIVES || s->uid != run->job->meta.uid ||
@@ -394,7 +429,7 @@ static int take_input(struct run *run, const struct vm_replay *t)
 	run->vm_job.stdin_size = t->stdin_size;
 	if (c->stdin_open)
 		feed_take(run, t);
-	return run_take_inputs(run, t->stdin_size > t->feed.put);
+	return run_take_inputs(run, t->lane && t->stdin_size > t->feed.put);
 }
 
 int sandbox_take_run(struct run *run, struct vm_replay *t)
@@ -403,6 +438,7 @@ int sandbox_take_run(struct run *run, struct vm_replay *t)
 	int r = take_input(run, t);
 
 	run->vm_job.replay = t;
+	run->living.step = t->step;
 	run->slot.granted = true; /* the sandbox's is what counts */
 	run_fill_limits(run);
 	if (r == 0)
@@ -465,12 +501,15 @@ void sandboxes_adopted(struct fsd *d)
 	list_for_each(pos, tmp, &d->sandboxes->all) {
 		struct sandbox *s = list_entry(pos, struct sandbox, node);
 
-		if (s->held && !s->holders)
+		if (s->single)
+			single_adopted(s);
+		else if (s->held && !s->holders)
 			sandbox_end(s);
 		else
 			go_on(s);
 	}
 	drop_muxes(d);
+	singles_drop_replays(d);
 	inherit_recycle(in, INHERIT_SANDBOXES);
 	inherit_recycle(in, INHERIT_SEATS);
 	inherit_recycle(in, INHERIT_MUXES);

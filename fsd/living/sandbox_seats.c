@@ -8,7 +8,6 @@
 #include "sandbox_int.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "fsd/jobs/job.h"
@@ -76,7 +75,7 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	sandbox_changed(t->sandbox);
 }
 
-static const struct vm_events seat_events = {
+const struct vm_events seat_events = {
 	.granted = on_granted,
 	.failed = on_failed,
 };
@@ -127,7 +126,8 @@ static int ask_for_machine(struct seat *t, struct run *run, struct err *err)
 	if (s->build.build || s->slot.user || s->lease)
 		return 0; /* it comes */
 	if (single_may_begin(s, err) == 0)
-		return sandbox_queue(s, run_memory_need(run), err);
+		return sandbox_queue(s, run_memory_need(run), run_queued_before(run),
+				     err);
 	if (!t->told)
 		job_log(run->job, "waits until its session can begin: %s", err->text);
 	t->told = true;
@@ -170,8 +170,10 @@ static void begin(struct seat *t, struct run *run)
 		run->living.step = t->steps + 1;
 	if (s->single && s->why[0])
 		job_log(run->job, "session %s: begun anew, for %s", s->name, s->why);
-	if (s->single)
+	if (s->single) {
 		s->why[0] = '\0';
+		sandbox_keep(s);
+	}
 	t->told = false;
 	run_begin(run, t->lease);
 }
@@ -319,6 +321,22 @@ int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *c,
 			   false, err);
 }
 
+/* A run that a server before this one had accepted may come behind a later one. */
+static void line_up(struct seat *t, struct run *run)
+{
+	uint64_t old = run_queued_before(run);
+
+	list_for_each(pos, tmp, &t->waiting) {
+		struct run *other = list_entry(pos, struct run, living.in_session);
+
+		if (!old || (run_is_accepted(other) && other->job->meta.queued_no < old))
+			continue;
+		list_add_tail(pos, &run->living.in_session);
+		return;
+	}
+	list_add_tail(&t->waiting, &run->living.in_session);
+}
+
 int sandbox_enter(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
@@ -347,7 +365,7 @@ int sandbox_enter(struct run *run, struct err *err)
 		return err_sys(err, -ENOMEM, "the sandbox");
 	seat_keep_new(t);
 	run->living.seat = t;
-	list_add_tail(&t->waiting, &run->living.in_session);
+	line_up(t, run);
 	list_add_tail(&s->runs, &run->living.in_sandbox);
 	sandbox_used(s);
 	sandbox_changed(s);
@@ -367,10 +385,12 @@ void sandbox_leave(struct run *run)
 	if (t->current == run) {
 		t->current = NULL;
 		if (t->name && run->phase == RUN_COMPLETE && run->exit.lives) {
-			t->steps++;
+			t->steps = run->living.step;
 			t->lease_steps++;
 			seat_keep(t);
 			vm_hear(t->lease, &seat_events, t);
+			if (t->sandbox->single)
+				seat_rest(t, run->vm_job.replay);
 		} else {
 			drop_lease(t);
 		}
@@ -469,6 +489,8 @@ void seats_forget_lease(struct sandbox *s)
 		t->lease = NULL;
 		t->granted = false;
 		t->lease_steps = 0;
+		seat_keep(t);
+		seat_forget_rest(t);
 	}
 }
 
@@ -534,50 +556,4 @@ void sandbox_sessions_list(struct sandbox *s,
 		if (t->name)
 			fn(arg, t->name, t->no);
 	}
-}
-
-static int field_state(const struct seat *t, struct buf *out)
-{
-	bool busy = t->current || !list_empty(&t->waiting);
-
-	return buf_fmt(out, "%s\n", busy ? "busy" : t->lease ? "idle" : "lost");
-}
-
-static int field_idle(const struct seat *t, struct buf *out)
-{
-	const struct sandbox *s = t->sandbox;
-	uint64_t ns = sandbox_is_in_use(s) ? 0 : now_ns() - s->used_ns;
-
-	return buf_fmt(out, "%llu\n", (unsigned long long)(ns / NS_PER_S));
-}
-
-static int field_language(const struct seat *t, struct buf *out)
-{
-	return buf_fmt(out, "%s\n", t->lang->name);
-}
-
-static int field_steps(const struct seat *t, struct buf *out)
-{
-	return buf_fmt(out, "%" PRIu64 "\n", t->steps);
-}
-
-static const struct {
-	const char *name;
-	int (*show)(const struct seat *t, struct buf *out);
-} fields[] = {
-	{ "state", field_state },
-	{ "language", field_language },
-	{ "steps", field_steps },
-	{ "idle", field_idle }, /* of a single one alone */
-};
-
-const char *seat_field_name(unsigned field, bool single)
-{
-	return field < ARRAY_SIZE(fields) - !single ? fields[field].name : NULL;
-}
-
-int seat_field(const struct seat *t, unsigned field, struct buf *out)
-{
-	return field < ARRAY_SIZE(fields) ? fields[field].show(t, out)
-					  : -ENOENT;
 }

@@ -6,6 +6,7 @@
 #include "sandbox_int.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -426,4 +427,52 @@ void sandbox_files_list(struct sandbox *s,
 
 		fn(arg, f->name, f->no);
 	}
+}
+
+/* --- of a session ------------------------------------------------------------------ */
+
+static int field_state(const struct seat *t, struct buf *out)
+{
+	bool busy = t->current || !list_empty(&t->waiting);
+
+	return buf_fmt(out, "%s\n", busy ? "busy" : t->lease ? "idle" : "lost");
+}
+
+static int field_idle(const struct seat *t, struct buf *out)
+{
+	const struct sandbox *s = t->sandbox;
+	uint64_t ns = sandbox_is_in_use(s) ? 0 : now_ns() - s->used_ns;
+
+	return buf_fmt(out, "%llu\n", (unsigned long long)(ns / NS_PER_S));
+}
+
+static int field_language(const struct seat *t, struct buf *out)
+{
+	return buf_fmt(out, "%s\n", t->lang->name);
+}
+
+static int field_steps(const struct seat *t, struct buf *out)
+{
+	return buf_fmt(out, "%" PRIu64 "\n", t->steps);
+}
+
+static const struct {
+	const char *name;
+	int (*show)(const struct seat *t, struct buf *out);
+} fields[] = {
+	{ "state", field_state },
+	{ "language", field_language },
+	{ "steps", field_steps },
+	{ "idle", field_idle }, /* of a single one alone */
+};
+
+const char *seat_field_name(unsigned field, bool single)
+{
+	return field < ARRAY_SIZE(fields) - !single ? fields[field].name : NULL;
+}
+
+int seat_field(const struct seat *t, unsigned field, struct buf *out)
+{
+	return field < ARRAY_SIZE(fields) ? fields[field].show(t, out)
+					  : -ENOENT;
 }

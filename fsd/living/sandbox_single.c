@@ -134,7 +134,7 @@ int single_begin(struct sandbox *s, struct run *run, struct err *err)
 {
 	int r;
 
-	if (!s->asked)
+	if (!s->asked && s->stage == STAGE_NEW)
 		s->asked = parsed_config_ref(run->spec.parsed);
 	r = sandbox_begin(s, err);
 	if (r < 0)
@@ -154,6 +154,8 @@ struct sandbox *single_of(struct run *run)
 				owner->gid, true);
 	if (!s)
 		return NULL;
+	if (!s->kept)
+		sandbox_keep_new(s);
 	if (begins_anew(s))
 		single_forget(s);
 	s->config.idle_ms = c->session_idle_ms;

@@ -11,7 +11,7 @@
  * A session without a sandbox is a sandbox that no user has made: `single`. Its first
  * step makes it, with the machine that this step asks for. It has one seat, whose
  * interpreter has the machine alone. When that ends the next step gets another
- * machine. It is in memory only, and ends with the server.
+ * machine. It outlives the server as well.
  */
 #ifndef FSD_SANDBOXES_H
 #define FSD_SANDBOXES_H

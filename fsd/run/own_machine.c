@@ -165,8 +165,7 @@ static bool retry(struct run *run)
 
 static bool outlives(const struct run *run)
 {
-	return !wire_mode_is_step(run->vm_job.wire.mode) &&
-	       !run->vm_job.stdin_open; /* its input is in this process */
+	return !run->vm_job.stdin_open; /* its input is in this process */
 }
 
 static void sign(const struct run *run, struct vm_replay *t)

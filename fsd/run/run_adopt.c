@@ -259,7 +259,7 @@ void run_adopted(struct fsd *d)
 		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
 		struct job *job = t ? job_by_no(d, t->job) : NULL;
 
-		if (t && !(job && job->run && job->run->vm_job.replay == t))
+		if (t && t->job && !(job && job->run && job->run->vm_job.replay == t))
 			t->live = 0;
 	}
 	inherit_recycle(in, INHERIT_REPLAYS);

@@ -308,16 +308,6 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	ended "$first" 137 cancelled
 }
 
-@test "a session ends with its server" {
-	job_made code.py <<<$'print("up", flush=True)\nimport time\ntime.sleep(600)'
-	job_put "$J" config.json '{"session": "s"}'
-	job_follow "$J" up
-	kill_server
-	job_wait "$J" 30 >/dev/null
-	ended "$J" 125 interrupted
-	assert_equal "$(names "$MNT/.fsd/sessions")" ''
-}
-
 @test "a job that may be run again is not, for it runs on" {
 	counts '{"retry": 2}'
 	kill_server

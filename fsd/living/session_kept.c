@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaves the machines of sessions to the next server, and adopts those of a dead one.
+ * While a step runs, the step's replay buffer says where the machine is. Between two
+ * steps the seat's own one does, which has no job. The new buffer becomes valid before
+ * the old one becomes invalid. While a step is being sent, both are invalid: that step is
+ * queued again and begins the session anew.
+ */
+#include "sandbox_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- for the next server ----------------------------------------------------------- */
+
+/* Without room for it the machine ends with this server. */
+static struct vm_replay *replay_of(struct seat *t)
+{
+	struct inherit *in = t->sandbox->d->inherit;
+	uint32_t place;
+
+	if (t->rest || !t->kept)
+		return t->rest;
+	t->rest = inherit_add(in, INHERIT_REPLAYS, &place);
+	if (!t->rest)
+		return NULL;
+	t->rest->sandbox = t->sandbox->no;
+	t->rest->seat = t->no;
+	inherit_publish(&t->rest->live);
+	return t->rest;
+}
+
+void seat_rest(struct seat *t, struct vm_replay *of)
+{
+	if (!replay_of(t))
+		return;
+	vm_rest(t->lease, t->rest);
+	if (of)
+		replay_invalidate(of);
+}
+
+void seat_forget_rest(struct seat *t)
+{
+	if (t->rest)
+		inherit_del(t->sandbox->d->inherit, INHERIT_REPLAYS, t->rest);
+	t->rest = NULL;
+}
+
+/* --- of the server before ------------------------------------------------------------ */
+
+/* Its place with the scheduler, and its environment. Return: 0 or negative errno. */
+static int take_place(struct sandbox *s)
+{
+	int r = s->hold.sched ? 0 : sandbox_find_environment(s, s->kept);
+
+	if (r < 0 || s->hold.sched)
+		return r;
+	sandbox_fill_slot(s, s->memory);
+	r = sched_adopt(s->d->sched, &s->slot);
+	if (r < 0)
+		return r;
+	sched_join(&s->slot, &s->hold);
+	sched_leave(&s->slot);
+	return 0;
+}
+
+static void lives(struct seat *t, struct vm_lease *lease)
+{
+	struct sandbox *s = t->sandbox;
+
+	t->lease = s->lease = lease;
+	t->granted = true;
+	s->stage = STAGE_LIVES;
+	s->why[0] = '\0';
+	sandbox_keep(s);
+	log_info("session %s of user %u: another server goes on with it", s->name,
+		 s->uid);
+}
+
+/* Return: NULL, or why it cannot be. */
+static const char *take_idle(struct seat *t)
+{
+	struct sandbox *s = t->sandbox;
+	struct vm_sockets sockets;
+	struct vm_lease *lease;
+
+	if (replay_recover(t->rest) < 0)
+		return "what its machine has said is not kept whole, since its server "
+		       "was killed";
+	if (take_place(s) < 0)
+		return "its server was killed, and there is no memory, or its "
+		       "environment cannot be read";
+	sockets = run_fetch_sockets(s->d, &t->rest->reach.keys);
+	lease = vm_adopt_idle(s->d->vm, &sockets, t->rest, &seat_events, t);
+	if (!lease)
+		return "its machine has died, with its server";
+	lives(t, lease);
+	return NULL;
+}
+
+/* Also of a step whose end is not on record yet. */
+static bool is_on_replay(const struct sandbox *s, struct seat *t)
+{
+	struct inherit *in = s->d->inherit;
+	bool found = false;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
+		struct vm_replay *replay = inherit_at(in, INHERIT_REPLAYS, i);
+
+		if (!replay || replay->sandbox != s->no)
+			continue;
+		if (replay->job)
+			found |= replay->sent != 0;
+		else if (!t->rest)
+			t->rest = replay;
+	}
+	return found;
+}
+
+static void set_why(struct sandbox *s, const char *why)
+{
+	log_warn("session %s of user %u: lost: %s", s->name, s->uid, why);
+	snprintf(s->why, sizeof(s->why), "%s", why);
+}
+
+void single_adopt(struct sandbox *s)
+{
+	struct seat *t = sandbox_seat(s);
+	const char *why = NULL;
+
+	if (!t) { /* its server was killed while it was made */
+		sandbox_drop(s);
+		return;
+	}
+	if (is_on_replay(s, t))
+		s->stage = STAGE_LIVES; /* if single_take_run() follows */
+	if (t->rest && t->rest->sent)
+		why = take_idle(t);
+	if (why)
+		set_why(s, why);
+}
+
+int single_take_run(struct sandbox *s, struct run *run, struct vm_replay *replay)
+{
+	struct seat *t = sandbox_seat(s);
+	struct vm_sockets sockets;
+	struct vm_lease *lease;
+
+	if (!t || t->lease || !replay->sent || s->uid != run->job->meta.uid ||
+	    take_place(s) < 0)
+		return -ESRCH;
+	sockets = run_fetch_sockets(s->d, &replay->reach.keys);
+	lease = vm_adopt(s->d->vm, &sockets, &run->vm_job, &run_events, run);
+	if (!lease)
+		return -ESRCH;
+	lives(t, lease);
+	t->current = run;
+	run->lease = lease;
+	run->living.seat = t;
+	list_add_tail(&s->runs, &run->living.in_sandbox);
+	return 0;
+}
+
+void single_adopted(struct sandbox *s)
+{
+	struct seat *t = sandbox_seat(s);
+
+	if (!s->lease && t->lease_steps && !s->why[0])
+		set_why(s, "its machine has died, with its server");
+	if (!s->lease)
+		sandbox_restart(s);
+	sandbox_used(s); /* or not, if it has runs */
+	sandbox_keep(s);
+	s->told_state = sandbox_state_no(s);
+}
+
+void singles_drop_replays(struct fsd *d)
+{
+	struct inherit *in = d->inherit;
+
+	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
+		struct vm_replay *replay = inherit_at(in, INHERIT_REPLAYS, i);
+		struct seat *t = replay && !replay->job
+					 ? sandbox_session_by_no(d, replay->seat) : NULL;
+
+		if (replay && !replay->job && !(t && t->rest == replay))
+			replay->live = 0;
+	}
+}
