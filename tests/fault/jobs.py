@@ -33,6 +33,7 @@ class Job:
     bytes: int         # of stdout, beside the lines
     files: dict        # path below output/: bytes
     sleep_ms: int
+    session: str = ""  # it is a step of that one
     retry: int = 0     # its machine dies, in each of these runs and the last
     tries: int = 0     # complete submissions that were begun
     accepted: float = 0     # CLOCK_MONOTONIC; 0: not
@@ -87,7 +88,8 @@ def random_job(rng, name, token, long=False):
                                           rng.randint(0, 3))}
     return Job(name=name, token=token, how=rng.choice(list(WAYS)),
                code=rng.choice((0, 0, 1, 7, 255)), bytes=size, files=files,
-               sleep_ms=rng.choice((0, 0, 5, 20, 100 if long else 10)))
+               sleep_ms=rng.choice((0, 0, 5, 20, 100 if long else 10)),
+               session=rng.choice(("", "", "", "a", "b")) if long else "")
 
 
 # --- ways to submit -----------------------------------------------------------
@@ -173,10 +175,13 @@ class Journal:
     def submit(self, tree, job, config=None):
         """Raises OSError; then it may or may not be accepted."""
         text = job.python() if self.real else job.script()
+        config = dict(config or {})
+        if job.session:
+            config["session"] = job.session
         job.tries += 1
         WAYS[job.how](tree + "/" + job.name,
                       "code.py" if self.real else "code.sh",
-                      json.dumps(config or {}).encode(), text.encode())
+                      json.dumps(config).encode(), text.encode())
         job.accepted = time.monotonic()
 
     def submit_each_way(self, tree, **fixed):

@@ -304,7 +304,7 @@ class Client(threading.Thread):
                 self.try_one()
                 with self.load.idle:
                     self.busy = False
-                    self.load.idle.inotify_all()
+                    self.load.idle.notify_all()
 
     def try_one(self):
         try:
