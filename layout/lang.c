@@ -1,63 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the table of languages, and finds a row by name or by a file's ending. A new
- * language is a new row here and a runner in guest/.
+ * Makes the table of languages of LANG_TABLE, and finds a row by name or by a file's
+ * ending.
  *
  * code_kind() separates the program from files beside it, such as an editor's backup.
  * The table is constant; there is no state.
  */
 #include "lang.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "layout/base/num.h"
 
-const struct lang langs[LANG_MAX] = {
-	[LANG_PYTHON] = {
-		.id = LANG_PYTHON,
-		.name = "python",
-		.extensions = " .py ",
-		.code = "code.py",
-		.interpreter = "/usr/bin/python3",
-		.version_of = "python3",
-		.callable = true,
-		.lives_as = LANG_PYTHON,
-		/* TZ: a forked interpreter has read it already */
-		.fresh_env = "PYTHON* LC_* LANG LANGUAGE TZ MALLOC_*",
-	},
-	[LANG_JAVASCRIPT] = {
-		.id = LANG_JAVASCRIPT,
-		.name = "javascript",
-		.extensions = " .js .mjs .cjs ",
-		.code = "code.js",
-		.interpreter = "/usr/bin/node",
-		.version_of = "nodejs",
-		.callable = true,
-		.lives_as = LANG_JAVASCRIPT,
-		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
-	},
-	[LANG_TYPESCRIPT] = {
-		.id = LANG_TYPESCRIPT,
-		.name = "typescript",
-		.extensions = " .ts .mts ",
-		.code = "code.ts",
-		.interpreter = "/usr/bin/node",
-		.version_of = "nodejs",
-		.callable = true,
-		.lives_as = LANG_JAVASCRIPT,
-		.fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*",
-	},
-	[LANG_BASH] = {
-		.id = LANG_BASH,
-		.name = "bash",
-		.extensions = " .sh ",
-		.code = "code.sh",
-		.interpreter = "/bin/bash",
-		.version_of = "bash",
-		.lives_as = LANG_BASH,
-		.fresh_env = "", /* it is always started afresh */
-	},
-};
+#define BLANK_ENDING(ending) " " ending
+#define ROW(id_, runner, name_, endings, ...) \
+	[LANG_##id_] = { .id = LANG_##id_, .name = name_, \
+			 .extensions = endings " ", __VA_ARGS__ },
+
+const struct lang langs[LANG_MAX] = { LANG_TABLE(ROW, BLANK_ENDING) };
+
+#define ENDINGS(id, runner, name, endings, ...) endings
+#define ELEMENT(ending) ending,
+const char *const lang_endings[] = { LANG_TABLE(ENDINGS, ELEMENT) NULL };
 
 /* Endings of code.* that editors and tools give to copies of the program. */
 static const char *const backup_endings[] = {
@@ -97,6 +62,16 @@ static bool has_word(const char *list, const char *word)
 			return len > 0;
 	}
 	return false;
+}
+
+const struct lang *lang_by_alias(const char *name)
+{
+	const struct lang *lang = lang_by_name(name);
+
+	for (size_t i = 0; !lang && i < LANG_MAX; i++)
+		if (has_word(langs[i].aliases, name))
+			lang = &langs[i];
+	return lang;
 }
 
 const struct lang *lang_by_ending(const char *file)
@@ -166,12 +141,22 @@ enum code_kind code_kind(const char *file)
 
 const char *lang_extensions_text(void)
 {
-	return ".py, .js, .mjs, .cjs, .ts, .mts, .sh";
+	return &LANG_TABLE(ENDINGS, LANG_COMMA_ENDING)[2];
 }
 
 const char *lang_names_text(void)
 {
-	return "python, javascript, typescript, bash";
+	return &LANG_TABLE(LANG_COMMA_NAME, LANG_NO_ENDING)[2];
+}
+
+struct lang_sentence lang_names_sentence(void)
+{
+	struct lang_sentence s;
+	const char *all = lang_names_text(), *last = strrchr(all, ',');
+
+	snprintf(s.text, sizeof(s.text), "%.*s and%s", (int)(last - all), all,
+		 last + 1);
+	return s;
 }
 
 /* One word of fresh_env against a name of name_len bytes. */

@@ -1,18 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The languages: one table row each, found by name or by the code file. */
+/*
+ * The languages: one table, found by name or by a file's ending. A new language is a
+ * row of LANG_TABLE; fsd/CONTRIBUTING.md says what the guest needs besides.
+ */
 #ifndef LAYOUT_LANG_H
 #define LAYOUT_LANG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum lang_id {
-	LANG_PYTHON,
-	LANG_JAVASCRIPT,
-	LANG_TYPESCRIPT,
-	LANG_BASH,
-	LANG_MAX
-};
+/*
+ * X(id, runner, name, endings, members): the identifier behind LANG_, that behind
+ * WIRE_RUN_ (guest/wire/wire.h; EXEC: no interpreter waits for its programs), the name
+ * in config.json, E(ending) for each ending of a file, and the other members of struct
+ * lang. Their order is the order of all texts.
+ */
+#define LANG_TABLE(X, E) \
+	X(PYTHON, PYTHON, "python", E(".py"), \
+	  .code = "code.py", .interpreter = "/usr/bin/python3", \
+	  .package = "python3", .title = "Python", .aliases = "", \
+	  .inline_name = "<string>", .comment = "#", .exit_error = "SystemExit", \
+	  .callable = true, .imports = true, .lives_as = LANG_PYTHON, \
+	  /* TZ: a forked interpreter has read it already */ \
+	  .fresh_env = "PYTHON* LC_* LANG LANGUAGE TZ MALLOC_*") \
+	X(JAVASCRIPT, NODE, "javascript", E(".js") E(".mjs") E(".cjs"), \
+	  .code = "code.js", .interpreter = "/usr/bin/node", \
+	  .package = "nodejs", .title = "Node", .aliases = " js ", \
+	  .inline_name = "[eval]", .comment = "//", .exit_error = "ExitStatus", \
+	  .callable = true, .imports = true, .lives_as = LANG_JAVASCRIPT, \
+	  .fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*") \
+	X(TYPESCRIPT, TYPESCRIPT, "typescript", E(".ts") E(".mts"), \
+	  .code = "code.ts", .interpreter = "/usr/bin/node", \
+	  .package = "nodejs", .aliases = " ts ", \
+	  .comment = "//", .exit_error = "ExitStatus", \
+	  .callable = true, .erased = true, .imports = true, \
+	  .lives_as = LANG_JAVASCRIPT, \
+	  .fresh_env = "NODE_* UV_* LC_* LANG LANGUAGE SSL_* MALLOC_*") \
+	X(BASH, BASH, "bash", E(".sh"), \
+	  .code = "code.sh", .interpreter = "/bin/bash", \
+	  .package = "bash", .title = "bash", .aliases = "", \
+	  .comment = "#", .exit_error = "ExitStatus", \
+	  .warm_is_plain = true, .lives_as = LANG_BASH, \
+	  .fresh_env = "") /* it is always started afresh */
+
+#define LANG_ID(id, runner, name, endings, ...) LANG_##id,
+#define LANG_NO_ENDING(ending)
+enum lang_id { LANG_TABLE(LANG_ID, LANG_NO_ENDING) LANG_MAX };
+
+/* The language of a program that names none where its file cannot. */
+#define LANG_DEFAULT LANG_PYTHON
 
 struct lang {
 	enum lang_id id;
@@ -20,8 +56,21 @@ struct lang {
 	const char *extensions;  /* " .py " ..., each between blanks */
 	const char *code;        /* what a program is called that has no file */
 	const char *interpreter; /* absolute path in the image */
-	const char *version_of;  /* package whose version is the language's */
+	const char *package;     /* the image's package with the language's version */
+	const char *title;       /* of that version, for people; NULL: another
+				  * language of the package has it */
+	const char *aliases;     /* " js ": other names that clients of the gateway use */
+	const char *inline_name; /* a program that has no file is called so in
+				  * tracebacks (`fsd run -c`); NULL: as its file */
+	const char *comment;     /* the shortest program that does nothing */
+	const char *exit_error;  /* the error of a cell that ends its interpreter */
 	bool callable;           /* "mode": "call" is possible */
+	bool erased;             /* the runner erases its types first: it alone can
+				  * run it, and knows it by the file's ending */
+	bool imports;            /* the modules of an environment can be imported
+				  * before the program comes */
+	bool warm_is_plain;      /* the interpreter that waits runs `code` alone,
+				  * without arguments or variables of the job's */
 	enum lang_id lives_as;   /* whose interpreter runs its steps and cells */
 	/* Environment names (prefixes, blank-separated) that only a freshly
 	 * started interpreter heeds, e.g. PYTHON*, LC_*, LANG */
@@ -35,6 +84,8 @@ const struct lang *lang_living(const struct lang *lang);
 
 /* Exact, case-sensitive. NULL if there is none. */
 const struct lang *lang_by_name(const char *name);
+/* By its name or an alias. NULL for none. */
+const struct lang *lang_by_alias(const char *name);
 /* By a code file's name ("code.py"); NULL for "code" or an unknown ending. */
 const struct lang *lang_by_file(const char *file);
 
@@ -60,10 +111,22 @@ enum code_kind code_kind(const char *file);
  * has its ending, else "code". Return: has one? */
 bool code_name(const char *file, char ret[CODE_NAME]);
 
+/* ".py", ".js", ".mjs", ..., NULL: of all languages. */
+extern const char *const lang_endings[];
 /* ".py, .js, .mjs, ..." for messages. */
 const char *lang_extensions_text(void);
+#define LANG_COMMA_ENDING(ending) ", " ending
+#define LANG_COMMA_NAME(id, runner, name, endings, ...) ", " name
+#define LANG_BLANK_NAME(id, runner, name, endings, ...) " " name
+/* "python javascript ...": the words of an option (cli/complete.c). */
+#define LANG_WORDS (&LANG_TABLE(LANG_BLANK_NAME, LANG_NO_ENDING)[1])
 /* "python, javascript, ..." for messages. */
 const char *lang_names_text(void);
+struct lang_sentence {
+	char text[sizeof(LANG_TABLE(LANG_COMMA_NAME, LANG_NO_ENDING)) + 4];
+};
+/* "python, javascript, ... and bash" for messages. */
+struct lang_sentence lang_names_sentence(void);
 
 /* True if patterns, "PREFIX_* NAME ...", have the name of NAME=value. */
 bool lang_env_matches(const char *patterns, const char *assignment);

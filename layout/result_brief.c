@@ -14,6 +14,7 @@
 
 #include "base/utf8.h"
 #include "json.h"
+#include "lang.h"
 #include "limits.h"
 
 /* The members of a result, and the value of a program in it. */
@@ -79,14 +80,15 @@ static void read_error(const json_t *error, struct buf *ret)
 		buf_str(ret, "\n");
 }
 
-/* Why an interpreter did not wait with the environment's modules imported. A shell has
- * none. */
+/* Why an interpreter did not wait with the environment's modules imported. Some
+ * languages have none. */
 static void read_fresh(const json_t *root, struct result_brief *b)
 {
 	const json_t *e = json_object_get(root, "environment");
+	const struct lang *lang = lang_by_name(text(root, "language"));
 
 	if (!json_is_false(json_object_get(e, "warm")) ||
-	    !strcmp(text(root, "language"), "bash") || !*text(e, "why"))
+	    (lang && !lang->imports) || !*text(e, "why"))
 		return;
 	snprintf(b->environment, sizeof(b->environment), "%s", text(e, "name"));
 	utf8_put_plain(&b->fresh_why, text(e, "why"));

@@ -177,14 +177,21 @@ void check_qemu(struct finding *f)
 
 /* --- the image ---------------------------------------------------------------------- */
 
-/* Packages whose version a person asks for, in this order. */
-static const struct part {
-	const char *package, *name;
-} parts[] = {
-	{ "base-files", "Debian" }, { "python3", "Python" },
-	{ "nodejs", "Node" },	    { "bash", "bash" },
-};
-#define RELEASE 0 /* of parts */
+/* Packages whose version a person asks for, in this order: Debian's own, which has
+ * the release, and those of the languages. */
+#define RELEASE LANG_MAX
+#define PARTS (LANG_MAX + 1)
+
+static const char *part_package(unsigned part)
+{
+	return part == RELEASE ? "base-files" : langs[part].package;
+}
+
+/* NULL: it is not shown. */
+static const char *part_title(unsigned part)
+{
+	return part == RELEASE ? "Debian" : langs[part].title;
+}
 
 /* The last day of Debian's own security updates, as www.debian.org/releases has
  * it: of all packages, Node among them. */
@@ -196,7 +203,7 @@ static const struct release {
 };
 
 struct found {
-	char version[ARRAY_SIZE(parts)][32];
+	char version[PARTS][32];
 };
 
 /* A line "name version"; of the version what its author calls it. */
@@ -207,8 +214,8 @@ static void take_line(struct found *f, const char *line)
 	if (sscanf(line, "%127s %127s", name, version) != 2)
 		return;
 	version[strcspn(version, "+-~")] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (!strcmp(parts[i].package, name))
+	for (unsigned i = 0; i < PARTS; i++)
+		if (!strcmp(part_package(i), name))
 			snprintf(f->version[i], sizeof(f->version[i]), "%.31s",
 				 version);
 }
@@ -220,6 +227,13 @@ static const char *until_of(char *debian)
 		if (!strcmp(releases[i].number, debian))
 			return releases[i].until;
 	return NULL;
+}
+
+static void add_part(const struct found *f, unsigned part, struct buf *out)
+{
+	if (f->version[part][0] && part_title(part))
+		buf_fmt(out, "%s%s %s", out->len ? ", " : "", part_title(part),
+			f->version[part]);
 }
 
 static void today(char ret[16])
@@ -251,10 +265,9 @@ static int image_contents(const char *dir, struct buf *out, bool *ret_over)
 	while (fgets(line, sizeof(line), f))
 		take_line(&found, line);
 	until = until_of(found.version[RELEASE]);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (found.version[i][0])
-			buf_fmt(out, "%s%s %s", out->len ? ", " : "",
-				parts[i].name, found.version[i]);
+	add_part(&found, RELEASE, out);
+	for (unsigned i = 0; i < LANG_MAX; i++)
+		add_part(&found, i, out);
 	today(day);
 	*ret_over = until && strcmp(day, until) > 0;
 	if (until)

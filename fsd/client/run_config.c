@@ -171,7 +171,7 @@ int client_config(const struct job_draft *d, struct buf *b)
 		list(b, "args", (const char *const *)d->args, d->arg_count);
 	if (p->python && p->named) { /* its name does not say so */
 		key(b, "language");
-		buf_str(b, "\"python\"");
+		buf_fmt(b, "\"%s\"", langs[LANG_DEFAULT].name);
 	}
 	if (p->named) {
 		key(b, "main");

@@ -47,7 +47,7 @@ enum run_kind {
 	X(RUN_LANGUAGE, 'l', "language", "LANG", RUN_STRING, "language", \
 	  "its language (default: by the ending of FILE,\n" \
 	  "else by its #! line)", CLI_WORDS, \
-	  "python javascript typescript bash") \
+	  LANG_WORDS) \
 	X(RUN_INPUT, 'i', "input", "PATH", RUN_LIST, NULL, \
 	  "a file or directory that the program finds in\n" \
 	  "its working directory; repeatable; of \".\" and\n" \

@@ -56,15 +56,15 @@ static void set_name(const struct run_client *c, struct program *p,
 {
 	const struct lang *lang = language_of(c, path);
 
-	/* A warm bash knows no other name, and one that is not warm is slower. Types are
-	 * erased of a file alone that its name says to have some. */
-	if (lang && lang->id == LANG_TYPESCRIPT &&
+	/* A plain interpreter that waits knows no other name, and a start without it is
+	 * slower. Types are erased of a file alone that its name says to have some. */
+	if (lang && lang->erased &&
 	    lang_by_ending(last_name(path)) != lang) {
 		snprintf(p->name, sizeof(p->name), "%s", lang->code);
 		return;
 	}
 	p->named = may_be_named(c) && can_be_named(c, path) &&
-		   !(lang && lang->id == LANG_BASH);
+		   !(lang && lang->warm_is_plain);
 	if (p->named) {
 		snprintf(p->name, sizeof(p->name), "%s", last_name(path));
 		return;
@@ -125,14 +125,13 @@ static int open_program(const struct run_client *c, struct program *p, int at,
  * name of the last one. */
 static unsigned count_code(int at, char ret[16])
 {
-	static const char *const endings[] = { "", ".py", ".js", ".mjs", ".cjs",
-					       ".ts", ".mts", ".sh" };
+	const char *ending = "";
 	unsigned count = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+	for (size_t i = 0; ending; ending = lang_endings[i++]) {
 		char name[16];
 
-		snprintf(name, sizeof(name), "code%s", endings[i]);
+		snprintf(name, sizeof(name), "code%s", ending);
 		if (faccessat(at, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		memcpy(ret, name, sizeof(name));
@@ -159,7 +158,7 @@ static int main_below(const struct run_client *c, struct program *p)
 	const struct lang *lang = language_of(c, c->value[RUN_MAIN]);
 
 	if (is_set(c, RUN_MODE) || is_set(c, RUN_SESSION) ||
-	    (lang && lang->id == LANG_TYPESCRIPT))
+	    (lang && lang->erased))
 		return client_complain(2, "--main is %s; with --mode, --session "
 				"or in TypeScript it must be a file of the "
 				"directory %s itself", c->value[RUN_MAIN],
@@ -207,20 +206,17 @@ static int find_in_project(const struct run_client *c, struct program *p)
 static void name_text(const struct run_client *c, struct program *p)
 {
 	const char *language = c->value[RUN_LANGUAGE];
-	const struct lang *lang = language ? lang_by_name(language) : NULL;
-	const char *name = !language ? "<string>"
-			 : !lang     ? NULL
-			 : lang->id == LANG_PYTHON     ? "<string>"
-			 : lang->id == LANG_JAVASCRIPT ? "[eval]"
-						       : NULL;
+	const struct lang *lang = language ? lang_by_name(language)
+					   : &langs[LANG_DEFAULT];
+	const char *name = lang ? lang->inline_name : NULL;
 
 	p->what = "-c";
 	p->python = !language;
 	p->named = name && may_be_named(c) && !is_input(c, name);
-	snprintf(p->name, sizeof(p->name), "%s", p->named	? name
-						 : p->python	? "code.py"
-						 : lang && lang->id == LANG_TYPESCRIPT ?
-							 lang->code : "code");
+	snprintf(p->name, sizeof(p->name), "%s",
+		 p->named				    ? name
+		 : p->python || (lang && lang->erased) ? lang->code
+							    : "code");
 }
 
 int program_find(const struct run_client *c, struct program *p)

@@ -308,7 +308,7 @@ void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 
 /* --- texts ----------------------------------------------------------------------- */
 
-static const char readme[] =
+static const char readme_start[] =
 	"fsd runs programs that you write as files, each in a virtual machine "
 	"of its own.\n"
 	"\n"
@@ -321,8 +321,10 @@ static const char readme[] =
 	"    cat hello/result.json              # everything about the run\n"
 	"    rm -r hello                        # kills it if it still runs\n"
 	"\n"
-	"Programs: code.py code.js code.mjs code.cjs code.ts code.mts code.sh, "
-	"or code\nwith a #! line.\n"
+	"Programs:";
+
+static const char readme_rest[] =
+	", or code\nwith a #! line.\n"
 	"Other files in the job's directory are copied into the program's "
 	"working\ndirectory; the file stdin is its standard input.\n"
 	"config.json: {} or keys such as\n"
@@ -351,6 +353,14 @@ static const char readme[] =
 	"write\nfailed, .fsd/templates what can be run, .fsd/sessions which "
 	"sessions live\n(rmdir ends one), .fsd/sandboxes machines that jobs "
 	"share (mkdir makes\none). More: man jobtree.\n";
+
+static void text_readme(struct buf *out)
+{
+	buf_str(out, readme_start);
+	for (size_t i = 0; lang_endings[i]; i++)
+		buf_fmt(out, " code%s", lang_endings[i]);
+	buf_str(out, readme_rest);
+}
 
 /* Sandboxes and sessions keep all of something. "busy" is told to whom a machine of
  * another user comes when it is idle, "full" to whom none does. */
@@ -443,7 +453,7 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 	}
 	switch (ENTRY_VFILE(entry)) {
 	case FSD_VFILE_README:
-		buf_str(out, readme);
+		text_readme(out);
 		break;
 	case FSD_VFILE_VERSION:
 		buf_fmt(out, "%s\n", fsd_version);

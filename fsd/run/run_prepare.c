@@ -12,12 +12,8 @@
 
 static const char *const base_env[] = { WIRE_BASE_ENV };
 
-static const uint32_t lang_runner[LANG_MAX] = {
-	[LANG_PYTHON] = WIRE_RUN_PYTHON,
-	[LANG_JAVASCRIPT] = WIRE_RUN_NODE,
-	[LANG_TYPESCRIPT] = WIRE_RUN_TYPESCRIPT,
-	[LANG_BASH] = WIRE_RUN_BASH,
-};
+#define RUNNER(id, runner, ...) [LANG_##id] = WIRE_RUN_##runner,
+static const uint32_t lang_runner[] = { LANG_TABLE(RUNNER, LANG_NO_ENDING) };
 
 /* --- lists of strings ------------------------------------------------------ */
 
@@ -124,16 +120,17 @@ const char *run_code_name(const struct run *run)
 	return run->spec.code ? run->spec.code->name : run->spec.lang->code;
 }
 
-/* The warm shell knows nothing of arguments or of other variables. */
-static bool fits_bash(const struct run *run)
+/* True if an interpreter could run it that knows its program's usual name only, and
+ * neither arguments nor variables. */
+static bool is_plain(const struct run *run)
 {
 	const struct job_config *c = run->spec.config;
 
 	return !c->args.count && !c->env.count &&
-	       !strcmp(run_code_name(run), "code.sh");
+	       !strcmp(run_code_name(run), run->spec.lang->code);
 }
 
-#define BASH_WHY "a warm bash has no arguments and no variables of its own"
+#define PLAIN_WHY "a warm %s has no arguments and no variables of its own"
 
 /* Return: 0 or -ENOMEM. */
 static int choose_runner(struct run *run)
@@ -152,10 +149,10 @@ static int choose_runner(struct run *run)
 	/* A warm runner was started before these variables were known; only
 	 * a program run by itself can be given to a fresh interpreter. */
 	if (run->spec.config->mode == MODE_SCRIPT && run->environment.fresh_why &&
-	    lang->id != LANG_TYPESCRIPT)
+	    !lang->erased)
 		return 0;
-	if (lang->id == LANG_BASH && !fits_bash(run))
-		return run_say_why(run, "%s", BASH_WHY);
+	if (lang->warm_is_plain && !is_plain(run))
+		return run_say_why(run, PLAIN_WHY, lang->name);
 	*ret = lang_runner[lang->id];
 	return 0;
 }

@@ -104,10 +104,9 @@ static int check_living(const struct run_spec *spec, struct err *err)
 		return 0;
 	if (!spec->lang)
 		return err_set(err, -EINVAL,
-			       "config.json: %s is for python, javascript, "
-			       "typescript and bash; %s is something else",
+			       "config.json: %s is for %s; %s is something else",
 			       c->session ? "\"session\"" : "\"mode\" \"cell\"",
-			       name_of(spec));
+			       lang_names_sentence().text, name_of(spec));
 	return 0;
 }
 

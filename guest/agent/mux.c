@@ -20,6 +20,7 @@
 #include "guest/os/clone.h"
 #include "guest/files/fs.h"
 #include "guest/run/lane.h"
+#include "guest/run/runner_kind.h"
 #include "lane_agent.h"
 #include "layout/base/cleanup.h"
 #include "guest/os/mounts.h"
@@ -62,7 +63,6 @@ static void make_sacrifice(const struct runner *r, bool yes)
 	sys_write(path, yes ? "1000" : "0");
 }
 
-/* No lane can use the shell that waits: see lane_kind(). */
 static void rate_runners(struct agent *a)
 {
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
@@ -70,7 +70,7 @@ static void rate_runners(struct agent *a)
 
 		if (!r->pid)
 			continue;
-		if (i == WIRE_RUN_BASH)
+		if (runner_kinds[i].own_home)
 			cgroup_abandon(&r->cgroup);
 		else
 			make_sacrifice(r, true);
@@ -194,7 +194,7 @@ static void hand_over(struct agent *a, struct lane *lane, enum wire_runner kind)
 	runner_close(r);
 	runner_clear(r, kind);
 	a->mux->waits[kind] = false;
-	if (kind == WIRE_RUN_PYTHON)
+	if (runner_kinds[kind].spare)
 		start_spare(a, kind);
 }
 
@@ -249,7 +249,7 @@ static int start_agent(struct agent *a, unsigned number, enum wire_runner kind,
 		return err_sys(err, r, "cannot start a lane's agent");
 	lane->open = true;
 	lane->serial = end.serial;
-	lane->own_task = kind == WIRE_RUN_PYTHON;
+	lane->own_task = runner_kinds[kind].own_task;
 	if (end.waits)
 		hand_over(a, lane, kind);
 	allow_tasks(m);

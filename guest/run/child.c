@@ -33,58 +33,13 @@
 #include "guest/os/filter.h"
 #include "warmup_program.h"
 #include "guest/os/sys.h"
+#include "runner_kind.h"
 
 #define PROGRAM_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 #define MESSAGE_MAX (2u * WIRE_JOB_MAX)
 #define HELPER_LAST_FD 8
 #define EXIT_NOT_FOUND 127
 #define EXIT_CANNOT_RUN 126
-
-struct command {
-	const char *directory;
-	const char *argv[8];
-	const char *extra[3]; /* of its environment */
-	bool base;            /* it begins with the base variables */
-};
-
-/*
- * How the interpreters start. Python's runner is a sitecustomize module: the
- * interpreter itself then opens and runs the program, as it always does.
- * Node's is a preloaded module and bash's what BASH_ENV names, for the same
- * reason. The arguments and the
- * environment here are replaced by the job's before the program sees them.
- * Node looks for a package.json where it is started and remembers for ever
- * that there was none, so it goes to the program's place only for the job.
- * V8's baseline compiler is off: what it makes of functions that heating has
- * made warm would be translated once more in the job, which takes longer than
- * it saves; hot functions are optimised as ever.
- */
-#define NO_BASELINE "--no-sparkplug"
-static const struct command commands[WIRE_RUN_MAX] = {
-	[WIRE_RUN_PYTHON] = {
-		HOME,
-		{"/usr/bin/python3", HOME "/code.py", NULL},
-		{"PYTHONPATH=" RUNNERS "/python"}, true,
-	},
-	[WIRE_RUN_NODE] = {
-		"/",
-		{"/usr/bin/node", NO_BASELINE, "--expose-internals",
-		 "--require", RUNNERS "/node/wait.js", HOME "/code.js", NULL},
-		{NULL}, true,
-	},
-	[WIRE_RUN_TYPESCRIPT] = {
-		"/",
-		{"/usr/bin/node", NO_BASELINE, "--expose-internals",
-		 "--require", RUNNERS "/node/wait_ts.js", HOME "/code.ts", NULL},
-		{NULL}, true,
-	},
-	[WIRE_RUN_BASH] = {
-		HOME,
-		{"/bin/bash", HOME "/code.sh", NULL},
-		{"BASH_ENV=" RUNNERS "/bash/wait.sh"}, true,
-	},
-	[WIRE_RUN_EXEC] = {HOME, {NULL}, {NULL}, false},
-};
 
 _Noreturn static void fail(const char *what)
 {
@@ -350,7 +305,7 @@ _Noreturn static void wait_and_exec(void)
 }
 
 /* Return: the runner's variables, as execve() takes them. */
-static char **make_env(const struct command *c, const struct wire_strings *fresh)
+static char **make_env(const struct runner_kind *c, const struct wire_strings *fresh)
 {
 	static char is_fresh[] = "FSD_FRESH=1"; /* see sitecustomize.py */
 	const struct environment_vars *v = environment_vars();
@@ -373,7 +328,7 @@ static char **make_env(const struct command *c, const struct wire_strings *fresh
 
 _Noreturn void child_become_runner(struct runner *r, int control)
 {
-	const struct command *c = &commands[r->kind];
+	const struct runner_kind *c = &runner_kinds[r->kind];
 
 	if (sys_put(r->cgroup.fd[CGROUP_PROCS], "0"))
 		_exit(EXIT_CANNOT_RUN);
@@ -387,9 +342,9 @@ _Noreturn void child_become_runner(struct runner *r, int control)
 		fail(c->directory);
 	drop_privilege();
 	filter_calls();
-	if (r->kind == WIRE_RUN_EXEC)
+	if (!c->argv[0])
 		wait_and_exec();
-	if (r->kind == WIRE_RUN_TYPESCRIPT)
+	if (c->helper_pipes)
 		make_helper_pipes();
 	execve(c->argv[0], (char *const *)(uintptr_t)c->argv,
 	       make_env(c, r->fresh));

@@ -19,6 +19,7 @@
 #include "lane.h"
 #include "guest/os/mounts.h"
 #include "guest/os/sys.h"
+#include "runner_kind.h"
 
 #define LINGER_LOOK_MS 10 /* nothing tells that a file was closed */
 
@@ -237,7 +238,7 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 		r = runner_send(runner, job->files.given && !job->lane ? "file"
 								       : "run",
 				&job->spec);
-	if (runner->kind != WIRE_RUN_PYTHON) /* it may say how it began */
+	if (!runner_kinds[runner->kind].says_begun)
 		fd_close(&runner->control);
 	if (r)
 		err_sys(err, r, "the %s runner does not answer",
@@ -380,7 +381,7 @@ static void deliver(struct job *job, uint8_t scope, int number)
 	} else if (r->pid) {
 		kill(scope == WIRE_KILL_FIRST ? r->pid : -r->pid, number);
 		if (scope == WIRE_KILL_INTERRUPT && job->step.on &&
-		    job->spec.runner == WIRE_RUN_BASH)
+		    runner_kinds[job->spec.runner].forks_late)
 			interrupt_begin(&job->interrupt);
 	}
 }

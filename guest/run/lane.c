@@ -23,6 +23,7 @@
 #include "layout/base/num.h"
 #include "guest/os/share.h"
 #include "guest/os/sys.h"
+#include "runner_kind.h"
 
 #define DEPTH_MAX 64
 #define READY_MS 60000
@@ -97,8 +98,7 @@ enum wire_runner lane_kind(const struct wire_job *spec, const bool *waits)
 		kind = step_kind(spec);
 		return waits[kind] ? kind : WIRE_RUN_EXEC;
 	}
-	/* The waiting shell runs a file of the home that is another job's here. */
-	return spec->runner == WIRE_RUN_BASH ? WIRE_RUN_EXEC : spec->runner;
+	return runner_kinds[spec->runner].own_home ? WIRE_RUN_EXEC : spec->runner;
 }
 
 /* The ending of the program's own file, code.EXT in the home, or NULL: text is
@@ -200,12 +200,11 @@ static int copy_strings(struct wire_strings *to, uint32_t count,
 	return 0;
 }
 
-/* Makes spec a program that is like the waiting shell. */
-static int begin_shell(struct wire_job *spec)
+/* Makes spec a program that is like the runner that waits: its first word and the file. */
+static int begin_like(struct wire_job *spec, const struct runner_kind *kind)
 {
-	static const char *const argv[] = {"/bin/bash", HOME "/" PROGRAM ".sh"};
 	const struct environment_vars *base = environment_vars();
-	int r = copy_strings(&spec->argv, ARRAY_SIZE(argv), argv);
+	int r = copy_strings(&spec->argv, 2, kind->argv);
 
 	spec->runner = WIRE_RUN_EXEC;
 	return r ? r : copy_strings(&spec->envp, base->count, base->item);
@@ -232,7 +231,7 @@ static int start_runner(struct job *job, struct runner *runner,
 	    runner->control >= 0)
 		return 0;
 	share_group(job->serial, group);
-	runner->fresh = kind == WIRE_RUN_PYTHON ? &job->spec.envp : NULL;
+	runner->fresh = runner_kinds[kind].spare ? &job->spec.envp : NULL;
 	r = runner_start(runner, kind, group, err);
 	return r || runner->fresh
 		       ? r
@@ -246,8 +245,8 @@ int lane_begin(struct job *job, struct runner *runners, struct err *err)
 	enum wire_runner kind = job->kind;
 	int r = 0;
 
-	if (!job->step.on && spec->runner == WIRE_RUN_BASH)
-		r = begin_shell(spec);
+	if (!job->step.on && runner_kinds[spec->runner].own_home)
+		r = begin_like(spec, &runner_kinds[spec->runner]);
 	if (!r)
 		r = own_files(job);
 	if (!r && spec->mode == WIRE_MODE_CELL)

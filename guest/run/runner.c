@@ -17,18 +17,11 @@
 #include "layout/base/cleanup.h"
 #include "child.h"
 #include "guest/os/sys.h"
+#include "runner_kind.h"
 
 #define PIPE_SIZE (256 << 10)
 #define MESSAGE_MAX (2u * WIRE_JOB_MAX)
 #define SEND_WAIT_MS 10000
-
-static const char *const names[WIRE_RUN_MAX] = {
-	[WIRE_RUN_PYTHON] = "python",
-	[WIRE_RUN_NODE] = "node",
-	[WIRE_RUN_TYPESCRIPT] = "typescript",
-	[WIRE_RUN_BASH] = "bash",
-	[WIRE_RUN_EXEC] = "exec",
-};
 
 static const char *const modes[WIRE_MODE_MAX] = {
 	[WIRE_MODE_SCRIPT] = "script",
@@ -44,13 +37,14 @@ const char *runner_mode(uint32_t mode)
 
 const char *runner_name(enum wire_runner kind)
 {
-	return names[kind];
+	return runner_kinds[kind].name;
 }
 
 uint64_t runner_plain_heap(enum wire_runner kind)
 {
-	/* python3 3.13 -c pass: 2.8 MiB. The others load little besides. */
-	return kind == WIRE_RUN_PYTHON ? 3u << 20 : UINT64_MAX;
+	uint64_t heap = runner_kinds[kind].plain_heap;
+
+	return heap ? heap : UINT64_MAX;
 }
 
 static int set_nonblocking(int fd)
@@ -91,7 +85,7 @@ static pid_t start_process(struct runner *r, int *ret_control,
 		child_become_runner(r, ends[1]);
 	if (pid < 0)
 		err_sys(err, -errno, "cannot fork the %s runner",
-			names[r->kind]);
+			runner_name(r->kind));
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);
@@ -119,8 +113,7 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 
 	runner_clear(r, kind);
 	r->fresh = fresh;
-	/* Python's has the thread of runners/python/live.h. */
-	e = cgroup_open(&r->cgroup, group, kind == WIRE_RUN_PYTHON, err);
+	e = cgroup_open(&r->cgroup, group, runner_kinds[kind].own_task, err);
 	if (!e)
 		e = make_pipes(r, err);
 	if (e)
@@ -247,8 +240,8 @@ int runner_send(const struct runner *runner, const char *verb,
 	int control = runner->control;
 	struct pollfd p = {.fd = control, .events = POLLOUT};
 	/* A shell reads slowly, and needs to know no more than the verb. */
-	int r = runner->kind == WIRE_RUN_BASH ? buf_add(&b, verb, 1)
-					      : build_message(&b, verb, job);
+	int r = runner_kinds[runner->kind].verb_only
+			? buf_add(&b, verb, 1) : build_message(&b, verb, job);
 
 	/* A message may be larger than the socket's buffer; the runner is
 	 * there to read it, but one that does not must not hold PID 1. */

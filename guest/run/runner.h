@@ -35,7 +35,6 @@
 
 enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 
-#define RUNNERS "/usr/lib/fsd/runners"
 #define RUNNER_CONTROL_FD 3
 #define RUNNER_RESULT_FD 4
 #define RUNNER_WARMUP_PROGRAM "" /* argv[0] that no job has: see warmup_program.h */
@@ -46,7 +45,7 @@ struct runner {
 	bool own;              /* has secrets that no clone has */
 	bool living;           /* it takes steps: see step.h */
 	const struct wire_strings *fresh; /* borrowed, or NULL: the environment of
-				Python's that has nothing loaded and does not wait */
+				one that has nothing loaded and does not wait */
 	unsigned heats;        /* rounds of heat in this machine */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */

@@ -21,6 +21,7 @@
 #include "layout/base/num.h"
 #include "layout/env.h"
 #include "guest/os/sys.h"
+#include "runner_kind.h"
 
 #define PATH_ROOM 64 /* of a file in the job's directory */
 #define FIFO_SIZE (256 << 10)
@@ -47,28 +48,6 @@ static struct place place_of(const struct job *job, const char *name)
 	return p;
 }
 
-/* The runner that becomes the session, and what EXEC's starts for one. A shell's
- * session is a script, which a waiting shell cannot become. */
-static const struct {
-	enum wire_runner kind;
-	const char *argv[4];
-} sessions[WIRE_RUN_MAX] = {
-	[WIRE_RUN_PYTHON] = {WIRE_RUN_PYTHON,
-			     {"/usr/bin/python3", RUNNERS "/python/session.py"}},
-	[WIRE_RUN_NODE] = {WIRE_RUN_NODE,
-			   {"/usr/bin/node", "--no-sparkplug",
-			    RUNNERS "/node/session.js"}},
-	[WIRE_RUN_TYPESCRIPT] = {WIRE_RUN_TYPESCRIPT,
-				 {"/usr/bin/node", "--no-sparkplug",
-				  RUNNERS "/node/session.js"}},
-	[WIRE_RUN_BASH] = {WIRE_RUN_EXEC,
-			   {"/bin/bash", RUNNERS "/bash/session.sh"}},
-};
-
-/* Names of variables that Node obeys at its start only. */
-static const char *const node_obeys[] = {"NODE_", "UV_", "LC_", "LANG", "SSL_",
-					 "OPENSSL_", "ICU_", "TZ"};
-
 /* A step may set it, and what runs the step was begun without it. */
 static bool is_hijack(const char *assignment)
 {
@@ -79,17 +58,18 @@ static bool is_hijack(const char *assignment)
 	return env_is_hijack(name);
 }
 
-/* A waiting Node cannot give its place to a fresh one, so this is known before. */
+/* An interpreter that waits may obey a variable at its start only, and cannot give its
+ * place to a fresh one, so this is known before. */
 static bool needs_start(const struct wire_job *spec)
 {
 	const struct wire_strings *env = &spec->envp;
+	const char *const *obeys = runner_kinds[spec->runner].obeys;
 
-	if (spec->runner != WIRE_RUN_NODE && spec->runner != WIRE_RUN_TYPESCRIPT)
+	if (!obeys)
 		return false;
 	for (uint32_t i = 0; i < env->count; i++)
-		for (size_t k = 0; k < ARRAY_SIZE(node_obeys); k++)
-			if (!strncmp(env->item[i], node_obeys[k],
-				     strlen(node_obeys[k])) &&
+		for (size_t k = 0; obeys[k]; k++)
+			if (!strncmp(env->item[i], obeys[k], strlen(obeys[k])) &&
 			    !is_hijack(env->item[i]))
 				return true;
 	return spec->fresh;
@@ -97,7 +77,7 @@ static bool needs_start(const struct wire_job *spec)
 
 enum wire_runner step_kind(const struct wire_job *spec)
 {
-	return needs_start(spec) ? WIRE_RUN_EXEC : sessions[spec->runner].kind;
+	return needs_start(spec) ? WIRE_RUN_EXEC : runner_kinds[spec->runner].session;
 }
 
 struct runner *step_runner(struct runner *runners, const struct wire_job *spec)
@@ -190,9 +170,9 @@ int step_begin(struct job *job, struct err *err)
 	int r = 0;
 
 	job->step = (struct step){.on = true, .input = -1};
-	if (!sessions[spec->runner].argv[0])
+	if (!runner_kinds[spec->runner].session_argv[0])
 		return err_set(err, -EINVAL, "there are no sessions of %s",
-			       runner_name(spec->runner));
+			       runner_kinds[spec->runner].name);
 	if (mkdir(job->dir, 0755) && errno != EEXIST)
 		r = -errno;
 	if (!r)
@@ -230,7 +210,7 @@ static bool is_set(const struct wire_strings *env, const char *assignment)
 static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 {
 	const struct environment_vars *base = environment_vars();
-	uint32_t own = spec->runner == WIRE_RUN_BASH ? 0 : spec->envp.count;
+	uint32_t own = runner_kinds[spec->runner].late_env ? 0 : spec->envp.count;
 
 	ret->item = calloc(own + base->count, sizeof(*ret->item));
 	if (!ret->item)
@@ -250,7 +230,7 @@ static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 static int begin_life(struct job *job)
 {
 	const struct wire_job *spec = &job->spec;
-	const char *const *argv = sessions[spec->runner].argv;
+	const char *const *argv = runner_kinds[spec->runner].session_argv;
 	struct wire_job start = {
 		.mode = spec->mode, .call = "", .fresh = spec->fresh,
 		.argv = {1, spec->argv.item},
@@ -284,7 +264,7 @@ int step_launch(struct job *job, struct err *err)
 	char line[WIRE_PATH_MAX + 64];
 	int n = snprintf(line, sizeof(line), "step %s %s %s%s\n",
 			 runner_mode(job->spec.mode), job->spec.argv.item[0], job->dir,
-			 job->spec.runner == WIRE_RUN_TYPESCRIPT ? " typescript" : "");
+			 runner_kinds[job->spec.runner].step_word);
 	int r = job->files.given ? put_input(job) : 0;
 
 	if (!r && !job->runner->living)

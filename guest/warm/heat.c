@@ -20,81 +20,12 @@
 #include "layout/base/num.h"
 #include "guest/os/environment.h"
 #include "unprotect.h"
+#include "guest/run/runner_kind.h"
 #include "guest/run/stream.h"
 #include "guest/os/sys.h"
 
 #define ROUND_MS 60000
 #define REST_MS 12 /* three ticks */
-
-/* A machine's first round runs this: the least that still prints. */
-struct nothing {
-	const char *file, *text;
-	const char *const argv[3];
-};
-
-/*
- * The later rounds run this: most programs do it, and it is long for the first who
- * does. For bash it gained nothing (its programs are processes, which are slow
- * under emulation however warm it is); for Node it is in nothing.js.
- */
-static const char *const usual[WIRE_RUN_MAX] = {
-	[WIRE_RUN_PYTHON] =
-		"import collections, csv, dataclasses, datetime, enum, io\n"
-		"import itertools, json, math, os, pathlib, random, re\n"
-		"import subprocess, sys, time, typing\n"
-		"@dataclasses.dataclass\n"
-		"class Point:\n"
-		"    x: int = 1\n"
-		"text = json.dumps({'a': re.findall('a+', 'caat'), 'b': 0.5})\n"
-		"print(json.loads(text), Point(), f'{math.pi:.2f}')\n"
-		"print(datetime.datetime.now(), random.randint(1, 6))\n"
-		"print(collections.Counter('aab'), pathlib.Path('.').resolve())\n"
-		"print(list(csv.reader(io.StringIO('a,b'))))\n"
-		"with open('/proc/self/comm') as file: print(file.read())\n"
-		"print(subprocess.run(['true'], capture_output=True))\n"
-		/* The environment's program, last: see runners/python/warm.py. */
-		"try:\n"
-		"    with open('" ENVIRONMENT_DIR "/warm.json') as file:\n"
-		"        text = json.load(file).get('program', '')\n"
-		"except OSError:\n"
-		"    text = ''\n"
-		"exec(text)\n"
-		"int('')\n",
-};
-
-/*
- * Starts the programs that scripts start most, and the login shell that each command
- * of E2B's clients is. Their code is then translated in
- * each machine that is forked off this one, and their pages are in memory. It
- * takes long, so only a machine that is heated thoroughly does it. Measured: a pipeline of
- * seven of them takes 120 ms instead of 265, python3 150 instead of 255. Node is
- * not among them: its start would take 1.5 s instead of 2.3, but what is translated for
- * it takes memory: an idle machine's PSS would be 107 MB, not 85. It also writes
- * code of its own into memory, and the next process to get that memory pays for
- * each page. That would be no matter if it were the first of these.
- */
-static const char programs[] =
-	"cd \"$(mktemp -d)\" || exit\n"
-	"printf 'b 1\\na 2\\na 3\\n' >t\n"
-	"ls -l /usr | awk '{ print $1 }' | sort | uniq -c | grep -v x | sed s/a/b/ |\n"
-	"	head -n 2 | tail -n 1 | tr a b | cut -c 1 | wc -l\n"
-	"cat t | sort -n | tee u | grep -c a\n"
-	"find . -name t | xargs wc -c\n"
-	"mkdir -p d && cp t d/ && mv d/t d/v && touch d/w && chmod 600 d/w\n"
-	"basename \"$(dirname \"$PWD/x\")\"; date; env; true; seq 3; sleep 0; expr 1 + 1\n"
-	"rm -r d t u; cd /; rmdir \"$OLDPWD\"\n"
-	"python3 -c 'print(1)'\n"
-	"bash -l -c :\n";
-
-static const struct nothing nothings[WIRE_RUN_MAX] = {
-	[WIRE_RUN_PYTHON] = {"code.py", "print(1)\n", {HOME "/code.py"}},
-	[WIRE_RUN_NODE] = {"code.js", "console.log(1)\n", {HOME "/code.js"}},
-	[WIRE_RUN_TYPESCRIPT] = {"code.ts", "console.log(1 as number)\n",
-				 {HOME "/code.ts"}},
-	[WIRE_RUN_BASH] = {"code.sh", "echo 1\n", {HOME "/code.sh"}},
-	[WIRE_RUN_EXEC] = {"code.sh", "echo 1\n",
-			   {"/bin/bash", HOME "/code.sh"}},
-};
 
 static const char *const heat_env[] = {WIRE_BASE_ENV};
 static const char *const warmup_argv[] = {RUNNER_WARMUP_PROGRAM, NULL};
@@ -124,7 +55,7 @@ static void describe(enum wire_runner kind, const char *const *argv,
 	};
 }
 
-static void file_head(struct wire_writer *w, const struct nothing *n)
+static void file_head(struct wire_writer *w, const struct heat_program *n)
 {
 	wire_put_u32(w, 0644);
 	wire_put_u64(w, strlen(n->text));
@@ -133,7 +64,7 @@ static void file_head(struct wire_writer *w, const struct nothing *n)
 }
 
 /* Makes the program's file in the way in which a job's inputs are made. */
-static int put_file(struct files *files, const struct nothing *n)
+static int put_file(struct files *files, const struct heat_program *n)
 {
 	uint8_t bytes[64];
 	struct wire_writer w = {bytes, sizeof(bytes), 0};
@@ -146,7 +77,7 @@ static int put_file(struct files *files, const struct nothing *n)
 	return r ? r : files_end(files, NULL);
 }
 
-static void take_file(struct files *files, const struct nothing *n)
+static void take_file(struct files *files, const struct heat_program *n)
 {
 	unlinkat(files->home, n->file, 0);
 	files->count = 0;
@@ -187,7 +118,7 @@ static int own_runner(struct runner *r)
 	struct wire_job job;
 	int e;
 
-	if (r->kind == WIRE_RUN_BASH || r->kind == WIRE_RUN_EXEC)
+	if (!runner_kinds[r->kind].secrets)
 		return 0;
 	describe(WIRE_RUN_EXEC, argv, &job);
 	e = runner_send(r, "own", &job);
@@ -208,13 +139,13 @@ static int heat_runner(struct agent *a, struct runner *r)
 		{.fd = r->pipe[PIPE_OUT], .events = POLLIN},
 		{.fd = r->pipe[PIPE_ERR], .events = POLLIN},
 	};
-	bool forks = r->kind == WIRE_RUN_PYTHON || r->kind == WIRE_RUN_BASH;
+	const struct runner_kind *kind = &runner_kinds[r->kind];
 	struct wire_job job;
 	int e;
 
-	describe(WIRE_RUN_EXEC, nothings[r->kind].argv, &job);
+	describe(WIRE_RUN_EXEC, kind->nothing.argv, &job);
 	e = a->owned && !r->own ? own_runner(r) : 0;
-	if (!e && forks)
+	if (!e && !kind->learns)
 		e = cgroup_lend(r->pid);
 	if (!e)
 		e = runner_send(r, "heat", &job);
@@ -224,13 +155,13 @@ static int heat_runner(struct agent *a, struct runner *r)
 	}
 	if (!e)
 		e = runner_wait(r->control, 0);
-	if (!e && forks)
+	if (!e && !kind->learns)
 		e = cgroup_take_back(&r->cgroup, r->pid);
 	/*
 	 * After a fork. The others need it only once, in the template: done in
 	 * a clone it makes the host copy all their pages.
 	 */
-	if (!e && (!a->owned || r->kind == WIRE_RUN_PYTHON))
+	if (!e && (!a->owned || kind->settles))
 		unprotect_memory(r->pid);
 	cgroup_mark(&r->cgroup);
 	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
@@ -267,7 +198,7 @@ static int add_job(struct buf *b, enum wire_runner kind,
 }
 
 static int add_frames(struct buf *b, enum wire_runner kind,
-		      const char *const *argv, const struct nothing *n)
+		      const char *const *argv, const struct heat_program *n)
 {
 	uint8_t head[64];
 	struct wire_writer w = {head, sizeof(head), 0};
@@ -311,7 +242,7 @@ static int run_warmup_program(struct agent *a, struct job *job, struct buf *fram
  * init and the kernel do for one, from JOB to EXIT, but for the interpreter.
  */
 static int heat_warmup_program(struct agent *a, const char *const *argv,
-			       const struct nothing *n)
+			       const struct heat_program *n)
 {
 	struct runner *r = &a->warmup_program[WIRE_RUN_EXEC];
 	auto_buf struct buf frames = {0};
@@ -339,15 +270,16 @@ static int heat_warmup_program(struct agent *a, const char *const *argv,
  * gone. */
 static int spend(struct agent *a, struct runner *r)
 {
-	struct nothing n = nothings[r->kind];
+	const struct runner_kind *kind = &runner_kinds[r->kind];
+	struct heat_program n = kind->nothing;
 	auto_buf struct buf frames = {0};
 	struct job job;
 	int e = job_open(&job, NULL);
 
 	if (e)
 		return e;
-	if (usual[r->kind])
-		n.text = usual[r->kind];
+	if (kind->usual)
+		n.text = kind->usual;
 	e = add_frames(&frames, r->kind, n.argv, &n);
 	if (!e) {
 		a->spends = true;
@@ -362,15 +294,16 @@ static int spend(struct agent *a, struct runner *r)
 /* text NULL: what is due. */
 static int heat_round(struct agent *a, struct runner *r, const char *text)
 {
-	struct nothing n = nothings[r->kind];
+	const struct runner_kind *kind = &runner_kinds[r->kind];
+	struct heat_program n = kind->nothing;
 	int e;
 
 	if (r->kind == WIRE_RUN_EXEC)
 		return heat_warmup_program(a, n.argv, &n);
 	if (text)
 		n.text = text;
-	else if (r->heats && usual[r->kind])
-		n.text = usual[r->kind];
+	else if (r->heats && kind->usual)
+		n.text = kind->usual;
 	e = put_file(&a->job.files, &n);
 	if (!e)
 		e = heat_runner(a, r);
@@ -391,17 +324,14 @@ static void rest(void)
 }
 
 /*
- * A runner of Node keeps what each round has taught its engine. The others heat in
+ * A runner that learns keeps what each round has taught its engine. The others heat in
  * a child or in a warmup program, of which only the kernel keeps something, and all of that
  * the first time; translated code is not in a template.
  */
 static uint32_t rounds_of(const struct agent *a, const struct runner *r,
 			  uint32_t rounds)
 {
-	bool learns = r->kind == WIRE_RUN_NODE ||
-		      r->kind == WIRE_RUN_TYPESCRIPT;
-
-	return a->owned || learns || !rounds ? rounds : 1;
+	return a->owned || runner_kinds[r->kind].learns || !rounds ? rounds : 1;
 }
 
 int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
@@ -412,6 +342,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 		if (a->owned && a->runners[i].pid && !a->runners[i].own)
 			own_runner(&a->runners[i]); /* else the job does it */
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
+		const struct runner_kind *kind = &runner_kinds[i];
 		struct runner *r = &a->runners[i];
 		bool restored = r->heats; /* the template was heated before */
 		int e = 0;
@@ -422,8 +353,8 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 			e = spend(a, r);
 		for (uint32_t n = rounds_of(a, r, rounds); !e && n; n--)
 			e = heat_round(a, r, NULL);
-		if (!e && restored && rounds > 2 && i == WIRE_RUN_BASH)
-			e = heat_round(a, r, programs);
+		if (!e && restored && rounds > 2 && kind->thorough)
+			e = heat_round(a, r, kind->thorough);
 		if (e == -ESHUTDOWN)
 			return e;
 		if (e)

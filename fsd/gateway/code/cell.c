@@ -10,6 +10,7 @@
 
 #include "code.h"
 #include "layout/base/cleanup.h"
+#include "layout/lang.h"
 
 #define ENTRY_MAX (32u << 20) /* of a result; what is over is left out */
 
@@ -261,14 +262,13 @@ static void put_exit(struct buf *out, const json_t *result)
 {
 	json_int_t code =
 		json_integer_value(json_object_get(result, "exit_code"));
-	const char *language = text_or(result, "language", "");
+	const struct lang *lang = lang_by_name(text_or(result, "language", ""));
 	char text[24];
 
 	if (!code)
 		return;
 	snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, code);
-	cell_error(out, !strcmp(language, "python") ? "SystemExit" : "ExitStatus",
-		   text, "");
+	cell_error(out, lang ? lang->exit_error : "ExitStatus", text, "");
 }
 
 /* The mount's sentence about a cell that exited, such as that its output is over its limit.

@@ -9,24 +9,16 @@
 
 #include "code.h"
 #include "layout/base/cleanup.h"
+#include "layout/lang.h"
 #include "running.h"
 
 #define HOME "/home/user"
 
-static const struct {
-	const char *name, *language;
-} languages[] = {
-	{ "python", "python" },	      { "js", "javascript" },
-	{ "javascript", "javascript" }, { "ts", "javascript" },
-	{ "typescript", "javascript" }, { "bash", "bash" },
-};
-
 const char *code_language(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
-		if (!strcmp(languages[i].name, name))
-			return languages[i].language;
-	return NULL;
+	const struct lang *lang = lang_by_alias(name);
+
+	return lang ? lang_living(lang)->name : NULL;
 }
 
 /* A UUID of version 4, from any 16 bytes. */
@@ -70,13 +62,14 @@ static bool take_context(const json_t *json, struct context *ret)
 
 bool context_find(const struct sandbox *s, const char *id, struct context *ret)
 {
-	static const char *const defaults[] = { "python", "javascript", "bash" };
 	json_t *contexts = json_object_get(s->meta, "contexts"), *one;
 	json_t *gone = json_object_get(s->meta, "gone");
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(defaults); i++) {
-		context_default(s, defaults[i], ret);
+	for (i = 0; i < LANG_MAX; i++) {
+		if (langs[i].lives_as != langs[i].id)
+			continue;
+		context_default(s, langs[i].name, ret);
 		if (!strcmp(ret->id, id))
 			return !json_object_get(gone, id);
 	}
@@ -99,14 +92,16 @@ static json_t *show(const struct context *c)
 
 void get_contexts(struct request *r)
 {
+	/* a client of E2B knows that these two are there */
+	static const enum lang_id expected[] = { LANG_PYTHON, LANG_JAVASCRIPT };
 	json_t *all = json_array(), *one;
 	struct context c;
 	size_t i;
 
-	context_default(r->sandbox, "python", &c);
-	json_array_append_new(all, show(&c));
-	context_default(r->sandbox, "javascript", &c);
-	json_array_append_new(all, show(&c));
+	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+		context_default(r->sandbox, langs[expected[i]].name, &c);
+		json_array_append_new(all, show(&c));
+	}
 	json_array_foreach(json_object_get(r->sandbox->meta, "contexts"), i, one)
 		if (take_context(one, &c))
 			json_array_append_new(all, show(&c));
@@ -159,12 +154,13 @@ void post_contexts(struct request *r)
 	if (request_json(r, &body) < 0)
 		return;
 	language = text_member(body, "language");
-	language = code_language(language && *language ? language : "python");
+	language = code_language(language && *language
+					 ? language : langs[LANG_DEFAULT].name);
 	cwd = text_member(body, "cwd");
 	cwd = cwd && *cwd ? cwd : HOME;
 	if (!language) {
-		reply_error(r, 400, "there is no such language; there are "
-			    "python, javascript, typescript and bash");
+		reply_error(r, 400, "there is no such language; there are %s",
+			    lang_names_sentence().text);
 		return;
 	}
 	if (strlen(cwd) >= sizeof(c.cwd)) {

@@ -12,6 +12,7 @@
 #include "fsd/gateway/envd/seed.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "layout/base/cleanup.h"
+#include "layout/lang.h"
 #include "running.h"
 
 #define KEEPALIVE_MS 5000u
@@ -294,10 +295,10 @@ static bool choose_context(struct request *r, const json_t *body,
 	}
 	if (id)
 		return true;
-	language = language && *language ? language : "python";
+	language = language && *language ? language : langs[LANG_DEFAULT].name;
 	if (!code_language(language)) {
-		reply_error(r, 400, "there is no language \"%.40s\"; there are "
-			    "python, javascript, typescript and bash", language);
+		reply_error(r, 400, "there is no language \"%.40s\"; there are %s",
+			    language, lang_names_sentence().text);
 		return false;
 	}
 	context_default(r->sandbox, code_language(language), c);
@@ -346,19 +347,18 @@ static json_t *make_config(struct request *r, const json_t *body,
 {
 	const char *language = text_member(body, "language");
 	const char *code = text_member(body, "code");
+	const struct lang *lang = language ? lang_by_alias(language) : NULL;
+	const struct lang *living = lang_by_name(c->language);
 	json_t *env = make_env(r, body);
-	bool types = language && (!strcmp(language, "ts") ||
-				  !strcmp(language, "typescript"));
 	json_t *config = json_pack(
 		"{s:s, s:s, s:s, s:s, s:O, s:i, s:i}", "sandbox",
 		r->sandbox->name, "session", c->id, "mode", "cell", "language",
-		types ? "typescript" : c->language, "code",
+		lang && lang->erased ? lang->name : c->language, "code",
 		json_object_get(body, "code"), "timeout", 0, "retain", 60);
 
 	/* the mount takes no program of blanks alone */
-	if (config && !code[strspn(code, " \t\r\n")])
-		json_object_set_new(config, "code",
-				    json_string(*c->language == 'j' ? "//" : "#"));
+	if (config && living && !code[strspn(code, " \t\r\n")])
+		json_object_set_new(config, "code", json_string(living->comment));
 	if (json_object_size(env))
 		json_object_set(config, "env", env);
 	json_decref(env);

@@ -15,6 +15,7 @@
 #include "fsd/gateway/envd/envd.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "layout/base/cleanup.h"
+#include "layout/lang.h"
 #include "mcp.h"
 
 #define PATIENCE_MS 5000u
@@ -273,6 +274,8 @@ enum mcp_state mcp_run_code(struct mcp *m, const json_t *arguments)
 {
 	const char *called = mcp_text(arguments, "sandbox");
 	const char *language = mcp_text(arguments, "language");
+	const struct lang *lang = lang_by_name(language ? language
+							: langs[LANG_DEFAULT].name);
 	json_t *files = json_object_get(arguments, "files");
 	auto_json json_t *config = NULL;
 	struct err err = { 0 };
@@ -283,17 +286,14 @@ enum mcp_state mcp_run_code(struct mcp *m, const json_t *arguments)
 		r = put_files(m, sandbox, files, &err);
 	if (r < 0)
 		return failed(m, r, err.text);
-	language = language ? language : "python";
 	config = new_config(m, arguments, called ? sandbox : NULL);
-	if (config) {
+	if (config && lang) {
 		set_text(config, "mode", "cell");
-		set_text(config, "language", language);
+		set_text(config, "language", lang->name);
 		json_object_set(config, "code", json_object_get(arguments, "code"));
 		/* TypeScript has its variables in the JavaScript interpreter */
 		if (called)
-			set_text(config, "session", strcmp(language, "typescript")
-							    ? language
-							    : "javascript");
+			set_text(config, "session", lang_living(lang)->name);
 	}
 	return begin(m, config, called ? NULL : files, called);
 }

@@ -10,6 +10,7 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
+#include "layout/lang.h"
 
 /* BYTES is a text that may have a NUL. */
 enum kind { TEXT, BYTES, NUMBER, TEXTS };
@@ -34,8 +35,8 @@ struct tool {
 	json_t *(*fn)(struct mcp *m, const json_t *arguments);
 };
 
-static const char *const languages[] = { "python", "javascript", "typescript",
-					 "bash", NULL };
+#define NAME(id, runner, name, ...) name,
+static const char *const languages[] = { LANG_TABLE(NAME, LANG_NO_ENDING) NULL };
 
 #define ARGUMENT(n, k, needed, text)                                          \
 	{ .name = n, .kind = k, .required = needed, .about = text }
@@ -214,9 +215,8 @@ static bool check_value(const struct argument *a, const json_t *value,
 		snprintf(wrong, 200, "%s has a NUL (\\u0000), which it cannot "
 			 "have", a->name);
 	else if (a->kind == TEXT && !is_choice(a, json_string_value(value)))
-		snprintf(wrong, 200, "%s is \"%.40s\"; it must be one of "
-			 "python, javascript, typescript, bash", a->name,
-			 json_string_value(value));
+		snprintf(wrong, 200, "%s is \"%.40s\"; it must be one of %s",
+			 a->name, json_string_value(value), lang_names_text());
 	else if (a->kind == NUMBER && (!mcp_read_number(value, &number) ||
 				       number < a->least || number > a->most))
 		snprintf(wrong, 200, "%s must be an integer from %" PRId64

@@ -81,6 +81,19 @@ static void test_texts(void)
 	ok(!lang_by_name(""), "no language has no name");
 }
 
+static void test_aliases(void)
+{
+	struct lang_sentence all = lang_names_sentence();
+
+	ok(lang_by_alias("js") == &langs[LANG_JAVASCRIPT], "js is an alias");
+	ok(lang_by_alias("ts") == &langs[LANG_TYPESCRIPT], "so is ts");
+	ok(lang_by_alias("bash") == &langs[LANG_BASH], "a name is one, too");
+	ok(!lang_by_alias("py") && !lang_by_alias("") && !lang_by_alias("js ts"),
+	   "and nothing else");
+	is_str(all.text, "python, javascript, typescript and bash",
+	       "a sentence ends with \"and\"");
+}
+
 static void test_env(void)
 {
 	const struct lang *py = &langs[LANG_PYTHON], *js = &langs[LANG_BASH];
@@ -101,6 +114,7 @@ int main(void)
 {
 	test_files();
 	test_texts();
+	test_aliases();
 	test_env();
 	return done_testing();
 }
