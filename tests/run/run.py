@@ -193,7 +193,7 @@ def lint():
             for group, cost in (("rules", 5), ("shell", 20), ("static", 60))
             ] + [Program("lint", name, ["tests/run/%s.py" % name], 120,
                          needs=("release", "shared"), cost=2)
-                 for name in ("order", "ratchets")]
+                 for name in ("order", "ratchets", "places")]
 
 
 def units(part, variant, step_name, wanted=lambda name: True):
