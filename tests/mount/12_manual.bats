@@ -26,7 +26,7 @@ readme() {
 	for command in $("$FSD" help | sed -n 's/^  fsd \([a-z]*\) .*/\1/p' | grep -vxE 'gateway|mcp|batch|spool'); do
 		"$FSD" help "$command"
 	done | cat - <("$FSD" help sandbox new) | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/help"
-	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH SEE/d' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
+	sed 's/\\-/-/g; /^\.SH EXAMPLES/,/^\.SH DESCRIPTION/d' "$PAGES/fsd/fsd.8" | grep -vE '^\.SH|systemd-run' | grep -oE '(^|[^[:alnum:]-])--?[[:alpha:]][a-z-]*' | grep -oE -- '--?[[:alpha:]].*' | LC_ALL=C sort -u >"$BATS_TEST_TMPDIR/page"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/help")" -ge 14 ]
 	diff -u "$BATS_TEST_TMPDIR/help" "$BATS_TEST_TMPDIR/page"
 }
