@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tells a service manager (systemd) what it waits for, as sd_notify(3) describes it: one
- * datagram to the socket that $INOTIFY_SOCKET names.
+ * datagram to the socket that $NOTIFY_SOCKET names.
  */
 #ifndef FSD_SERVICE_MANAGER_H
 #define FSD_SERVICE_MANAGER_H
 
 #include "layout/layout.h"
 
-/* Takes $INOTIFY_SOCKET out of the environment, so that no child tells the manager anything.
+/* Takes $NOTIFY_SOCKET out of the environment, so that no child tells the manager anything.
  * Return: its text, owned by the caller; NULL: no manager waits, or no memory. For the
  * start, before there is a thread. */
 char *service_manager_take(void);

@@ -12,7 +12,7 @@
 
 static char dir[] = "/tmp/fsd-test.XXXXXX";
 
-/* A manager's socket of that name, as $INOTIFY_SOCKET has it. */
+/* A manager's socket of that name, as $NOTIFY_SOCKET has it. */
 static int listen_at(const char *name)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
