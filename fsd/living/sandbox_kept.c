@@ -434,7 +434,7 @@ static int take_input(struct run *run, const struct vm_replay *t)
 
 int sandbox_take_run(struct run *run, struct vm_replay *t)
 {
-	static const struct vm_sockets gone = { -1, -1, -1 };
+	static const struct vm_sockets closed = { -1, -1, -1 };
 	int r = take_input(run, t);
 
 	run->vm_job.replay = t;
@@ -444,7 +444,7 @@ int sandbox_take_run(struct run *run, struct vm_replay *t)
 	if (r == 0)
 		r = take_seat(run, t);
 	if (r < 0) /* its lane is closed, and it may have said all before */
-		run->lease = vm_adopt(run->d->vm, &gone, &run->vm_job,
+		run->lease = vm_adopt(run->d->vm, &closed, &run->vm_job,
 				      &run_events, run);
 	return run->lease ? 0 : r;
 }
