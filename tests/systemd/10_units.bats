@@ -106,7 +106,7 @@ job() {
 	refute_output --regexp $'(^|\n)(info|debug) '
 }
 
-@test "a reload goes on with the program that is installed, and the job that runs ends as without" {
+@test "a reload goes on with the program that is installed, and nothing that was done is lost" {
 	there systemctl start fsd
 	local main server
 	main=$(property fsd MainPID)
