@@ -135,6 +135,7 @@ endif
 	check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
 	check-online check-adapters check-kqueue suites bench bare \
+	check-slurm \
 	fault soak fuzz lint load same peer \
 	format install install-units uninstall help clean
 .DELETE_ON_ERROR:
@@ -403,6 +404,12 @@ check-kqueue:
 suites: all
 	$(if $(DIR),,$(error DIR is missing: the directory with the checkouts))
 	$(Q)tests/gateway/official/run.py $(DIR) $(SUITE)
+# The ways of fsd-slurm(7), on fake machines.
+SLURM_PACKAGES := munge slurm-client slurmctld slurmd
+check-slurm: test-deps
+	@tests/run/deps.sh $(SLURM_PACKAGES)
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/slurm/run.sh
 lint:
 	$(Q)$(TESTS) lint
 fuzz:
@@ -467,8 +474,12 @@ install: all install-units
 		$(DESTDIR)$(PREFIX)/share/man/man8/fsd-spool.8
 	install -D -m 644 fsd/fsd-operate.7 \
 		$(DESTDIR)$(PREFIX)/share/man/man7/fsd-operate.7
+	install -D -m 644 fsd/fsd-slurm.7 \
+		$(DESTDIR)$(PREFIX)/share/man/man7/fsd-slurm.7
 	install -D -m 644 fsd/share/prometheus/fsd.rules.yml \
 		$(DESTDIR)$(PREFIX)/share/fsd/prometheus/fsd.rules.yml
+	install -D -m 755 fsd/share/slurm/batch \
+		$(DESTDIR)$(PREFIX)/share/fsd/slurm/batch
 	install -D -m 644 fsd/share/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/fsd
 	install -d $(DESTDIR)$(PREFIX)/share/fsd/env/stock \
@@ -495,8 +506,9 @@ install: all install-units
 
 # What install has put there, and nothing else: neither environments nor states.
 INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
-	share/man/man7/fsd-operate.7 share/fsd/prometheus/fsd.rules.yml \
-	lib/tmpfiles.d/fsd.conf lib/sysusers.d/fsd-gateway.conf \
+	share/man/man7/fsd-operate.7 share/man/man7/fsd-slurm.7 \
+	share/fsd/prometheus/fsd.rules.yml \
+	share/fsd/slurm/batch lib/tmpfiles.d/fsd.conf lib/sysusers.d/fsd-gateway.conf \
 	share/man/man8/fsd.8 share/man/man8/fsd-env.8 share/man/man8/fsd-gateway.8 \
 	share/man/man8/fsd-batch.8 share/man/man8/fsd-spool.8 \
 	share/bash-completion/completions/fsd share/fsd/bring-qemu.sh \
@@ -510,7 +522,7 @@ uninstall:
 	cd $(DESTDIR)$(PREFIX) && rm -rf share/fsd/qemu share/fsd/image \
 		share/fsd/env/__pycache__ share/fsd/env/guest/__pycache__
 	-cd $(DESTDIR)$(PREFIX) && for dir in share/fsd/env/stock share/fsd/env/guest \
-		share/fsd/env share/fsd/prometheus share/fsd share/doc/fsd; do \
+		share/fsd/env share/fsd/prometheus share/fsd/slurm share/fsd share/doc/fsd; do \
 		[ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
 
 define HELP
