@@ -33,6 +33,8 @@ TEST_PACKAGES := \
 	clang libclang-rt-dev llvm cppcheck shellcheck clang-format \
 	python3-pip python3-matplotlib python3-pandas curl parallel \
 	sshfs openssh-sftp-server
+# To make packages of Debian.
+DEB_PACKAGES := build-essential debhelper dpkg-dev fakeroot lintian
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
 TEST_PACKAGES += $(if $(filter 12,$(DEBIAN)),yash)
@@ -134,8 +136,8 @@ endif
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
-	check-online check-adapters check-kqueue suites bench bare \
-	check-slurm \
+	check-online check-adapters check-kqueue suites bench bare deb bundle \
+	check-package check-slurm \
 	fault soak fuzz lint load same peer \
 	format install install-units uninstall help clean
 .DELETE_ON_ERROR:
@@ -404,6 +406,11 @@ check-kqueue:
 suites: all
 	$(if $(DIR),,$(error DIR is missing: the directory with the checkouts))
 	$(Q)tests/gateway/official/run.py $(DIR) $(SUITE)
+# The packages in bare roots of Debian 12 and 13 (tests/package).
+check-package: test-deps
+	@tests/run/deps.sh $(DEB_PACKAGES)
+	$(Q)$(MAKE) --no-print-directory all qemu image
+	$(Q)tests/package/run.sh build/package
 # The ways of fsd-slurm(7), on fake machines.
 SLURM_PACKAGES := munge slurm-client slurmctld slurmd
 check-slurm: test-deps
@@ -443,6 +450,16 @@ format:
 		$(GUEST_ROOMS:%=guest/%/*.[ch]) vm/*.[ch] vm/*/*.[ch] fsd/*.[ch] fsd/*/*.[ch] \
 		fsd/gateway/*/*.[ch] \
 		tests/*/*.[ch])
+
+# The release that this is, and what is missing there to make packages.
+deb: deps
+	@tests/run/deps.sh $(DEB_PACKAGES)
+	$(Q)$(MAKE) --no-print-directory qemu image
+	$(Q)fsd/debian/build.sh build/deb
+
+# One file for hosts without a network: ENVIRONMENTS="NAME..." are in it too.
+bundle: deb
+	$(Q)fsd/debian/bundle.sh build/deb build/bundle $(ENVIRONMENTS)
 
 UNITS := $(patsubst fsd/share/systemd/%,%,$(wildcard fsd/share/systemd/*/*))
 install-units:
@@ -531,6 +548,8 @@ To build and install:
   make qemu image      QEMU of Debian, if a newer one is there, and the guest image
   make demo            all of it with what is missing on this host, then a job a language
   make install         under PREFIX (/usr/local), below DESTDIR; units in UNITDIR
+  make deb             packages for this release of Debian, in build/deb
+  make bundle          one file for a host without a network, in build/bundle
   make uninstall       removes what make install has put there
   make deps test-deps  what a fresh Debian lacks, by apt
 To test (tests/README.md tells more):

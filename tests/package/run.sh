@@ -1,0 +1,204 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh OUTDIR [RELEASE...] — the packages of Debian 12 and 13, as root: made, looked at by
+# lintian, and put into a bare root of that release, without a network, by the bundle.
+# There, under a systemd of its own (tests/lib/systemd.py), programs run in real machines;
+# the packages are upgraded while one does, removed and purged. TAP on standard output.
+#
+# OUTDIR keeps the roots and what apt has fetched. build/image must be there.
+set -euo pipefail
+shopt -s inherit_errexit
+export LC_ALL=C
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+out=$(realpath -m "${1:?usage: run.sh OUTDIR [RELEASE...]}")
+shift
+releases=("${@:-12}")
+[ $# -gt 0 ] || releases=(12 13)
+log=$out/log
+mkdir -p "$out"
+
+count=0
+failed=0
+# says NAME COMMAND... — one line of TAP, and the end of the log of what failed.
+says() {
+	local name="Debian $release: $1" status=0
+	shift
+	count=$((count + 1))
+	"$@" >"$log" 2>&1 || status=$?
+	if [ "$status" = 0 ]; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		tail -n 30 "$log" | sed 's/^/# /'
+		failed=1
+	fi
+}
+
+# --- made on that release ------------------------------------------------------------
+
+# What the Makefile installs there to build and to make packages, without what makes images.
+build_packages() {
+	make -s -C "$top" DEBIAN="$release" print-packages |
+		tr ' ' '\n' | grep -vE '^(mmdebstrap|erofs-utils|e2fsprogs)$'
+	printf '%s\n' build-essential debhelper dpkg-dev fakeroot lintian git
+}
+
+# in_build COMMAND — a shell's, in the root for building, with the sources in /src.
+in_build() {
+	unshare --mount --propagation private bash -ec '
+		mount --rbind /dev "$1/dev"
+		mount -t proc proc "$1/proc"
+		mount -t tmpfs tmpfs "$1/tmp"
+		mkdir -p "$1/src/build/image" "$1/out"
+		mount --bind "$2" "$1/src/build/image"
+		mount --bind "$3" "$1/out"
+		exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp \
+			LC_ALL=C.UTF-8 bash -ec "cd /src; $4"
+	' x "$build" "$top/build/image" "$debs" "$1"
+}
+
+is_host() {
+	(. /etc/os-release && [ "$ID $VERSION_ID" = "debian $release" ])
+}
+
+make_debs() {
+	mkdir -p "$debs"
+	if is_host; then
+		"$top/fsd/debian/build.sh" "$debs"
+		return
+	fi
+	# shellcheck disable=SC2046 # words
+	"$here/root.sh" "$release" "$build" $(build_packages)
+	rm -rf "$build/src"
+	mkdir "$build/src"
+	git -C "$top" ls-files -z --cached --others --exclude-standard |
+		tar -C "$top" --null -T - --ignore-failed-read -cf - | tar -C "$build/src" -xf -
+	in_build 'fsd/debian/build.sh /out'
+}
+
+lint_debs() {
+	local command='lintian --fail-on error,warning'
+	if is_host; then
+		$command "$debs"/*.changes
+	else
+		in_build "$command /out/*.changes"
+	fi
+}
+
+# --- installed without a network -----------------------------------------------------
+
+there() {
+	timeout $((300 * ${SLOW:-1})) /usr/bin/python3 -B "$top/tests/lib/systemd.py" \
+		in "$system" "$@"
+}
+
+# property NAME — of fsd.service.
+property() {
+	there systemctl show -P "$1" fsd
+}
+
+boot() {
+	rm -rf "$system"
+	mkdir "$system"
+	# shellcheck disable=SC2016 # for the other shell
+	BUNDLE=$bundle \
+		/usr/bin/python3 -B "$top/tests/lib/systemd.py" boot "$system" \
+		--root "$out/root$release" --setup '
+			tar -C "$ROOT/opt" -xf "$BUNDLE"
+			chroot "$ROOT" useradd --create-home --shell /bin/bash anna'
+	[ "$(there ls /sys/class/net)" = lo ]
+}
+
+make_bundle() {
+	"$here/root.sh" "$release" "$out/root$release" systemd-sysv dbus
+	RELEASE=$release APT_CONFIG=$out/root$release.apt \
+		"$top/fsd/debian/bundle.sh" "$debs" "$out/bundle"
+	bundle=$(echo "$out"/bundle/fsd-*-debian"$release"-amd64.tar)
+	[ "$(stat -c %s "$bundle")" -le $((140 << 20)) ]
+}
+
+install_bundle() {
+	local began=$EPOCHSECONDS
+	there sh -c '/opt/fsd-*/install.sh --gateway'
+	echo $((EPOCHSECONDS - began)) >"$out/seconds"
+	there fsd version
+}
+
+starts_nothing() {
+	! there systemctl --quiet is-active fsd fsd-gateway fsd-template
+	! there sh -c 'ls /etc/systemd/system/*.wants/ | grep fsd'
+}
+
+runs_by_unit() {
+	there systemctl start fsd
+	[ "$(there runuser -u anna -- fsd run -c 'print(6 * 7)')" = 42 ]
+}
+
+runs_alone() {
+	[ "$(there runuser -u anna -- fsd run --private -c 'print(6 * 7)')" = 42 ]
+}
+
+upgrades() {
+	local main
+	main=$(property MainPID)
+	there runuser -u anna -- sh -ec 'cd /run/fsd/jobs; mkdir long
+		printf "import time\nprint(1, flush=True)\ntime.sleep(20)\nprint(2)\n" >long/code.py
+		echo "{}" >long/config.json
+		until grep -q 1 long/stdout; do sleep 0.2; done'
+	there sh -ec 'dpkg -i /opt/fsd-*/debs/fsd_*.deb'
+	there timeout 120 sh -c 'until [ "$(systemctl show -P ActiveState fsd)" = active ]; do
+		sleep 0.2; done'
+	[ "$(property MainPID)" = "$main" ]
+	[ "$(there cat /run/fsd/jobs/long/wait)" = 0 ]
+	[ "$(there cat /run/fsd/jobs/long/stdout)" = $'1\n2' ]
+	[ "$(there cat /run/fsd/jobs/.fsd/health | cut -c1-2)" = ok ]
+}
+
+removes() {
+	there sh -ec 'mkdir -p /var/spool/fsd/anna && touch /var/spool/fsd/anna/mine
+		apt-get -q -y remove fsd fsd-gateway'
+	! there mountpoint -q /run/fsd/jobs
+	there test -d /var/lib/fsd/jobs
+	! there test -e /usr/bin/fsd
+}
+
+purges() {
+	# shellcheck disable=SC2016 # for the other shell
+	there sh -ec 'apt-get -q -y purge $(dpkg-query -W -f "\${Package} " "fsd*")'
+	there sh -ec 'for path in /var/lib/fsd /var/lib/fsd-environments /var/cache/fsd \
+			/etc/default/fsd /etc/default/fsd-gateway /usr/share/fsd; do
+			! [ -e "$path" ] || { ls -lR "$path"; exit 1; }
+		done
+		test -e /var/spool/fsd/anna/mine'
+}
+
+end() {
+	[ ! -e "$system/unshare" ] ||
+		/usr/bin/python3 -B "$top/tests/lib/systemd.py" stop "$system"
+}
+system=$out/system
+trap end EXIT
+
+echo 'TAP version 13'
+echo "1..$((11 * ${#releases[@]}))"
+for release in "${releases[@]}"; do
+	debs=$out/debs$release build=$out/build$release bundle=
+	says 'the packages are made' make_debs
+	says 'lintian finds no error and no warning' lint_debs
+	says 'the bundle has all that they need, and is below 140 MiB' make_bundle
+	bundle=$(echo "$out"/bundle/fsd-*-debian"$release"-amd64.tar)
+	says 'a bare root comes up, without a network' boot
+	says 'one command installs the bundle there' install_bundle
+	says 'the installation starts and enables nothing' starts_nothing
+	says "a user's program runs by the service" runs_by_unit
+	says "a user's program runs in a mount of its own" runs_alone
+	says 'the job that runs during an upgrade ends as without' upgrades
+	says 'a removal ends the service and keeps its state' removes
+	says 'a purge leaves what users have, and nothing else' purges
+	echo "# installed in $(cat "$out/seconds" 2>/dev/null) s"
+	end
+done
+exit $failed
