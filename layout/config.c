@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schema of config.json is the table `fields`: one row a key, one setter a
- * type; those of lists are in config_lists.c, those that say what runs, and
- * where, in config_program.c. What belongs to two keys at once is checked behind
- * it, in config_relate.c.
- * Every refusal is made by config_wrong(), so that all of them read alike:
+ * Parses config.json. The table `fields` is the schema: one row for each key,
+ * one setter for each type. Setters of lists are in config_lists.c, those of
+ * program and place in config_program.c; config_relate.c checks keys against
+ * each other. Pure.
+ *
+ * config_wrong() makes every sentence of refusal, so that they look alike:
  *   "timeout" is -3; it must be a number of seconds from 0.1 to 3600
  */
 #include "config_int.h"
@@ -119,7 +120,7 @@ int config_set_seconds(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
-/* 0: without end; config_relate() says for which jobs. */
+/* 0 means without end; config_relate() checks for which jobs. */
 static int set_timeout(struct parse *p, const struct field *f, json_t *value)
 {
 	if (!json_is_number(value) || json_number_value(value) != 0)
@@ -211,7 +212,7 @@ static int set_input(struct parse *p, const struct field *f, json_t *value)
 	(void)f;
 	if (p->input.text) {
 		json_compact(&text, p->input.text, p->input.len);
-	} else { /* the key was written with escapes */
+	} else { /* if the key has escapes, its text was not found */
 		auto_free char *dump =
 			json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
 
@@ -306,7 +307,8 @@ bool config_key(unsigned i, struct config_key *ret)
 	return config_row(&jobs_schema, i, ret);
 }
 
-/* Single-letter edits from a to b, case aside; len's of at most 32 bytes. */
+/* Returns the number of single-letter edits from a to b, ignoring case; both at
+ * most 32 bytes. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[33], n = (unsigned)strlen(b);
@@ -452,7 +454,7 @@ static int set_all(struct parse *p, json_t *root)
 			       "it is %s; it must be an object, such as {}",
 			       config_found(root, room));
 	}
-	/* a default must not be more than the operator allows */
+	/* a default may not exceed the operator's maximum */
 	c->timeout_ms = MIN(c->timeout_ms, p->limits->timeout_ms);
 	c->memory_mb = MIN(c->memory_mb, p->limits->memory_mb);
 	json_object_foreach(root, key, value) {
@@ -463,7 +465,8 @@ static int set_all(struct parse *p, json_t *root)
 	return p->schema->relate(p, root);
 }
 
-/* It ends too early: can it become an object at all? */
+/* For a text that ends too early: checks whether it can become an object at
+ * all. */
 static int check_beginning(struct parse *p, const char *data, size_t len)
 {
 	const char *first = blank_end(data, len);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of config.json that say what the machine and its interpreter have. */
+/*
+ * Setters of the keys that describe the machine and its interpreter:
+ * environment, packages, warm. Pure.
+ */
 #include "config_int.h"
 
 #include <errno.h>
@@ -8,7 +11,7 @@
 
 #include "environment.h"
 
-/* Which ones there are is not known here: only how one is written. */
+/* Checks only the form: the existing environments are not known here. */
 int config_set_environment(struct parse *p, const struct field *f,
 			   json_t *value)
 {
@@ -25,7 +28,8 @@ int config_set_environment(struct parse *p, const struct field *f,
 	return p->config->environment ? 0 : config_no_memory(p);
 }
 
-/* Puts p to its place. Return: 0, or -EINVAL: the package is there already. */
+/* Inserts p in order. Return: 0, or -EINVAL: the package is in the list
+ * already. */
 static int insert(struct parse *parse, struct packages *list,
 		  const struct package *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What config*.c share; nobody else includes it. */
+/* The inside of the parser: shared by config*.c. Pure. */
 #ifndef LAYOUT_CONFIG_INT_H
 #define LAYOUT_CONFIG_INT_H
 
@@ -10,7 +10,7 @@ struct parse {
 	const struct schema *schema;
 	const struct config_limits *limits;
 	struct job_config *config; /* being filled */
-	struct json_raw input;     /* "input" as it was written */
+	struct json_raw input; /* text of the member "input" */
 	bool has_call, has_command;
 	struct err *err;
 };
@@ -19,39 +19,40 @@ struct field {
 	const char *key;
 	int (*set)(struct parse *p, const struct field *f, json_t *value);
 	size_t offset;     /* in struct job_config */
-	uint64_t min, max; /* max 0: the operator's, from max_from */
+	uint64_t min, max; /* max 0: the operator's, at max_from */
 	size_t max_from;   /* offset in struct config_limits */
-	const char *note;  /* what a row's setter needs besides */
+	const char *note; /* a further argument of `set` */
 };
 
 struct schema {
 	const struct field *fields;
 	size_t count;
-	/* What one key demands of another. Return: 0 or -EINVAL. */
+	/* Checks keys against each other. Return: 0 or -EINVAL. */
 	int (*relate)(struct parse *p, const json_t *root);
 };
 
-/* As config_parse(), into p->config, without the file's name in the sentence. */
+/* Like config_parse(), into p->config; the sentence has no file name. */
 int config_read(struct parse *p, const char *data, size_t len);
-/* As config_key(). */
+/* Like config_key(). */
 bool config_row(const struct schema *schema, unsigned i,
 		struct config_key *ret);
 
-/* A found value as a person would write it, cut to a readable length. */
+/* Prints a value as a person would write it, cut to a readable length. Return:
+ * room. */
 const char *config_found(const json_t *value, char room[96]);
-/* `"key" is VALUE; it must be ...` Return: -EINVAL. */
+/* Sets the sentence `"key" is VALUE; it must be ...`. Return: -EINVAL. */
 int config_wrong(struct parse *p, const struct field *f, const json_t *value,
 		 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 int config_no_memory(struct parse *p);
-/* The text, or NULL if it is no string or has a NUL inside. */
+/* Returns the text of a string; NULL: it is no string, or has a NUL inside. */
 const char *config_text(const json_t *value);
 /*
- * A string, or the list of the bytes of one that is no UTF-8, as [99, 97, 102, 233].
- * *ret_len: how many it has.
- * Return: it, owned; NULL: it is neither, has a NUL inside, or no memory (errno).
+ * Reads a string, or a list of bytes for one that is not UTF-8, as [99, 97,
+ * 102, 233]. *ret_len: bytes. Return: owned; NULL: it is neither, has a NUL
+ * inside, or there is no memory (errno).
  */
 char *config_bytes(const json_t *value, size_t *ret_len);
-/* Where the row's member is in the config being filled. */
+/* Returns the address of the row's member in p->config. */
 void *config_at(struct parse *p, const struct field *f);
 
 int config_set_integer(struct parse *p, const struct field *f, json_t *value);
@@ -62,7 +63,9 @@ int config_set_strings(struct parse *p, const struct field *f, json_t *value);
 int config_set_command(struct parse *p, const struct field *f, json_t *value);
 int config_set_inputs(struct parse *p, const struct field *f, json_t *value);
 int config_set_env(struct parse *p, const struct field *f, json_t *value);
-/* When all keys are known: may the job set these? */
+/*
+ * Checks whether the job may set its variables; call it when all keys are read.
+ */
 int config_check_env(struct parse *p);
 /* config_environment.c */
 int config_set_environment(struct parse *p, const struct field *f,

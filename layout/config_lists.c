@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of config.json that hold several strings. */
+/* Setters of the keys of config.json that have several strings. Pure. */
 #include "config_int.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ static char *list_of_bytes(const json_t *value, size_t *ret_len)
 
 	errno = text ? EINVAL : ENOMEM;
 	json_array_foreach(value, i, item) {
-		json_int_t byte = json_integer_value(item); /* 0: of what is none */
+		/* 0 for what is no number */
+		json_int_t byte = json_integer_value(item);
 
 		if (!text || byte < 1 || byte > 255) {
 			free(text);
@@ -57,7 +58,7 @@ char *config_bytes(const json_t *value, size_t *ret_len)
 	return config_text(value) ? strdup(config_text(value)) : NULL;
 }
 
-/* Why an entry of a list of strings is refused. */
+/* Reports why an entry of a list of strings is refused. */
 static int wrong_entry(struct parse *p, const struct field *f, size_t i,
 		       const json_t *item)
 {
@@ -75,10 +76,8 @@ static int wrong_entry(struct parse *p, const struct field *f, size_t i,
 		       ", or a list of its bytes, each from 1 to 255" : "");
 }
 
-/*
- * A list of strings without NUL. max counts them; LIMIT_ARGS_BYTES holds for
- * their bytes, each with its terminator.
- */
+/* Sets a list of strings without NUL. max: entries; LIMIT_ARGS_BYTES: bytes,
+ * each string with its NUL. */
 int config_set_strings(struct parse *p, const struct field *f, json_t *value)
 {
 	struct config_strings *strings = config_at(p, f);
@@ -133,7 +132,7 @@ static bool has_control(const char *text)
 	return *text;
 }
 
-/* Why path cannot be an input, or NULL. */
+/* Returns why path cannot be an input, or NULL. */
 static const char *path_fault(const char *path)
 {
 	unsigned depth = 0;
@@ -183,7 +182,8 @@ int config_set_inputs(struct parse *p, const struct field *f, json_t *value)
 	return r;
 }
 
-/* One variable of "env". *ret: its value, owned by the caller also if it is refused. */
+/* Checks one variable of "env". *ret: its value, owned by the caller, also if
+ * it is refused. */
 static int check_variable(struct parse *p, const char *name, json_t *value,
 			  char **ret)
 {
@@ -215,7 +215,8 @@ static int check_variable(struct parse *p, const char *name, json_t *value,
 		       *ret ? (unsigned char)(*ret)[bad] : 0);
 }
 
-/* A step's are set when its interpreter runs already. */
+/* A step's variables are set after its interpreter has started, so some are
+ * refused. */
 int config_check_env(struct parse *p)
 {
 	const struct config_strings *env = &p->config->env;

@@ -17,7 +17,7 @@
 #include "layout/base/cleanup.h"
 #include "limits.h"
 
-/* The variables of the file that the command line does not set stay. */
+/* Keeps the variables of the file that the command line does not set. */
 static int keep_env(const json_t *file, json_t *over)
 {
 	json_t *old = json_object_get(file, "env");
@@ -28,7 +28,8 @@ static int keep_env(const json_t *file, json_t *over)
 	return json_object_update_missing(new, old);
 }
 
-/* Return: 0 or -1. raw: "input" of the file, whose numbers the tree does not have. */
+/* Merges and prints. raw: "input" of the file, with its numbers as written.
+ * Return: 0 or -1. */
 static int merge(json_t *file, json_t *over, const struct json_raw *raw,
 		 struct buf *out)
 {
@@ -58,7 +59,7 @@ int config_merge(const char *file, size_t file_len, const char *over,
 	if (json_read(over, over_len, LIMIT_CONFIG_DEPTH, NULL, &new, NULL) < 0)
 		return -ENOMEM;
 	if (file_len >= 3 && !memcmp(file, "\xef\xbb\xbf", 3)) {
-		file += 3; /* a byte order mark */
+		file += 3; /* skip a byte order mark */
 		file_len -= 3;
 	}
 	if (!file_len || config_is_empty(file, file_len))

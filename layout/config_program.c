@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of config.json that say what runs: the program's own text, the
- * function that is called; and where: the session, the sandbox, the directory.
+ * Setters of the keys that say what runs (the program's text, the function to
+ * call) and where (session, sandbox, directory). Pure.
  */
 #include "config_int.h"
 
@@ -40,7 +40,7 @@ int config_set_call(struct parse *p, const struct field *f, json_t *value)
 	return 0;
 }
 
-/* What a session and a sandbox may be called. */
+/* Checks and sets the name of a session or a sandbox. */
 static int set_name(struct parse *p, const struct field *f, json_t *value,
 		    const char *whose, char **ret)
 {
@@ -69,7 +69,7 @@ int config_set_sandbox(struct parse *p, const struct field *f, json_t *value)
 	return set_name(p, f, value, "sandbox", &p->config->sandbox);
 }
 
-/* Whether there is such a directory is for the machine to say. */
+/* Checks only the form: the machine checks whether the directory exists. */
 int config_set_cwd(struct parse *p, const struct field *f, json_t *value)
 {
 	const char *text = config_text(value);
@@ -82,7 +82,7 @@ int config_set_cwd(struct parse *p, const struct field *f, json_t *value)
 	return p->config->cwd ? 0 : config_no_memory(p);
 }
 
-/* Whether it is there is for the job's directory to say. */
+/* Checks only the form: the job's directory shows whether the file exists. */
 int config_set_main(struct parse *p, const struct field *f, json_t *value)
 {
 	const char *text = config_text(value);

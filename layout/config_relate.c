@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.json: what one key demands of another. */
+/* Checks the keys of config.json against each other. Pure. */
 #include "config_int.h"
 
 #include <errno.h>
@@ -7,7 +7,8 @@
 #include "layout/base/num.h"
 #include "limits.h"
 
-/* A sandbox has these for all of its jobs. */
+/* Keys that only a sandbox's own config.json may have: they hold for all of its
+ * jobs. */
 static const struct {
 	const char *key, *why;
 } sandboxes_own[] = {
@@ -32,7 +33,7 @@ static int relate_sandbox(struct parse *p, const json_t *root)
 	return 0;
 }
 
-/* In a machine of its own. */
+/* Checks a job with a machine of its own. */
 static int relate_alone(struct parse *p)
 {
 	const struct job_config *c = p->config;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of a sandbox's config.json. What the machine has is said as in a
- * job's, by the same setters; how long the sandbox lives is said here. "meta" is
- * whoever made it's own: it is kept as it is, in the file, and nowhere else.
+ * The keys of a sandbox's config.json. Those of its machine are like a job's
+ * and use the same setters; those of its life are here. "meta" belongs to the
+ * user: it stays in the file and is not used. Pure.
  */
 #include "config_int.h"
 
@@ -72,7 +72,7 @@ void sandbox_config_done(struct sandbox_config *config)
 	*config = (struct sandbox_config){ 0 };
 }
 
-/* An empty file counts as {}, as no file does. */
+/* An empty file counts as {}; so does a missing one. */
 int sandbox_config_parse(const char *data, size_t len,
 			 const struct config_limits *limits,
 			 struct sandbox_config *ret_config, struct err *err)

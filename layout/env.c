@@ -12,7 +12,7 @@
 
 #include "layout/base/num.h"
 
-/* A "*" at the end stands for any ending. */
+/* A "*" at the end matches any ending. */
 static const char *const hijacks[] = {
 	/* the dynamic loader and the C library */
 	"LD_*", "GLIBC_TUNABLES", "GCONV_PATH", "GETCONF_DIR",

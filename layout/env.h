@@ -9,13 +9,11 @@
 /* [A-Za-z_][A-Za-z0-9_]* */
 bool env_name_ok(const char *name, size_t len);
 
-/*
- * True for a variable that makes a loader, an interpreter or the C library run
- * or load something else than the program. Letters of either case are alike.
- */
+/* Returns true for a variable by which a loader, an interpreter or the C
+ * library would run or load other code than the program. Ignores case. */
 bool env_is_hijack(const char *name);
 
-/* Offset of the first byte that a value may not have, or len. */
+/* Returns the offset of the first byte that a value may not have, or len. */
 size_t env_value_span(const char *value, size_t len);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of environments, and what a job writes to choose one. */
+/*
+ * Checks names of environments, and parses the text by which a job chooses one.
+ * Pure.
+ */
 #include "environment.h"
 
 #include <errno.h>

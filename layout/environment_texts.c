@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads warm.json, lock.json and recipe.json of an environment. */
+/* Parses warm.json, lock.json and recipe.json of an environment. Pure. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,11 @@
 #include "layout/base/utf8.h"
 #include "limits.h"
 
-#define DEPTH 32 /* a package-lock.json is in a recipe */
-#define WORD_MAX 256 /* bytes of a module, a package's name, a version */
+#define DEPTH 32 /* a recipe may hold a package-lock.json */
+#define WORD_MAX 256 /* most bytes of a module, a package's name, a version */
 
-/* Has the string a byte that no name or line of a terminal may have? */
+/* Returns whether the string is at most max bytes, without characters that a
+ * name or a terminal's line may not have. */
 static bool is_plain(const json_t *value, size_t max)
 {
 	const char *text = json_string_value(value);
@@ -27,7 +28,7 @@ static bool is_plain(const json_t *value, size_t max)
 	return true;
 }
 
-/* Reads text as an object. file is its name in the sentence. */
+/* Parses text as an object. file: its name in the sentence. */
 static int read_object(const char *file, const char *text, size_t len,
 		       json_t **ret, struct err *err)
 {
@@ -170,7 +171,7 @@ static bool is_sum(const char *text)
 	       strspn(text, "0123456789abcdef") == 64;
 }
 
-/* The member, or NULL: it is no plain text. */
+/* Returns the member; NULL: it is no plain text. */
 static const char *word(const json_t *object, const char *key, size_t max)
 {
 	const json_t *value = json_object_get(object, key);
@@ -232,7 +233,7 @@ int environment_lock_read(const char *text, size_t len,
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" \
 	      "@%+=:,./_-"
 
-/* Is it UTF-8 without what a terminal would obey? */
+/* Returns whether it is UTF-8 without control characters. */
 static bool is_readable(const char *text)
 {
 	size_t len = strlen(text);
@@ -247,7 +248,8 @@ static bool is_readable(const char *text)
 	return true;
 }
 
-/* bash's $'...': every byte that is no plain one is written as its number. */
+/* Quotes as bash's $'...': every byte that is not plain is written as its
+ * number. */
 static void quote_bytes(const char *text, struct buf *out)
 {
 	buf_str(out, " $'");

@@ -161,7 +161,7 @@ int event_error(struct buf *out, uint64_t time_ms, const char *sentence)
 	return end_line(out);
 }
 
-/* Deeper than that no result is. */
+/* No result is deeper. */
 #define SHOWN_DEPTH 80
 
 int event_shown(struct buf *out, uint64_t time_ms, const char *text, size_t len)
@@ -187,11 +187,11 @@ int event_shown(struct buf *out, uint64_t time_ms, const char *text, size_t len)
 /* --- the end ------------------------------------------------------------ */
 
 /*
- * The text of a member of result.json as result_render() lays it out: one key a
- * line. No string in it has a newline, and only the value that the program chose
- * may have something that looks like one: of what stands before it the first is
- * taken, of what stands behind it the last.
- * Return: bytes, 0 if it is not there.
+ * Returns the text of a member of result.json as result_render() lays it out:
+ * one key a line. No string in it has a newline, but the program's value may
+ * contain a line that looks like a member. So take the first match for members
+ * before the value, and the last one (last) for those behind it. Return: bytes,
+ * 0: not found.
  */
 static size_t member(const struct event_end *e, const char *key, bool last,
 		     const char **ret)
@@ -281,7 +281,7 @@ int event_end(struct buf *out, const struct event_end *known)
 	size_t len = member(end, "status", false, &status);
 
 	end->time_ms = MAX(ended_ms(end), end->after_ms);
-	if (len < 3) { /* the result itself could not be kept */
+	if (len < 3) { /* the result itself could not be stored */
 		status = "\"failed\"";
 		len = strlen(status);
 	}

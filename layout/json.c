@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the library leaves to its caller: a depth limit of our own (its is
- * 2,048 levels of recursion), the place of a bad byte, and numbers of any size in
- * the kept member. One pass over the bytes, without recursion, finds all of it;
- * the grammar is left to the library. Only of a text that it refuses it is asked
- * where (json_prefix.h): "too early" is something else than "wrong".
+ * Checks that the JSON library leaves to its caller: a lower depth limit (it
+ * allows 2,048 levels of recursion), the position of a bad byte, and numbers of
+ * any size in the kept member. One pass over the bytes, without recursion, does
+ * all of it; the library checks the grammar. Only for a text that it refuses,
+ * json_prefix.h finds the position, to tell "too early" from "wrong". Pure.
  */
 #include "json.h"
 
@@ -23,14 +23,16 @@ struct scan {
 	const char *data;
 	size_t len;
 	unsigned depth, max_depth;
-	size_t too_deep;     /* offset + 1 of the bracket that was too much */
-	uint64_t parts;      /* what the library would make of it */
-	size_t string_start; /* of the last string, behind its quote */
+	/* offset + 1 of the bracket that is too deep; 0: none */
+	size_t too_deep;
+	uint64_t parts; /* values that the library would allocate */
+	size_t string_start; /* of the last string, without its quote */
 	size_t string_len;
-	struct json_raw *raw; /* NULL: none is wanted */
+	struct json_raw *raw; /* NULL: no member is kept */
 	bool in_raw;
-	char *numberless; /* the bytes, but raw's numbers and what the library
-			     refuses in its strings */
+	/* a copy of the bytes without raw's numbers, and without characters
+	 * that the library refuses in strings */
+	char *numberless;
 };
 
 static size_t digits(const char *p, size_t len)
@@ -42,7 +44,7 @@ static size_t digits(const char *p, size_t len)
 	return n;
 }
 
-/* Length of the number at p, or 0 if the grammar has no such number. */
+/* Returns the length of the number at p; 0: it is none. */
 static size_t number_len(const char *p, size_t len)
 {
 	size_t at = 0, n;
@@ -72,9 +74,9 @@ static size_t number_len(const char *p, size_t len)
 }
 
 /*
- * The library refuses a NUL in a key, which JSON has and the kept member keeps. In
- * the copy it becomes what is no character, so that no two keys become one. Return:
- * the bytes to pass.
+ * The library refuses a NUL in a key, which JSON allows and the kept member may
+ * have. The copy has a code there that is no character, so that no two keys
+ * become equal. Return: bytes to pass.
  */
 static size_t pass_escape(struct scan *s, size_t at)
 {
@@ -87,7 +89,8 @@ static size_t pass_escape(struct scan *s, size_t at)
 	return sizeof(nul) - 1;
 }
 
-/* Behind the closing quote of the string that begins at the quote at `at`. */
+/* Returns the offset behind the closing quote of the string whose opening quote
+ * is at `at`. */
 static size_t scan_string(struct scan *s, size_t at)
 {
 	size_t start = ++at;
@@ -105,7 +108,8 @@ static bool last_string_is(const struct scan *s, const char *key)
 	       !memcmp(s->data + s->string_start, key, s->string_len);
 }
 
-/* A comma or a closing bracket at the root's own level ends a member. */
+/* Ends the kept member, at a comma or a closing bracket at the root's own
+ * level. */
 static void raw_end(struct scan *s, size_t at)
 {
 	if (s->in_raw)
@@ -113,7 +117,8 @@ static void raw_end(struct scan *s, size_t at)
 	s->in_raw = false;
 }
 
-/* As against a number, by what the library needs for one. */
+/* Weight of a container in `parts`, against 1 for a number: what the library
+ * allocates. */
 #define CONTAINER_PARTS 4
 
 static void scan_mark(struct scan *s, size_t at)
@@ -147,7 +152,7 @@ static void scan_mark(struct scan *s, size_t at)
 	}
 }
 
-/* A number within what is no number ("1.-1") must not make it one. */
+/* Returns whether a number may begin here: not inside another word ("1.-1"). */
 static bool begins_word(const struct scan *s, size_t at)
 {
 	return at == 0 || s->data[at - 1] == '\0' ||
@@ -185,8 +190,8 @@ static size_t back_over(const char *data, size_t at, const char *set)
 	return at;
 }
 
-/* The key of the member whose value begins at `at`, as it was written; its
- * length, 0: it is no member. */
+/* Finds the key, as written, of the member whose value begins at `at`. Return:
+ * its length; 0: it is no member. */
 static size_t key_before(const char *data, size_t at, const char **ret)
 {
 	size_t end = back_over(data, at, " \t\r\n"), begin;
@@ -201,7 +206,7 @@ static size_t key_before(const char *data, size_t at, const char **ret)
 	return begin ? end - 1 - begin : 0;
 }
 
-/* A number that no variable holds: the library stands behind it. */
+/* Describes a number that no variable can hold; the library stops behind it. */
 static int describe_number(const struct scan *s, size_t end, struct err *err)
 {
 	size_t at = back_over(s->data, MIN(end, s->len), "0123456789+-.eE");
@@ -220,7 +225,7 @@ static int describe_number(const struct scan *s, size_t end, struct err *err)
 		       (int)MIN(len, 80), number, most);
 }
 
-/* Return: 0: it is whole, and no more can be said of it. */
+/* Return: 0: the grammar is right. */
 static int check_grammar(const char *data, size_t len, struct err *err)
 {
 	struct json_prefix p = { .max_depth = JSON_PREFIX_DEPTH };
@@ -236,8 +241,8 @@ static int check_grammar(const char *data, size_t len, struct err *err)
 	}
 }
 
-/* The library has refused it. What is wrong with the grammar has a sentence of
- * our own; what it knows alone is left to it. */
+/* Describes why the library has refused the text: mistakes of grammar in our
+ * own words, others in the library's. */
 static int describe(const struct scan *s, const json_error_t *e,
 		    struct err *err)
 {
@@ -365,7 +370,7 @@ int json_quote(struct buf *out, const char *text, size_t len)
 		} else if (text[at] == '\n') {
 			buf_str(out, "\\n");
 		} else if (utf8_is_control(text + at)) {
-			/* of C1's two bytes the second is the code point */
+			/* for C1 the second of its two bytes is the code */
 			buf_fmt(out, "\\u%04x",
 				(unsigned char)text[at + (size_t)step - 1]);
 		} else if (text[at] == '"' || text[at] == '\\') {
@@ -388,7 +393,7 @@ const char *json_shown(const char *text, size_t len, size_t most, char *room)
 		snprintf(room, most, "%s", quoted.failed ? "?" : quoted.data);
 		return room;
 	}
-	while (cut < most - 4) /* no half character */
+	while (cut < most - 4) /* cut only between characters */
 		cut += (size_t)utf8_step(quoted.data + cut, quoted.len - cut);
 	snprintf(room, most + 4, "%.*s...", (int)cut, quoted.data);
 	return room;

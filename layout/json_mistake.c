@@ -17,15 +17,15 @@
 #include "layout/base/num.h"
 #include "layout/base/utf8.h"
 
-/* Where it went wrong, and what stands there. */
+/* The position of the mistake, and the text there. */
 struct place {
 	const char *data;
 	size_t len, at;
 	const struct json_prefix *p;
-	const char *word; /* letters and digits around the place */
-	size_t begin;     /* of them */
+	const char *word; /* letters and digits around the position */
+	size_t begin; /* offset of that word */
 	int word_len;     /* 0: there are none */
-	char shown[8];    /* the character there */
+	char shown[8]; /* the character at the position */
 	struct err *err;
 };
 
@@ -63,7 +63,7 @@ static void find_shown(struct place *w)
 			 w->data + w->at);
 }
 
-/* Lines and characters from 1. */
+/* Sets the sentence, which begins with line and character, from 1. */
 static int __attribute__((format(printf, 3, 4)))
 say(struct place *w, size_t at, const char *fmt, ...)
 {

@@ -15,14 +15,14 @@
 #include "layout/base/utf8.h"
 
 enum token {
-	BETWEEN, /* two tokens */
+	BETWEEN, /* between two tokens */
 	STRING,
-	ESCAPE,  /* behind the backslash */
-	HEX,     /* step: digits that were read */
-	PAIR,    /* step: of the \u that a first half of a pair needs */
+	ESCAPE, /* after a backslash */
+	HEX, /* step: digits read */
+	PAIR, /* step: bytes of the \u that must follow a high surrogate */
 	NUMBER,  /* step: enum number */
-	WORD,    /* step: word << 8 | letters */
-	MARK,    /* step: bytes of the byte order mark */
+	WORD, /* step: word << 8 | letters read */
+	MARK, /* step: bytes of the byte order mark read */
 };
 
 enum number { MINUS, ZERO, DIGITS, DOT, FRACTION, EXP, EXP_SIGN, EXP_DIGITS };
@@ -149,9 +149,9 @@ static bool between(struct json_prefix *p, char c)
 	}
 }
 
-/* --- within one --------------------------------------------------------------- */
+/* --- inside a token ----------------------------------------------------- */
 
-/* A character of more bytes, which may come one by one. */
+/* Checks a character of several bytes, which may come one by one. */
 static bool in_part(struct json_prefix *p, char c)
 {
 	int n;
@@ -197,7 +197,8 @@ static int hex_value(char c)
 				      : -1;
 }
 
-/* Halves of a pair come in pairs; the last digits cannot matter. */
+/* Returns whether the escape so far can be valid: surrogates must come in
+ * pairs. The last digits do not matter. */
 static bool is_possible(const struct json_prefix *p)
 {
 	unsigned known = p->code << 4 * (4 - p->step);
@@ -234,7 +235,9 @@ static bool in_pair(struct json_prefix *p, char c)
 	return begin(p, HEX, 0);
 }
 
-/* Return: the next step; -1: it is not the number's. */
+/*
+ * Returns the next step of a number; -1: the character does not belong to it.
+ */
 static int number_step(unsigned step, char c)
 {
 	bool e = c == 'e' || c == 'E';
@@ -328,7 +331,8 @@ static bool take(struct json_prefix *p, char c)
 	return false;
 }
 
-/* A number as the root may go on, and is one already. */
+/* Returns whether the text is complete. A number at the root is, though more
+ * digits may follow. */
 static bool is_whole(const struct json_prefix *p)
 {
 	return p->token == BETWEEN ? p->expect == JSON_NOTHING

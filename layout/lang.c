@@ -130,7 +130,7 @@ enum code_kind code_kind(const char *file)
 		return CODE_NO;
 	if (lang_by_file(file))
 		return CODE_KNOWN;
-	/* code.py.bak, code.test.js, code.d.ts: files beside the program */
+	/* code.py.bak, code.test.js, code.d.ts: not the program */
 	if (strchr(file + 5, '.'))
 		return CODE_NO;
 	for (size_t i = 0; i < ARRAY_SIZE(backup_endings); i++)
@@ -159,7 +159,7 @@ struct lang_sentence lang_names_sentence(void)
 	return s;
 }
 
-/* One word of fresh_env against a name of name_len bytes. */
+/* Matches one word of fresh_env against a name of name_len bytes. */
 static bool pattern_matches(const char *word, size_t word_len,
 			    const char *name, size_t name_len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The languages: one table, found by name or by a file's ending. A new language is a
- * row of LANG_TABLE; fsd/CONTRIBUTING.md says what the guest needs besides.
+ * The languages: one table, found by name or by a file's extension. A new language is a
+ * row of LANG_TABLE; fsd/CONTRIBUTING.md says what else the guest needs. Pure.
  */
 #ifndef LAYOUT_LANG_H
 #define LAYOUT_LANG_H
@@ -41,7 +41,7 @@
 	  .package = "bash", .title = "bash", .aliases = "", \
 	  .comment = "#", .exit_error = "ExitStatus", \
 	  .warm_is_plain = true, .lives_as = LANG_BASH, \
-	  .fresh_env = "") /* it is always started afresh */
+	  .fresh_env = "") /* its interpreter is always a fresh one */
 
 #define LANG_ID(id, runner, name, endings, ...) LANG_##id,
 #define LANG_NO_ENDING(ending)
@@ -54,7 +54,7 @@ struct lang {
 	enum lang_id id;
 	const char *name;        /* the directory under .fsd/templates/ */
 	const char *extensions;  /* " .py " ..., each between blanks */
-	const char *code;        /* what a program is called that has no file */
+	const char *code; /* file name of a program that is given as text */
 	const char *interpreter; /* absolute path in the image */
 	const char *package;     /* the image's package with the language's version */
 	const char *title;       /* of that version, for people; NULL: another
@@ -65,62 +65,67 @@ struct lang {
 	const char *comment;     /* the shortest program that does nothing */
 	const char *exit_error;  /* the error of a cell that ends its interpreter */
 	bool callable;           /* "mode": "call" is possible */
-	bool erased;             /* the runner erases its types first: it alone can
-				  * run it, and knows it by the file's ending */
-	bool imports;            /* the modules of an environment can be imported
-				  * before the program comes */
-	bool warm_is_plain;      /* the interpreter that waits runs `code` alone,
-				  * without arguments or variables of the job's */
-	enum lang_id lives_as;   /* whose interpreter runs its steps and cells */
-	/* Environment names (prefixes, blank-separated) that only a freshly
-	 * started interpreter heeds, e.g. PYTHON*, LC_*, LANG */
+	bool erased; /* the runner erases its types first: only the runner
+		      * can run it, and recognises it by the file's extension */
+	bool imports; /* the modules of an environment can be imported
+		       * before the program comes */
+	bool warm_is_plain; /* the waiting interpreter runs `code` alone, without
+			     * the job's arguments or variables */
+	/* the language whose interpreter runs its steps and cells */
+	enum lang_id lives_as;
+	/* Variables (names or prefixes, separated by blanks) that only an
+	 * interpreter started afterwards obeys, such as PYTHON*, LC_*, LANG. */
 	const char *fresh_env;
 };
 
 extern const struct lang langs[LANG_MAX];
 
-/* The language of the living interpreter that takes its steps. */
+/* Returns the language of the interpreter that runs its steps. */
 const struct lang *lang_living(const struct lang *lang);
 
-/* Exact, case-sensitive. NULL if there is none. */
+/* Finds a language by its exact name. NULL: there is none. */
 const struct lang *lang_by_name(const char *name);
-/* By its name or an alias. NULL for none. */
+/* Finds a language by its name or an alias. NULL: there is none. */
 const struct lang *lang_by_alias(const char *name);
-/* By a code file's name ("code.py"); NULL for "code" or an unknown ending. */
+/* Finds a language by the name of a code file ("code.py"). NULL for "code" or
+ * an unknown extension. */
 const struct lang *lang_by_file(const char *file);
 
-/* By the ending of any file. NULL for none. */
+/* Finds a language by the extension of any file. NULL: there is none. */
 const struct lang *lang_by_ending(const char *file);
-/* The same, in whatever case: "main.PY". NULL for none. */
+/* The same, ignoring case: "main.PY". NULL: there is none. */
 const struct lang *lang_by_any_case(const char *file);
 
 /*
- * What a file's name says about being the program: "code" or "code.EXT".
- * Backup and swap names ("code.py~", "code.py.swp", "code.js.bak", ...) are
- * CODE_NO: editors make them.
+ * Whether a file's name makes it the program: "code" or "code.EXT". Backup and
+ * swap files of editors ("code.py~", "code.py.swp", "code.js.bak", ...) are
+ * CODE_NO.
  */
 enum code_kind {
 	CODE_NO,      /* an ordinary file */
 	CODE_KNOWN,   /* code.EXT of a language in the table */
-	CODE_BARE,    /* "code": its #! line or "language" decides */
-	CODE_UNKNOWN, /* code.EXT with an ending that no language has */
+	CODE_BARE, /* "code": its #! line or "language" decides */
+	CODE_UNKNOWN, /* code.EXT with an extension of no language */
 };
 enum code_kind code_kind(const char *file);
 #define CODE_NAME 16
-/* The name of a program's file in a job, by its own name or path: "code.EXT" if a language
- * has its ending, else "code". Return: has one? */
+/*
+ * Returns in ret the name of a program's file in a job, for a file name or
+ * path: "code.EXT" if a language has that extension, else "code". Return:
+ * whether a language has it.
+ */
 bool code_name(const char *file, char ret[CODE_NAME]);
 
-/* ".py", ".js", ".mjs", ..., NULL: of all languages. */
+/* The extensions of all languages: ".py", ".js", ".mjs", ..., NULL. */
 extern const char *const lang_endings[];
-/* ".py, .js, .mjs, ..." for messages. */
+/* Returns ".py, .js, .mjs, ..." for messages. */
 const char *lang_extensions_text(void);
 #define LANG_COMMA_ENDING(ending) ", " ending
 #define LANG_COMMA_NAME(id, runner, name, endings, ...) ", " name
 #define LANG_BLANK_NAME(id, runner, name, endings, ...) " " name
 /* "python javascript ...": the words of an option (cli/complete.c). */
 #define LANG_WORDS (&LANG_TABLE(LANG_BLANK_NAME, LANG_NO_ENDING)[1])
-/* "python, javascript, ..." for messages. */
+/* Returns "python, javascript, ..." for messages. */
 const char *lang_names_text(void);
 struct lang_sentence {
 	char text[sizeof(LANG_TABLE(LANG_COMMA_NAME, LANG_NO_ENDING)) + 4];
@@ -128,9 +133,11 @@ struct lang_sentence {
 /* "python, javascript, ... and bash" for messages. */
 struct lang_sentence lang_names_sentence(void);
 
-/* True if patterns, "PREFIX_* NAME ...", have the name of NAME=value. */
+/*
+ * Returns true if patterns, "PREFIX_* NAME ...", match the name of NAME=value.
+ */
 bool lang_env_matches(const char *patterns, const char *assignment);
-/* True if a variable NAME=value in env asks for a fresh interpreter. */
+/* Returns true if the variable NAME=value needs a fresh interpreter. */
 bool lang_env_is_fresh(const struct lang *lang, const char *assignment);
 
 #endif

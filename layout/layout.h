@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The vocabulary's door. Pure: no I/O, no descriptors, no clock, no threads. */
+/*
+ * The door of layout/: includes the headers for other folders. Pure: no I/O, no
+ * descriptors, no clock, no threads.
+ */
 #ifndef LAYOUT_LAYOUT_H
 #define LAYOUT_LAYOUT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every number that a user could push against, with its reason. */
+/* Every limit that a user can reach, with its reason. */
 #ifndef LAYOUT_LIMITS_H
 #define LAYOUT_LIMITS_H
 
@@ -7,7 +7,7 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
 
-#define LIMIT_JOB_NAME 200u        /* bytes; leaves room for suffixes */
+#define LIMIT_JOB_NAME 200u /* bytes; leaves space for suffixes */
 #define LIMIT_FILE_NAME 255u       /* bytes; NAME_MAX of every host */
 #define LIMIT_PATH 4095u           /* bytes of an input's path */
 #define LIMIT_DEPTH 64u            /* directories below a job */
@@ -21,19 +21,22 @@
 #define LIMIT_PACKAGES 64u
 #define LIMIT_ENV_BYTES KIB(128)
 #define LIMIT_STDIN_TEXT MIB(1)    /* "stdin" in config.json */
-#define LIMIT_STDIN_FILE MIB(256)  /* given as a file; what is more, by a pipe */
+#define LIMIT_STDIN_FILE MIB(256) /* bytes of a stdin file; more needs a pipe */
 #define LIMIT_CTL_BYTES 256u       /* one write to ctl */
 #define LIMIT_TIMEOUT_MIN_MS 100u
 #define LIMIT_GRACE_MS 60000u
 #define LIMIT_LINGER_MS 60000u
 #define LIMIT_SESSION_IDLE_MIN_MS 1000u
 #define LIMIT_SESSION_IDLE_MS 86400000u
-#define LIMIT_LOG_BYTES KIB(256)   /* a job's log; one can be run for ever */
+/* bytes of a job's log; a job can be run for ever */
+#define LIMIT_LOG_BYTES KIB(256)
 #define LIMIT_SANDBOX_META KIB(64) /* "meta" of a sandbox, as JSON */
-#define LIMIT_SANDBOX_MS 31536000000u /* its life, its idleness: a year */
-#define LIMIT_SANDBOXES 1024u      /* of one user; each is memory */
-#define LIMIT_SANDBOX_FILES 8u     /* beside config.json, for a rename */
-#define LIMIT_RETRY 10u            /* a fault that stays is told of soon */
+/* a sandbox's life or idle time: a year */
+#define LIMIT_SANDBOX_MS 31536000000u
+#define LIMIT_SANDBOXES 1024u /* of one user; each needs memory */
+/* files beside config.json, for writers that rename */
+#define LIMIT_SANDBOX_FILES 8u
+#define LIMIT_RETRY 10u /* a permanent fault is reported soon */
 #define LIMIT_RETAIN_S 31536000u   /* a year */
 #define LIMIT_RESULTS 256u /* rich results of one cell */
 #define LIMIT_PORTS 10u       /* of a job, in a list */
@@ -43,12 +46,14 @@
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u
 #define LIMIT_STREAM_BYTES GIB(4)
-#define LIMIT_OUTPUT_FILES 65536u  /* entries of output/; inodes are finite */
-#define LIMIT_OUTPUT_PATHS MIB(32) /* bytes of their paths; all are in memory */
+#define LIMIT_OUTPUT_FILES 65536u /* entries of output/; inodes are limited */
+/* bytes of their paths, which are all in memory */
+#define LIMIT_OUTPUT_PATHS MIB(32)
 #define LIMIT_LEFT_OUT 100u        /* entries in output_left_out */
 #define LIMIT_VALUE_BYTES MIB(16)  /* value and error of result.json */
 #define LIMIT_VALUE_DEPTH 256u     /* levels of JSON in them */
-#define LIMIT_VALUE_PARTS 2000000u /* of JSON in them; each takes memory */
+/* values of JSON in them; each needs memory */
+#define LIMIT_VALUE_PARTS 2000000u
 #define LIMIT_RESULT_BYTES MIB(512) /* result.json: LIMIT_OUTPUT_FILES names */
 
 #define DEFAULT_TIMEOUT_MS 30000u
@@ -60,7 +65,7 @@
 #define DEFAULT_STDOUT_LIMIT MIB(64)
 #define DEFAULT_STDERR_LIMIT MIB(16)
 #define DEFAULT_OUTPUT_LIMIT MIB(256)
-#define DEFAULT_MAX_QUEUED 100000u   /* runs that wait, of all users */
+#define DEFAULT_MAX_QUEUED 100000u /* waiting runs of all users */
 #define DEFAULT_TIMEOUT_MAX_MS 3600000u /* the operator may change it */
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file's type by its name's ending: what people and notebooks look at. */
+/*
+ * Returns a file's type by its extension, for the types that people and
+ * notebooks display. Pure.
+ */
 #include "result.h"
 
 #include <string.h>

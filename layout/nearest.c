@@ -15,7 +15,7 @@
 #include "lang.h"
 #include "layout/base/num.h"
 
-/* Longer names are only compared as they are. */
+/* Longer names are only compared for equality. */
 #define NAME_MAX_EDITED 64u
 
 static char lower(char c)
@@ -28,7 +28,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
 	return MIN(MIN(a, b), c);
 }
 
-/* Optimal string alignment; three rows are enough. */
+/* Computes optimal string alignment; three rows are enough. */
 static unsigned edits(const char *a, size_t m, const char *b, size_t n)
 {
 	unsigned rows[3][NAME_MAX_EDITED + 1];
@@ -77,7 +77,7 @@ static bool begins(const char *name, const char *with)
 	return !strncasecmp(name, with, strlen(with));
 }
 
-/* Usual names of a main program. */
+/* Returns whether it is a usual name of a main program. */
 static bool is_main(const char *name)
 {
 	static const char *const stems[] = { "main.",	"index.", "app.",
@@ -91,7 +91,8 @@ static bool is_main(const char *name)
 	return false;
 }
 
-/* "cod.py", "coed.py": the part before the ending. */
+/* Returns whether the part before the extension is almost "code": "cod.py",
+ * "coed.py". */
 static bool is_almost_code(const char *name)
 {
 	size_t len = (size_t)(strrchr(name, '.') - name);

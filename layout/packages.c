@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and prints the texts of "packages", by one row a source. */
+/*
+ * Parses and prints the texts of "packages", with one row for each source.
+ * Pure.
+ */
 #include "packages.h"
 
 #include <errno.h>
@@ -22,9 +25,9 @@ static const struct {
 	const char *prefix;    /* "pypi:" may be left out */
 	const char *separator; /* before the version */
 	const char *option;    /* of fsd env build */
-	const char *lock;      /* "source" of lock.json */
+	const char *lock; /* value of "source" in lock.json */
 	bool (*name)(const char *name);
-	const char *first, *rest; /* characters of a version */
+	const char *first, *rest; /* characters that a version may have */
 	const char *bad_name, *bad_version;
 } rows[PACKAGE_SOURCES] = {
 	[PACKAGE_PYPI] = {
@@ -98,8 +101,8 @@ static void lower(char *text)
 			*text = (char)(*text - 'A' + 'a');
 }
 
-/* PEP 503: each run of ".", "-" and "_" is one "-". Case says nothing in versions
- * either. */
+/* Normalises a name by PEP 503: each run of ".", "-" and "_" becomes one "-".
+ * Versions ignore case, too. */
 static void normalise(struct package *p)
 {
 	char *to = p->name;
@@ -127,7 +130,7 @@ static bool fill(struct package *p, enum package_source source,
 	return rows[source].name(p->name);
 }
 
-/* npm's names may begin with the separator. */
+/* Finds the version. npm's names may begin with the separator. */
 static const char *find_version(enum package_source source, const char *text)
 {
 	const char *separator = rows[source].separator;
@@ -165,7 +168,7 @@ const char *package_parse(const char *text, struct package *ret)
 	return NULL;
 }
 
-/* --- of a lock ---------------------------------------------------------------- */
+/* --- lock.json ---------------------------------------------------------- */
 
 bool package_of_lock(const char *source, const char *name, const char *version,
 		     struct package *ret)
@@ -184,10 +187,8 @@ bool package_of_lock(const char *source, const char *name, const char *version,
 	return true;
 }
 
-/*
- * Takes off Debian's epoch and revision, and what says that a part of the sources
- * was left out. "+really" and the like stay: the version is another one then.
- */
+/* Removes Debian's epoch and revision, and the mark of a source package with
+ * parts left out. "+really" and similar marks stay: they change the version. */
 static void upstream(const char *version, char ret[PACKAGE_VERSION_MAX + 1])
 {
 	static const char *const marks[] = { "+dfsg", "~dfsg", "+ds", "~ds",
@@ -227,7 +228,7 @@ bool package_of_debian(const struct package *debian, struct package *ret)
 	return false;
 }
 
-/* --- compared, printed ---------------------------------------------------------- */
+/* --- comparing, printing ------------------------------------------------ */
 
 bool package_is(const struct package *a, const struct package *b)
 {
@@ -244,7 +245,8 @@ int package_order(const void *a, const void *b)
 	return r ? r : strcmp(x->version, y->version);
 }
 
-/* Bytes of a version without the ".0" at its end, if it is numbers only. */
+/* Returns the length of a version without ".0" at its end, if it has only
+ * numbers. */
 static size_t significant(const char *version)
 {
 	size_t len = strlen(version);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result.json, schema 1: one key a line, in the order of the manual. What is
- * not known is null. Nothing that comes from the guest is copied before it was
- * parsed.
+ * Renders result.json, schema 1: one key a line, in the order of the manual.
+ * Unknown values are null. Bytes of the guest are copied only after they were
+ * parsed. Pure.
  */
 #include "result.h"
 
@@ -17,11 +17,11 @@
 #include "json.h"
 #include "limits.h"
 
-/* What the guest said, once it has been believed. */
+/* The guest's result, after it was checked. */
 struct guest {
-	json_t *root;          /* owned; NULL: nothing usable */
-	struct json_raw value; /* as it was written */
-	struct err fault;      /* why it is not usable; text "" if it is */
+	json_t *root; /* owned; NULL: it cannot be used */
+	struct json_raw value; /* the text as written */
+	struct err fault; /* why it cannot be used; text "": it can */
 };
 
 void time_render(uint64_t realtime_ns, char room[32])
@@ -77,7 +77,8 @@ static void number_or_null(struct buf *out, uint64_t n)
 		buf_fmt(out, "%llu", (unsigned long long)n);
 }
 
-/* A member of an object on one line; first: no comma before it. */
+/* Puts a member of an object that stands on one line. first: without a comma
+ * before it. */
 static void put_number(struct buf *out, const char *name, uint64_t n,
 		       bool first)
 {
@@ -101,8 +102,9 @@ static void put_escaped(struct buf *out, char byte)
 }
 
 /*
- * What is no UTF-8 no reader of JSON would take: each such byte, and each "%",
- * becomes %XX, and path_encoding says so. So the bytes can be had again.
+ * Puts a name. Readers of JSON refuse bytes that are not UTF-8. So each such
+ * byte, and each "%", becomes %XX, and path_encoding says so; the bytes can be
+ * restored.
  */
 static void put_name(struct buf *out, const char *key, const char *path)
 {
@@ -130,7 +132,7 @@ static void put_name(struct buf *out, const char *key, const char *path)
 	buf_fmt(out, ", \"%s_encoding\": \"percent\"", key);
 }
 
-#define SHOWN_NAME 200 /* bytes of it */
+#define SHOWN_NAME 200 /* most bytes of a name */
 
 void result_show_name(struct buf *out, const char *name)
 {
@@ -200,7 +202,7 @@ static void put_output(struct buf *out, const struct job_result *r)
 	put_left_out(out, r);
 }
 
-/* Takes "value" and "error" out of what the guest sent. Return: 0, -ENOMEM. */
+/* Parses "value" and "error" of the guest's result. Return: 0, -ENOMEM. */
 static int guest_read(const struct job_result *r, struct guest *g)
 {
 	int ret = 0;
@@ -240,7 +242,7 @@ static void put_message(struct buf *out, const char *message,
 	put_text(out, "message", both.failed ? fault : both.data);
 }
 
-/* A file of output/, and nothing else. */
+/* Returns whether path is a file of output/. */
 static bool is_output(const struct job_result *r, const json_t *path)
 {
 	const char *text = json_string_value(path);
@@ -254,7 +256,7 @@ static bool is_output(const struct job_result *r, const json_t *path)
 	return false;
 }
 
-/* What one display showed has one number. */
+/* Returns the number of the display that the item belongs to. */
 static uint64_t bundle_of(const json_t *item)
 {
 	const json_t *bundle = json_object_get(item, "bundle");
@@ -264,7 +266,7 @@ static uint64_t bundle_of(const json_t *item)
 		       : RESULT_UNKNOWN;
 }
 
-/* One rich result: a MIME type and what is of it, in one of three ways. */
+/* Puts one rich result: a MIME type, and its content in one of three ways. */
 static bool put_rich(struct buf *out, const struct job_result *r,
 		     const json_t *item, bool first)
 {
@@ -291,7 +293,7 @@ static bool put_rich(struct buf *out, const struct job_result *r,
 	return true;
 }
 
-/* A cell's value, for people and by MIME type. */
+/* Puts a cell's value, as text and by MIME types. */
 static void put_results(struct buf *out, const struct job_result *r,
 			const struct guest *g)
 {
@@ -394,7 +396,7 @@ static void put_figures(struct buf *out, const struct job_result *r)
 	buf_str(out, "}");
 }
 
-/* How the runs before this one failed, each on one line. */
+/* Puts the earlier runs, one line each, with the reasons of their failures. */
 static void put_attempts(struct buf *out, const struct job_result *r)
 {
 	unsigned count = r->attempt ? r->attempt - 1 : 0;

@@ -17,7 +17,7 @@
 #include "lang.h"
 #include "limits.h"
 
-/* The members of a result, and the value of a program in it. */
+/* levels of a result, with the program's value in it */
 #define DEPTH (LIMIT_VALUE_DEPTH + 8)
 
 static uint64_t number(const json_t *object, const char *key)
@@ -36,7 +36,8 @@ static const char *text(const json_t *object, const char *key)
 	return s ? s : "";
 }
 
-/* Names are the guest's: nothing of them may move a terminal's cursor. */
+/* Reads output_left_out. Names are the guest's: remove what a terminal would
+ * obey. */
 static void read_left_out(const json_t *list, struct result_brief *b)
 {
 	size_t count = json_array_size(list);
@@ -67,7 +68,7 @@ static void read_values(const json_t *root, const struct json_raw *value,
 		b->value.len = 0;
 }
 
-/* Its traceback; a value that is no error has none. */
+/* Reads the traceback; a value that is not an error has none. */
 static void read_error(const json_t *error, struct buf *ret)
 {
 	const char *traceback = text(error, "traceback");
@@ -80,8 +81,8 @@ static void read_error(const json_t *error, struct buf *ret)
 		buf_str(ret, "\n");
 }
 
-/* Why an interpreter did not wait with the environment's modules imported. Some
- * languages have none. */
+/* Reads why no warm interpreter with the environment's modules was used. A
+ * shell has none. */
 static void read_fresh(const json_t *root, struct result_brief *b)
 {
 	const json_t *e = json_object_get(root, "environment");
@@ -97,7 +98,7 @@ static void read_fresh(const json_t *root, struct result_brief *b)
 int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 {
 	auto_json json_t *root = NULL;
-	/* A program's numbers may be larger than the library's. */
+	/* The value's numbers may be too large for the library. */
 	struct json_raw value = { .key = "value" };
 	int r = json_read(data, len, DEPTH, &value, &root, NULL);
 
@@ -125,7 +126,7 @@ int result_brief_read(const char *data, size_t len, struct result_brief *ret)
 	       ret->text.failed || ret->value.failed ? -ENOMEM : 0;
 }
 
-/* The bytes of a path in a result, some of which may be written as %XX. */
+/* Decodes a path of a result, with its %XX. */
 static void read_path(const json_t *file, struct buf *ret)
 {
 	const char *path = text(file, "path");
@@ -141,7 +142,7 @@ static void read_path(const json_t *file, struct buf *ret)
 	}
 }
 
-/* Is a path the other one, or in it? */
+/* Returns whether path is dir, or is in it. */
 static bool has(const char *dir, const char *path)
 {
 	size_t len = strlen(dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client of a mount says of a result.json. Pure. */
+/* Reads the parts of result.json that a client of a mount prints. Pure. */
 #ifndef LAYOUT_RESULT_BRIEF_H
 #define LAYOUT_RESULT_BRIEF_H
 
@@ -14,28 +14,37 @@
 struct result_brief {
 	char status[24];     /* "exited", "timeout", ...; "": not known */
 	struct buf message;  /* "" for null */
-	struct buf text;     /* of a cell's value, as it is; "" for null */
-	struct buf value;    /* of a call, JSON in one line; "" for null */
-	struct buf error;    /* what ended the program, in lines; "" for null */
-	char session[72], session_state[8]; /* "kept", "lost"; "": it has none */
+	struct buf text; /* a cell's value as text; "" for null */
+	struct buf value; /* a call's value, JSON on one line; "" for null */
+	struct buf error; /* the program's error as lines; "" for null */
+	/* session_state: "kept", "lost"; both "": the job has no session. */
+	char session[72], session_state[8];
 	uint64_t stdin_read;
 	uint64_t stdout_dropped, stderr_dropped, output_dropped;
 	uint64_t output_count; /* entries of `output` */
 	uint64_t run_ms;
-	char environment[72];  /* ""; none, or the interpreter was warm, or it is a shell's */
-	struct buf fresh_why;  /* why its interpreter was begun for this run */
-	/* The first of output_left_out, a line each: path, bytes, reason. */
+	/* name; "": none, or its interpreter was warm, or the program is a
+	 * shell's */
+	char environment[72];
+	struct buf fresh_why; /* why a fresh interpreter was started */
+	/* The first entries of output_left_out, a line each: path, bytes,
+	 * reason. */
 	struct buf left_out;
 	unsigned left_out_count; /* lines */
 };
 
-/* What is missing, or of another type, is empty or 0. Return: 0, -EINVAL: it is no
- * JSON object, -ENOMEM. Then, too, result_brief_done(). */
+/*
+ * Parses result.json. A missing member, or one of another type, is empty or 0.
+ * Return: 0, -EINVAL: it is no JSON object, -ENOMEM. Always call
+ * result_brief_done().
+ */
 int result_brief_read(const char *data, size_t len, struct result_brief *ret);
-/* Was the path, or something in it, left out of output/? Also true if the list of what was
- * left out is not whole. path: relative, any bytes. */
+/* Returns whether the path, or a part of it, was left out of output/; true also
+ * if the list of left-out entries is not complete. path: relative, any bytes. */
 bool result_leaves_out(const char *data, size_t len, const char *path);
-/* Is the job of that config.json a cell? Only then its error is not in stderr, too. */
+/*
+ * Returns whether config is a cell's. Only a cell's error is missing in stderr.
+ */
 bool result_is_cells(const char *config, size_t len);
 void result_brief_done(struct result_brief *b);
 

@@ -57,7 +57,7 @@ static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 	},
 	[JOB_DONE] = {
 		[EV_SUBMIT] = TO(JOB_QUEUED),
-		/* else the old results would pass for those of a new run */
+		/* or the old results would look like those of a new run */
 		[EV_REFUSE] = TO(JOB_REFUSED),
 		[EV_REOPEN] = TO(JOB_DRAFT),
 	},
@@ -94,7 +94,7 @@ const char *event_name(enum job_event event)
 	return (unsigned)event < JOB_EVENT_MAX ? event_names[event] : "?";
 }
 
-/* code 0: the program's own end decides. */
+/* code 0: the program's own code is used */
 static const struct {
 	const char *name;
 	unsigned code;
@@ -123,10 +123,8 @@ unsigned status_exit_code(enum job_status status, unsigned value)
 	return (unsigned)status < JOB_STATUS_MAX ? statuses[status].code : 125;
 }
 
-/*
- * The guest's numbers, Linux on x86-64, whatever the host calls its own.
- * 32 and 33 belong to the C library; 34..64 are SIGRTMIN..SIGRTMAX.
- */
+/* The guest's numbers (Linux on x86-64), not the host's. 32 and 33 belong to
+ * the C library; 34..64 are SIGRTMIN..SIGRTMAX. */
 static const char *const signals[] = {
 	[1] = "HUP",   [2] = "INT",     [3] = "QUIT",  [4] = "ILL",
 	[5] = "TRAP",  [6] = "ABRT",    [7] = "BUS",   [8] = "FPE",
@@ -184,6 +182,7 @@ int signal_parse(const char *name)
 	if (!strcmp(name, "POLL"))
 		return 29;
 	if (!strcmp(name, "32") || !strcmp(name, "33"))
-		return name[1] == '2' ? 32 : 33; /* SIG32: no other name */
+		/* SIG32, SIG33: these have no other names */
+		return name[1] == '2' ? 32 : 33;
 	return realtime_parse(name);
 }

@@ -2,19 +2,19 @@
 /*
  * A job's life as one pure table: state x event -> state.
  *
- *              COMMIT            GRANT             END
+ *              SUBMIT            GRANT             END
  *   draft ----------> queued ----------> running ------> done
  *     ^ |  REFUSE        |  FAIL            |  FAIL        |
  *     | v                +------> done <----+              |
- *   refused --COMMIT--> queued <------------COMMIT---------+
+ *   refused --SUBMIT--> queued <------------SUBMIT---------+
  *
  * AGAIN takes queued and running to queued: an attempt failed, and the job may
  * have another one.
  *
- * REOPEN (an input was written or removed) takes refused back to draft and
- * leaves draft and done as they are. REFUSE is possible in done too: the old
- * results stay in the store but are no longer shown, so that nobody takes them
- * for those of the run that was refused.
+ * REOPEN (an input was written or removed) takes refused and done to draft.
+ * REFUSE is possible in done, too: the old results stay in the store but are
+ * not shown any more, so that a user does not take them for results of the
+ * refused run.
  */
 #ifndef LAYOUT_STATE_H
 #define LAYOUT_STATE_H
@@ -29,13 +29,13 @@ enum job_state {
 };
 
 enum job_event {
-	EV_SUBMIT, /* config and code are complete and good: run it */
+	EV_SUBMIT, /* config and code are complete and valid: run the job */
 	EV_REFUSE, /* they are complete and wrong */
-	EV_REOPEN, /* an input changed: no longer refused, or done */
+	EV_REOPEN, /* an input changed: the job is no longer refused, or done */
 	EV_GRANT,  /* a machine was leased */
-	EV_END,    /* the program has ended and its results are kept */
-	EV_FAIL,   /* the appliance failed, or the job was cancelled */
-	EV_AGAIN,  /* the appliance failed, and "retry" allows one more run */
+	EV_END, /* the program has ended and its results are stored */
+	EV_FAIL, /* fsd failed, or the job was cancelled */
+	EV_AGAIN, /* fsd failed, and "retry" allows one more run */
 	JOB_EVENT_MAX
 };
 
@@ -43,11 +43,11 @@ enum job_event {
 
 enum job_state state_next(enum job_state state, enum job_event event);
 const char *state_name(enum job_state state);
-/* -1 for a name that is no state's. */
+/* Returns the state of a name; -1: there is none. */
 int state_parse(const char *name);
 const char *event_name(enum job_event event);
 
-/* How a run ended: the word in result.json and what exit_code says then. */
+/* How a run ended: the word in result.json, and the value of exit_code. */
 enum job_status {
 	STATUS_EXITED,
 	STATUS_SIGNALED,
@@ -60,13 +60,14 @@ enum job_status {
 };
 
 const char *status_name(enum job_status status);
-/* The exit_code of contract section 5. value: the program's own code for
- * EXITED, the signal's number for SIGNALED, ignored otherwise. */
+/* Returns the exit_code. value: the program's own code for EXITED, the signal's
+ * number for SIGNALED, else ignored. */
 unsigned status_exit_code(enum job_status status, unsigned value);
 
-/* "SIGSEGV"; "SIGRTMIN+3"; NULL if there is no such signal (1..64). */
+/* Returns "SIGSEGV", "SIGRTMIN+3"; NULL: there is no such signal (1..64). */
 const char *signal_name(unsigned number, char room[16]);
-/* "SIGTERM", "TERM", "15" -> 15; -EINVAL. Case-sensitive. */
+/* Parses "SIGTERM", "TERM" or "15". Case-sensitive. Return: the number, or
+ * -EINVAL. */
 int signal_parse(const char *name);
 
 #endif

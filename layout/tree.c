@@ -24,8 +24,8 @@
 #define ENDED IN(JOB_DONE)
 
 /*
- * Modes are those of ordinary files, although most rows cannot be written: a
- * copy of a whole job opens each of them for writing, and `rm -r` would ask
+ * Modes are those of ordinary files, although most of these cannot be written:
+ * copying a whole job opens each of them for writing, and `rm -r` would ask
  * about every file that its owner may not write.
  */
 #define FILE_MODE (S_IFREG | 0666)
@@ -171,7 +171,8 @@ int file_name_check(const char *name)
 	return bytes_check(name, LIMIT_FILE_NAME);
 }
 
-/* A name that no file of the program can have: the mount gives it a meaning. */
+/* Returns whether fsd gives the name a meaning, so that it cannot be a file of
+ * the program. */
 static bool is_own(const char *name)
 {
 	return job_vfile_by_name(name) || !strcmp(name, "config.json") ||
@@ -240,7 +241,7 @@ static const struct {
 	{ "resume", CTL_RESUME, true, false },
 };
 
-/* Copies the line without the blanks around it. */
+/* Copies the line without leading and trailing blanks. */
 static int ctl_line(const char *data, size_t len, char room[LIMIT_CTL_BYTES],
 		    struct err *err)
 {

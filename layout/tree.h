@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree as two tables: what a job directory holds, what .fsd holds. */
+/*
+ * The files that fsd provides, as two tables: those of a job's directory, those
+ * of .fsd. Pure.
+ */
 #ifndef LAYOUT_TREE_H
 #define LAYOUT_TREE_H
 
@@ -16,7 +19,8 @@ enum vfile_kind {
 	VFILE_WAIT, /* a read blocks until the job has ended */
 	VFILE_FILE, /* a whole file in the store */
 	VFILE_CTL,  /* written verbs */
-	VFILE_FEED, /* what is written is the program's input; a write blocks */
+	/* its bytes become the program's input; a write may block */
+	VFILE_FEED,
 	VFILE_DIR,
 };
 
@@ -58,10 +62,11 @@ struct vfile {
 	const char *name;
 	enum vfile_kind kind;
 	mode_t mode;     /* S_IFREG | 0600 ... , before the owner's umask */
-	unsigned states; /* 1 << enum job_state: when it exists; 0: always */
-	bool listed;     /* in directory listings */
-	bool result;     /* belongs to a run: a copy into a draft is accepted
-			    and has no effect; vanishes when run again */
+	unsigned states; /* 1 << enum job_state in which it exists; 0: in all */
+	bool listed; /* shown in directory listings */
+	/* Belongs to a run. A copy of it into a draft is accepted without
+	 * effect. It vanishes when the job runs again. */
+	bool result;
 	const char *help; /* one line for manuals */
 };
 
@@ -70,29 +75,33 @@ extern const struct vfile fsd_vfiles[FSD_VFILE_MAX];
 
 #define FSD_DIR_NAME ".fsd"
 
-/* The row of a name, whatever the state; 0 if the name is no virtual file's. */
+/* Returns the row of a name, in whatever state; 0: no such row. */
 enum job_vfile job_vfile_by_name(const char *name);
 enum fsd_vfile fsd_vfile_by_name(const char *name);
 bool job_vfile_exists(enum job_vfile vfile, enum job_state state);
 
 /*
- * A job's name: valid UTF-8, 1..200 bytes, no control characters, no "/", not
- * ".", "..", ".fsd". Return: 0, -ENAMETOOLONG, -EILSEQ, -EPERM (.fsd), -EINVAL.
+ * Checks a job's name: valid UTF-8, 1..200 bytes, no control characters, no
+ * "/", not ".", "..", ".fsd". Return: 0, -ENAMETOOLONG, -EILSEQ, -EPERM (.fsd),
+ * -EINVAL.
  */
 int job_name_check(const char *name);
-/* The name of a file or directory in a job: 1..255 bytes, any but "/" and NUL,
- * not "." or "..". Return: 0, -ENAMETOOLONG, -EINVAL. */
+/* Checks the name of a file or directory in a job: 1..255 bytes, no "/" and
+ * NUL, not "." or "..". Return: 0, -ENAMETOOLONG, -EINVAL. */
 int file_name_check(const char *name);
 /*
- * A path of a file that is put into a job for its program: relative, each part as
- * file_name_check() wants it, the first part none that the job has by itself
- * (job_vfiles, config.json, the program). Return: 0, -EINVAL, -ENAMETOOLONG, with a sentence.
+ * Checks the path of a file to put into a job for its program: relative, each
+ * part valid for file_name_check(), the first part not a file that fsd provides
+ * (job_vfiles), config.json or the program. Return: 0, -EINVAL, -ENAMETOOLONG,
+ * with a sentence.
  */
 struct err;
 int job_path_check(const char *path, struct err *err);
-/* ".code.py.swp": vim writes to it for as long as it has the file open. */
+/* Returns true for ".code.py.swp": vim writes to it as long as it has the file
+ * open. */
 bool file_is_swap(const char *name);
-/* A name that begins with "." is being prepared and never starts. */
+/* Returns true if the name begins with ".": such a job is being prepared and
+ * never starts. */
 static inline bool job_name_is_draft(const char *name)
 {
 	return name[0] == '.';
@@ -115,8 +124,8 @@ struct ctl_command {
 	unsigned signal; /* CTL_SIGNAL */
 };
 
-/* One write to ctl, with or without its newline. appliance: .fsd/ctl.
- * Return: 0 or -EINVAL with a sentence that lists what is allowed. */
+/* Parses one write to ctl, with or without its newline. appliance: of .fsd/ctl.
+ * Return: 0, or -EINVAL with a sentence that lists the allowed verbs. */
 int ctl_parse(const char *data, size_t len, bool appliance,
 	      struct ctl_command *ret, struct err *err);
 

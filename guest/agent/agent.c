@@ -32,10 +32,11 @@ static int on_own(struct agent *a, const struct frame *f, struct err *err)
 	return clone_own(f->payload, err);
 }
 
-/* A clone with the template's secrets runs nobody's program. */
+/* Refuses a JOB before OWN: a clone with the template's secrets may run no
+ * program. */
 static int on_job(struct agent *a, const struct frame *f, struct err *err)
 {
-	if (is_heating(a)) /* its runner is found as a real one is */
+	if (is_heating(a)) /* its runner is found in the usual way */
 		return job_begin(a->current, &a->port,
 				 a->spends ? a->runners : a->warmup_program, f, err);
 	if (!a->owned)
@@ -43,7 +44,8 @@ static int on_job(struct agent *a, const struct frame *f, struct err *err)
 	return job_begin(&a->job, &a->port, a->runners, f, err);
 }
 
-/* It is for the whole machine, not for a job: the caller of the turn does it. */
+/* Sets a frame aside that concerns the whole machine: the caller of the turn
+ * handles it. */
 static int set_aside(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (is_heating(a) || a->end)
@@ -61,7 +63,8 @@ static int on_close(struct agent *a, const struct frame *f, struct err *err)
 	return 0;
 }
 
-/* Only a session's files are anybody's but the program's. */
+/* Refuses FS unless the job is a session's step: only then do files outlive a
+ * program. */
 static int on_fs(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (!a->job.again && !a->job.step.on)
@@ -71,9 +74,9 @@ static int on_fs(struct agent *a, const struct frame *f, struct err *err)
 }
 
 /*
- * Runners that wait for other languages have no part in this job, and their memory
- * is better used. But to kill them is dear, so a program that ends at once is not
- * made to wait for that.
+ * Kills the runners that wait for other languages, because this job can use
+ * their memory. Killing them costs time, so it is done only when a program has
+ * run for a moment.
  */
 static void abandon_others(struct agent *a)
 {
@@ -85,15 +88,15 @@ static void abandon_others(struct agent *a)
 	}
 }
 
-/* A program that runs longer may exec, and then the memory that a holder still
- * has counts against the next one. */
+/* A program that runs longer may call exec; then memory that a holder still has
+ * would count against the new program. */
 static void release_memory(struct agent *a)
 {
 	(void)a;
 	cgroup_kill_holders();
 }
 
-/* Things that are good for short programs only end so many milliseconds after the
+/* Work that would slow down short programs: done so many milliseconds after the
  * start, in this order. */
 static const struct {
 	unsigned ms;
@@ -103,7 +106,7 @@ static const struct {
 	{2000, abandon_others},
 };
 
-/* Milliseconds until the next of these, -1: never. */
+/* Returns milliseconds until the next such work is due; -1: never. */
 static int later_in(const struct agent *a)
 {
 	uint64_t due, now;
@@ -115,7 +118,7 @@ static int later_in(const struct agent *a)
 	return now < due ? (int)((due - now) / 1000000u) + 1 : 0;
 }
 
-/* Milliseconds until something is due by time alone, -1: nothing is. */
+/* Returns milliseconds until any timed work is due; -1: never. */
 static int due_in(const struct agent *a)
 {
 	int one = later_in(a), other = job_check_due(a->current);
@@ -162,8 +165,8 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 	}
 }
 
-/* All whole frames that are there, as long as there is room for answers and none is
- * set aside. */
+/* Handles all whole frames that have come, while there is room for answers and
+ * none is set aside. */
 static int on_port(struct agent *a, struct err *err)
 {
 	int r = is_heating(a) ? 0 : port_fill(&a->port);
@@ -184,7 +187,7 @@ static int on_port(struct agent *a, struct err *err)
 	return 0;
 }
 
-/* Milliseconds until something is due, or end has come; -1: never. */
+/* Returns milliseconds until timed work is due or `end` has come; -1: never. */
 static int wait_ms(const struct agent *a, uint64_t end)
 {
 	uint64_t now = sys_now();
@@ -198,7 +201,7 @@ static int wait_ms(const struct agent *a, uint64_t end)
 	return due >= 0 && (uint64_t)due < end ? due : (int)end;
 }
 
-/* Return: how many there are to poll. */
+/* Fills in p. Return: how many entries. */
 static int what_to_poll(struct agent *a, struct pollfd *p)
 {
 	struct job *job = a->current;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame loop: one poll for the port, the children and the job. */
+/*
+ * The frame loop of init and of each lane's agent: one poll for the port, the
+ * children and the job. All functions run in that process, which has one
+ * thread.
+ */
 #ifndef GUEST_AGENT_H
 #define GUEST_AGENT_H
 
@@ -10,27 +14,35 @@
 struct agent {
 	struct port port;
 	struct runner runners[WIRE_RUN_MAX];
-	struct runner warmup_program[WIRE_RUN_MAX]; /* for heating: only EXEC is used */
+	/* for heating; only that of EXEC is used */
+	struct runner warmup_program[WIRE_RUN_MAX];
 	struct job job;
-	struct job *current; /* &job, but while the warmup program runs */
-	bool spends;         /* the warmup program is a runner itself, for the last time */
-	bool starved; /* frames are there that nothing announces */
-	int children; /* owned; signalfd for SIGCHLD */
-	unsigned later; /* of what is due some time after the start: the next */
-	bool owned;   /* OWN has come: no other machine has these secrets */
-	struct frame aside; /* borrowed, of type WIRE_NONE if there is none: a HEAT or
-			       a SHARE, for the caller of agent_turn() */
-	struct mux *mux;   /* owned; SHARE has come: see mux.h */
-	struct lane_end *end; /* borrowed; this is a lane's agent: see lane_turn.h */
-	const struct runner *lost; /* borrowed; it has ended before any job came */
+	/* &job; or heat.c's own job while the warm-up program runs */
+	struct job *current;
+	bool spends; /* a runner itself is the warm-up program, and ends */
+	bool starved; /* frames are buffered; no poll event will report them */
+	int children; /* owned; signalfd of SIGCHLD */
+	unsigned later; /* index of the next entry of later[] in agent.c */
+	bool owned; /* OWN has come: this machine has secrets of its own */
+	/*
+	 * Borrowed: a HEAT or a SHARE that the caller of agent_turn() must
+	 * handle; type
+	 * WIRE_NONE: none.
+	 */
+	struct frame aside;
+	struct mux *mux; /* owned; set once SHARE has come: see mux.h */
+	/* borrowed; set in a lane's agent: see lane_turn.h */
+	struct lane_end *end;
+	/* borrowed; a runner that ended before any job came */
+	const struct runner *lost;
 };
 
 /*
- * Waits for what comes next and does it, until sys_now() is end at most. While
- * the warmup program runs, the frames are those that heat.c has put there and the host
- * hears nothing. A HEAT or a SHARE ends the reading of frames: the caller takes it
- * from a->aside before the next turn. Return: 0, -ETIMEDOUT, -EPIPE (the host has
- * gone), else why the host cannot be served any more.
+ * Waits for the next event and handles it; waits at most until sys_now() is
+ * end. While the warm-up program runs, the frames come from heat.c and the host gets
+ * none. A HEAT or a SHARE ends the reading of frames: the caller handles
+ * a->aside before the next turn. Return: 0, -ETIMEDOUT, -EPIPE (the host has
+ * closed the port), else an error that makes it impossible to serve the host.
  */
 int agent_turn(struct agent *a, uint64_t end, struct err *err);
 

@@ -15,8 +15,9 @@
 #include "guest/os/share.h"
 
 /*
- * The runner that waited goes to the lane's group. Its memory stays charged to the
- * group where it was made, so it is the job's as little as in a machine of its own.
+ * Moves the waiting runner to the lane's group. Its memory stays charged to the
+ * group in which it was allocated, so it does not count for the job; in a
+ * machine of its own it does not count either.
  */
 static int take_runner(struct lane_end *end, struct runner *r, struct err *err)
 {
@@ -38,7 +39,7 @@ static int take_runner(struct lane_end *end, struct runner *r, struct err *err)
 	return e;
 }
 
-/* Only what the lane needs of what init has. */
+/* Gives up everything of init's that the lane does not need. */
 static int become(struct agent *a, struct lane_end *end, struct err *err)
 {
 	int r = 0;
@@ -62,7 +63,8 @@ static int become(struct agent *a, struct lane_end *end, struct err *err)
 	return r;
 }
 
-/* Return: why it ends; -EPIPE: init has closed the lane's socket. */
+/* Serves the lane. Return: why it ends; -EPIPE: init has closed the lane's
+ * socket. */
 static int serve(struct agent *a, struct err *err)
 {
 	int r = port_flush(&a->port);

@@ -14,7 +14,7 @@
 #include "layout/base/cleanup.h"
 #include "reap.h"
 
-/* The runner that the lane has, or NULL: none was started. */
+/* Returns the lane's runner, or NULL: none was started. */
 static struct runner *lane_runner(struct agent *a)
 {
 	for (int i = 0; i < WIRE_RUN_MAX; i++)
@@ -52,7 +52,8 @@ void lane_close(struct agent *a, uint8_t how)
 	a->end->killing = how == WIRE_CLOSE_KILL;
 }
 
-/* Processes that the lane has left running go on, and are reaped here. */
+/* Reaps the processes that the lane has left running, until the last one has
+ * ended. */
 _Noreturn static void keep(struct agent *a, struct runner *r)
 {
 	struct pollfd p[DRAIN_MAX + 2];
@@ -87,7 +88,8 @@ int lane_progress(struct agent *a)
 	if (end->killing && r && !cgroup_is_empty(&r->cgroup))
 		return 0;
 	if (r)
-		fd_close(&r->control); /* an interpreter that lives ends at that */
+		/* a living interpreter ends when this closes */
+		fd_close(&r->control);
 	lane_clean(&a->job);
 	lane_remove(&a->job);
 	port_send(&a->port, WIRE_CLOSED, 0, NULL, 0);

@@ -34,27 +34,29 @@ struct lane {
 	bool open;
 	bool dead;         /* its agent has ended without CLOSED */
 	unsigned serial;
-	pid_t warm;        /* its runner, if that is init's child, or 0 */
+	pid_t warm; /* pid of its runner if that is init's child, else 0 */
 	bool own_task;     /* its runner has a thread of its own */
-	int tell;          /* owned; see lane_told */
-	struct port port;  /* owned; only what comes in */
-	uint8_t *rest;     /* owned; of a frame that the agent has not taken yet */
+	int tell; /* owned; init sends struct lane_told there */
+	struct port port; /* owned; only its incoming half is used */
+	/* owned; a frame that the agent has not taken completely */
+	uint8_t *rest;
 	size_t rest_at, rest_end;
 };
 
 struct mux {
 	struct wire_share share;
 	int root;          /* owned; "/" */
-	struct lane lanes[WIRE_LANE_MAX + 1]; /* by their number; not 0 */
-	unsigned first;    /* whose turn is the next */
-	unsigned serial;   /* of the lane that was opened last */
-	unsigned *groups;  /* owned; serials of groups that may be there still */
+	/* by number; entry 0 is not used */
+	struct lane lanes[WIRE_LANE_MAX + 1];
+	unsigned first; /* lane whose frame is moved next */
+	unsigned serial; /* that of the last lane opened */
+	unsigned *groups; /* owned; serials of groups that may still exist */
 	size_t group_count, group_room;
-	bool waits[WIRE_RUN_MAX]; /* the runner has said so */
+	bool waits[WIRE_RUN_MAX]; /* a runner of that kind is ready */
 };
 
-/* One that waits is what the kernel takes first when the machine has no memory,
- * and it sleeps. */
+/* Makes a waiting runner the kernel's first victim when the machine is out of
+ * memory, or undoes that. */
 static void make_sacrifice(const struct runner *r, bool yes)
 {
 	char path[40];
@@ -63,6 +65,9 @@ static void make_sacrifice(const struct runner *r, bool yes)
 	sys_write(path, yes ? "1000" : "0");
 }
 
+/*
+ * Marks the waiting runners that lanes can use; not the shell: see lane_kind().
+ */
 static void rate_runners(struct agent *a)
 {
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
@@ -108,7 +113,9 @@ int mux_open(struct agent *a, const struct frame *frame, struct err *err)
 
 /* --- a lane's life ------------------------------------------------------- */
 
-/* In the agent's process: what belongs to others is none of its. */
+/*
+ * Closes everything that belongs to other lanes. Runs in the agent's process.
+ */
 static void forget_others(struct agent *a)
 {
 	struct mux *m = a->mux;
@@ -131,7 +138,7 @@ static void allow_tasks(struct mux *m)
 	share_allow(&m->share, own);
 }
 
-/* Removes the groups that are empty by now. */
+/* Removes those groups that are empty now. */
 static void remove_groups(struct mux *m)
 {
 	for (size_t i = 0; i < m->group_count;)
@@ -168,7 +175,7 @@ static void lane_forget(struct mux *m, struct lane *lane)
 	remove_groups(m);
 }
 
-/* The next one to wait runs only when no job wants to. */
+/* Starts the next runner to wait, with the lowest priority. */
 static void start_spare(struct agent *a, enum wire_runner kind)
 {
 	struct runner *r = &a->runners[kind];
@@ -185,7 +192,7 @@ static void start_spare(struct agent *a, enum wire_runner kind)
 	cgroup_rest(&r->cgroup);
 }
 
-/* The runner is the lane's from now on. */
+/* Hands the runner over to the lane. */
 static void hand_over(struct agent *a, struct lane *lane, enum wire_runner kind)
 {
 	struct runner *r = &a->runners[kind];
@@ -256,7 +263,7 @@ static int start_agent(struct agent *a, unsigned number, enum wire_runner kind,
 	return 0;
 }
 
-/* Is one ready by now that was started meanwhile? */
+/* Checks whether a runner that was started meanwhile is ready. */
 static void hear_runners(struct agent *a)
 {
 	auto_buf struct buf cold = {.cap = WIRE_COLD_MAX};
@@ -267,7 +274,7 @@ static void hear_runners(struct agent *a)
 				a->runners[i].control, 0, &cold);
 }
 
-/* The first frame of a lane is a JOB. */
+/* Opens a lane: its first frame is a JOB. */
 static int lane_begin_life(struct agent *a, unsigned number,
 			   const struct frame *f, struct err *err)
 {
@@ -287,7 +294,9 @@ static int lane_begin_life(struct agent *a, unsigned number,
 
 /* --- from the host ------------------------------------------------------- */
 
-/* Gives the agent what it takes now. Return: 0, or why it is gone. */
+/*
+ * Sends the rest of a frame to the agent. Return: 0, or why the agent has gone.
+ */
 static int push_rest(struct lane *lane)
 {
 	while (lane->rest_at < lane->rest_end) {
@@ -317,7 +326,8 @@ static int give(struct lane *lane, const struct frame *f, struct err *err)
 		memcpy(lane->rest + WIRE_HEADER_SIZE, f->payload,
 		       f->header.length);
 	lane->rest_end = size;
-	if (push_rest(lane)) { /* the end of its socket tells, too */
+	/* if it fails, the end of the socket will report it */
+	if (push_rest(lane)) {
 		free(lane->rest);
 		lane->rest = NULL;
 		lane->rest_at = lane->rest_end = 0;
@@ -342,8 +352,8 @@ static int to_lane(struct agent *a, unsigned number, const struct frame *f,
 		return 0;
 	}
 	if (lane->dead)
-		return 0; /* on its way when the agent ended */
-	/* Also for an agent that waits for its runner. */
+		return 0; /* the frame was on its way when the agent ended */
+	/* Kill the lane's group even if its agent is waiting for its runner. */
 	if (close_it && f->header.arg == WIRE_CLOSE_KILL)
 		share_kill(lane->serial);
 	if (!lane->open)
@@ -387,7 +397,7 @@ static bool is_blocked(const struct mux *m)
 	return false;
 }
 
-/* All whole frames that are there, while they are taken. */
+/* Handles all whole frames that have come, while the lanes take them. */
 static int from_host(struct agent *a, struct err *err)
 {
 	while (port_can_answer(&a->port) && !is_blocked(a->mux)) {
@@ -407,7 +417,7 @@ static int from_host(struct agent *a, struct err *err)
 
 /* --- to the host --------------------------------------------------------- */
 
-/* The agent has gone, with all that it had said. */
+/* Reports a lane whose agent has ended, after all frames that it had sent. */
 static void lane_died(struct agent *a, unsigned number)
 {
 	static const char said[] = "what serves the job in the machine has ended";
@@ -424,7 +434,9 @@ static void lane_died(struct agent *a, unsigned number)
 			 WIRE_FAILED_JOB, w.used);
 }
 
-/* Moves one frame. Return: 1, 0: there is none, or -EPROTO: the agent is dead. */
+/*
+ * Moves one frame. Return: 1, 0: there is none, or -EPROTO: the agent is dead.
+ */
 static int move_one(struct agent *a, unsigned number)
 {
 	struct lane *lane = &a->mux->lanes[number];
@@ -444,7 +456,7 @@ static int move_one(struct agent *a, unsigned number)
 	return 1;
 }
 
-/* One of each lane in turn. Return: was there any? */
+/* Moves one frame of each lane in turn. Return: whether there was any. */
 static bool move_round(struct agent *a)
 {
 	struct mux *m = a->mux;
@@ -458,7 +470,7 @@ static bool move_round(struct agent *a)
 		if (!lane->open || lane->dead)
 			continue;
 		if (!port_has_room(&a->port)) {
-			m->first = n; /* it is its turn when there is room */
+			m->first = n; /* it is first when there is room */
 			return moved;
 		}
 		r = port_fill(&lane->port);
@@ -500,7 +512,7 @@ static void tell(struct mux *m, pid_t pid, int status)
 		if (m->lanes[i].open && m->lanes[i].warm == pid) {
 			m->lanes[i].warm = 0;
 			if (write(m->lanes[i].tell, &told, sizeof(told)) < 0)
-				return; /* its agent has gone, too */
+				return; /* the agent has ended, too */
 		}
 }
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shared machine: init moves frames between the port and the lanes' agents, a
- * process each (lane_agent.h). It takes one frame of each lane in turn, and as
- * long as one lane does not take what has come for it no further frame is read.
- * It answers PING and FS itself.
+ * A shared machine: init moves frames between the port and the lanes' agents,
+ * one process each (lane_agent.h). It takes one frame of each lane in turn.
+ * While one lane does not take a frame that has come for it, no further frame
+ * is read. Init itself answers PING and FS.
  *
- * The runners that waited are handed to the first lanes that can use them. For
- * Python another begins to wait then, which runs when no job wants to.
+ * Waiting runners are handed to the first lanes that can use them. For Python a
+ * replacement is then started, with the lowest priority. All functions run in
+ * init.
  */
 #ifndef GUEST_MUX_H
 #define GUEST_MUX_H
 
 #include "agent.h"
 
-/* At SHARE. */
+/* Makes the machine a shared one; call it when SHARE comes. */
 int mux_open(struct agent *a, const struct frame *frame, struct err *err);
-/* Waits for what comes next and does it. Return: 0, or why the host cannot be
- * served any more. */
+/* Waits for the next event and handles it. Return: 0, or an error that makes it
+ * impossible to serve the host. */
 int mux_turn(struct agent *a, struct err *err);
 
 #endif

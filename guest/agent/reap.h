@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of processes. */
+/* Reaps processes, in init and in a lane's agent. */
 #ifndef GUEST_REAP_H
 #define GUEST_REAP_H
 
@@ -7,10 +7,13 @@
 
 #include "agent.h"
 
-/* The only waitpid there is: PID 1 inherits every orphan, and a lane's agent those
- * of its lane, so each end is taken here and given to whom it belongs. */
+/*
+ * Reaps every child that has ended, and passes each end to the job that the
+ * process belongs to. Only this function calls waitpid(): PID 1 inherits every
+ * orphan, and a lane's agent those of its lane.
+ */
 void agent_reap(struct agent *a);
-/* The process has ended, if it is a runner. */
+/* Handles the end of a process, if it is a runner. */
 void agent_ended(struct agent *a, pid_t pid, int status);
 
 #endif

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths below a directory whose tree is a hostile program's, which changes it
- * meanwhile: no symbolic link, mount or ".." on the way is ever followed.
+ * Opens paths below a directory whose tree belongs to a hostile program that
+ * may change it at the same time: no symbolic link, mount or ".." on the way is
+ * followed. Any process of the guest.
  */
 #ifndef GUEST_BENEATH_H
 #define GUEST_BENEATH_H
 
-/* flags are those of open(). "" is dir itself. Return: a descriptor or
- * negative errno. */
+/* Opens path below dir; "" is dir itself. flags: as for open(). Return: a
+ * descriptor or negative errno. */
 int beneath_open(int dir, const char *path, int flags);
-/* The same, and other file systems that are mounted there as well. */
+/* As beneath_open(), but also enters other filesystems that are mounted in the
+ * tree. */
 int beneath_open_all(int dir, const char *path, int flags);
-/* The directory that path is in, as O_PATH. *ret_name is the rest, in path. */
+/* Opens the directory that path is in, as O_PATH. *ret_name: the last name, a
+ * pointer into path. Return: a descriptor or negative errno. */
 int beneath_parent(int dir, const char *path, const char **ret_name);
-/* Calls fn for what is in the directory fd, which is consumed, until that
- * returns other than 0. Return: that, or negative errno. */
+/* Calls fn for each entry of the directory fd until fn returns other than 0.
+ * Consumes fd. Return: that value, or negative errno. */
 int beneath_each(int fd, int (*fn)(void *arg, int dir, const char *name),
 		 void *arg);
 

@@ -22,11 +22,11 @@
 struct walk {
 	struct port *port;
 	struct files *files;
-	uint64_t room;      /* bytes that may still be sent */
+	uint64_t room; /* bytes that may still be sent */
 	uint32_t entries;   /* entries that may still be sent */
 	uint32_t sent, left_out;
-	uint32_t told;      /* of those that are left out */
-	uint32_t names;     /* that may still be read */
+	uint32_t told; /* entries left out that were reported by name */
+	uint32_t names; /* names that may still be read */
 	char path[WIRE_PATH_MAX + 1];
 	size_t path_len;
 };
@@ -34,7 +34,7 @@ struct walk {
 struct names {
 	char **item; /* owned, and each */
 	size_t count, size;
-	uint32_t *room; /* the walk's */
+	uint32_t *room; /* the `names` of the walk */
 };
 
 static void names_done(struct names *n)
@@ -73,7 +73,7 @@ static int names_add(void *arg, int dir, const char *name)
 	return 0;
 }
 
-/* Consumes fd. */
+/* Reads and sorts the names of a directory. Consumes fd. */
 static int names_read(struct names *n, int fd)
 {
 	int r = beneath_each(fd, names_add, n);
@@ -103,8 +103,8 @@ static int send_header(struct walk *w, enum wire_file_kind kind,
 	return 0;
 }
 
-/* Counts what is not sent, and tells of the first ones. w->path says which it
- * is. Return: 0, or the port's error. */
+/* Counts an entry that is not sent, and reports the first ones by name
+ * (w->path). Return: 0, or the port's error. */
 static int leave_out(struct walk *w, enum wire_omitted why, uint64_t size)
 {
 	int r = port_drain(w->port, false);
@@ -135,8 +135,8 @@ static void send_end(struct walk *w, const struct timespec *changed)
 	port_send(w->port, WIRE_FILE_END, 0, bytes, out.used);
 }
 
-/* Exactly size bytes, as promised: should the file be shorter than it was,
- * zeroes stand for the rest. */
+/* Sends exactly size bytes, as the header said: if the file has become shorter,
+ * zeroes replace the rest. */
 static int send_bytes(struct walk *w, int fd, const struct stat *st)
 {
 	uint64_t size = (uint64_t)st->st_size;
@@ -250,7 +250,7 @@ static int visit(struct walk *w, int dir, const char *name, unsigned depth)
 	return leave_out(w, WIRE_OMITTED_SPECIAL, 0);
 }
 
-/* Everything in dir, which is consumed. */
+/* Sends the entries of dir, which it consumes. */
 static int visit_tree(struct walk *w, int dir, unsigned depth)
 {
 	auto_close int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
@@ -267,7 +267,8 @@ static int visit_tree(struct walk *w, int dir, unsigned depth)
 		int n = snprintf(w->path + base, room, "%s%s",
 				 base ? "/" : "", names.item[i]);
 
-		if ((size_t)n >= room) { /* what of it fits says which */
+		/* report the part of the path that fits */
+		if ((size_t)n >= room) {
 			r = leave_out(w, WIRE_OMITTED_DEEP, 0);
 			w->path[base] = '\0';
 			continue;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job's outputs: every regular file below the home that the program made
- * or changed, and every directory that it made, as FILE frames, names sorted.
- * The tree is the program's, so hostile: links are never followed, nothing
- * but regular files is opened, and a bound stands on everything. No process
+ * Sends the job's outputs: every regular file below the home that the program
+ * made or changed, and every directory that it made, as FILE frames, sorted by
+ * name. The tree is the program's, so hostile: links are never followed, only
+ * regular files are opened, and everything has a bound. Call it when no process
  * of the job lives any more.
  */
 #ifndef GUEST_COLLECT_H

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FACTOR 0x9e3779b97f4a7c15u /* odd: no two words give the same */
+/* odd, so different words give different products */
+#define FACTOR 0x9e3779b97f4a7c15u
 #define PART (64u << 10)
 
 static uint64_t mix(uint64_t value, uint64_t word)
@@ -53,7 +54,7 @@ void digest_add(struct digest *d, const void *data, size_t length)
 
 uint64_t digest_end(struct digest *d)
 {
-	/* The rest's length is told apart: zeroes at the end count. */
+	/* the length of the rest counts, so zeroes at the end do */
 	return mix(mix(d->value, d->rest), d->bits);
 }
 

@@ -22,7 +22,7 @@
 
 #define DEPTH_MAX 64
 #define TICK_TRIES 10
-#define SMALL 16384 /* bytes that are compared sooner than asked about */
+#define SMALL 16384 /* a smaller file is compared without asking fanotify */
 
 int files_open(struct files *f, struct err *err)
 {
@@ -33,7 +33,7 @@ int files_open(struct files *f, struct err *err)
 	return 0;
 }
 
-/* digest: of its contents; NULL: not known */
+/* Adds an input. digest: of its content; NULL: not known. */
 static int remember(struct files *f, const struct stat *st,
 		    const uint64_t *digest)
 {
@@ -57,7 +57,7 @@ static int remember(struct files *f, const struct stat *st,
 	return 0;
 }
 
-/* Sets the time of the file that has come. */
+/* Sets the time of the file that was written. */
 static int set_mtime(const struct files *f)
 {
 	struct timespec times[2] = {
@@ -68,7 +68,7 @@ static int set_mtime(const struct files *f)
 	return f->mtime.known && futimens(f->fd, times) ? -errno : 0;
 }
 
-/* Gives fd to the user and keeps what it is like. */
+/* Gives fd's file to the user and remembers its attributes. */
 static int finish(struct files *f, int fd, const uint64_t *digest)
 {
 	struct stat st;
@@ -123,7 +123,8 @@ static const struct files_own *find_own(const struct files *f, const char *path)
 	return NULL;
 }
 
-/* A session's program may change meanwhile what is on the way to path. */
+/* Makes an entry without following links: a session's program may change the
+ * way to path meanwhile. */
 static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
 		const char *target)
 {
@@ -144,10 +145,12 @@ static int make(struct files *f, uint8_t kind, const char *path, mode_t mode,
 				       : make_file(f, at, name, mode);
 }
 
-/* It is root's: the program reads it and can open it again, as /dev/stdin. */
+/* Begins standard input as a file. It belongs to root: the program can read it
+ * and open it as /dev/stdin. */
 static int begin_input(struct files *f, uint64_t size, struct err *err)
 {
-	unlink(f->given_at); /* of a step before, whose readers have it still */
+	/* an earlier step's file; its readers keep it open */
+	unlink(f->given_at);
 	f->fd = open(f->given_at,
 		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 	if (f->fd < 0)
@@ -254,7 +257,7 @@ void files_seal(struct files *f)
 		free(f->only);
 		f->only = NULL;
 	}
-	/* One small file is looked at without that. */
+	/* One small file is compared without watching. */
 	if (f->count > 1 || (f->count && f->list[0].size > SMALL))
 		watch(f);
 }
@@ -317,7 +320,9 @@ static int know(void *arg, int dir, const char *name)
 	return fd < 0 ? 0 : beneath_each(fd, know, &k);
 }
 
-/* Until a change has another ctime: that is of the clock's last tick. */
+/*
+ * Waits for the clock's next tick: a change before it could get the same ctime.
+ */
 static void wait_tick(const struct timespec *newest)
 {
 	struct timespec now;
@@ -344,7 +349,7 @@ int files_seal_all(struct files *f, const char *program)
 	f->only = NULL;
 	f->count = 0;
 	f->sorted = false;
-	watch(f); /* before anything of it is read */
+	watch(f); /* before any file is read */
 	if (!r)
 		r = beneath_each(home, know, &k);
 	if (!r)
@@ -383,19 +388,21 @@ bool files_are_as_sealed(struct files *f)
 	       files_is_untouched(f, f->home, f->only, &st);
 }
 
-/* Has somebody had it open for writing? If it is open still, the next step
- * needs to know what is in it. */
+/* Returns whether a process had it open for writing since. If one still has,
+ * notes that for the next step. */
 static bool was_written(struct files *f, const struct input *in, int fd)
 {
 	bool open = written_is_open(fd);
 
-	written_hear(&f->written); /* in this order: it may have been closed */
+	/* after written_is_open(): a close in between is then seen */
+	written_hear(&f->written);
 	if (open)
 		inodes_add(&f->open, in->ino);
 	return open || written_was_closed(&f->written, in->ino);
 }
 
-/* Are the contents of in, whose times are as they were, so, too? */
+/* Returns whether the content of `in`, whose times are unchanged, is unchanged,
+ * too. */
 static bool is_same(struct files *f, int dir, const char *name,
 		    const struct input *in)
 {
@@ -427,8 +434,8 @@ bool files_is_untouched(struct files *f, int dir, const char *name,
 	found = bsearch(&key, f->list, f->count, sizeof(*f->list), by_inode);
 	if (!found)
 		return false;
-	/* A directory changes when something is made in it; that is no work
-	 * of its own. */
+	/* A directory's times change when a file is made in it; that is no
+	 * output. */
 	if (S_ISDIR(st->st_mode))
 		return S_ISDIR(found->mode);
 	if (found->size != st->st_size || found->mode != st->st_mode ||

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job's inputs: FILE frames become files of the user in its home. They
- * are remembered by inode, so that afterwards the program's own work can be told
- * from them. The clock stands a second early meanwhile
- * (clone_set_early_clock): no change by the program can carry the same ctime.
- * A change through a mapping may leave the times as they were; of an input that
- * was open for writing the contents are compared, by their digest.
+ * The job's inputs: FILE frames become the user's files in the home. Each is
+ * remembered by its inode, so that at the end the program's own files can be
+ * told from inputs. The clock stands a second early meanwhile
+ * (clone_set_early_clock()), so no change by the program can have the same
+ * ctime. A change through a mapping may leave the times unchanged; so for an
+ * input that was open for writing the digests are compared.
+ *
+ * Runs in init, or in a lane's agent.
  */
 #ifndef GUEST_FILES_H
 #define GUEST_FILES_H
@@ -28,67 +30,70 @@ struct input {
 	mode_t mode;
 	struct timespec ctime;
 	uint64_t digest;
-	bool digested;   /* if not, a file that was open for writing counts as
-			    changed */
+	/* if false and it was open for writing, it counts as changed */
+	bool digested;
 };
 
-/* An input that lies under another name: see lane.h. */
+/* An input that is stored under another name: see lane.h. */
 struct files_own {
-	char name[64], alias[64]; /* "": there is none */
+	char name[64], alias[64]; /* its name; "": there is none */
 };
 
 struct files {
-	int home;        /* owned; the directory */
-	int fd;          /* owned; the file that is being written, or -1 */
-	uint64_t left;   /* bytes that it still lacks */
-	struct wire_time mtime; /* that it is to have, if it is known */
-	bool input;      /* it is standard input */
-	bool given;      /* standard input has come, as a file */
-	char given_at[48]; /* where it lies */
+	int home; /* owned; a descriptor of the directory */
+	int fd; /* owned; the file being written, or -1 */
+	uint64_t left; /* bytes of that file still to come */
+	struct wire_time mtime; /* the time it must get, if known */
+	bool input; /* that file is standard input */
+	bool given; /* standard input has come, as a file */
+	char given_at[48]; /* the path of that file */
 	struct files_own own[2];
-	int own_dir;     /* owned; where these lie, -1: in the home */
-	struct digest digest; /* of those that it has */
+	int own_dir; /* owned; the directory of `own`; -1: the home */
+	struct digest digest; /* of the file's bytes so far */
 	struct input *list; /* owned */
 	size_t count, size;
 	bool sorted;
-	bool replace;    /* what is there already may be replaced */
-	char *only;      /* owned; the name of the only input, or NULL */
-	struct timespec sealed; /* the home's ctime when all inputs were there */
-	bool watched;    /* it is known what was open for writing since then */
-	bool mapped;     /* memory of the program may still be there */
+	bool replace; /* existing files may be replaced */
+	/* owned; name of the input if it is the only one, or NULL */
+	char *only;
+	struct timespec sealed; /* the home's ctime when all inputs had come */
+	bool watched; /* fanotify reports closes since then */
+	bool mapped; /* a mapping of the program may still exist */
 	struct written written;
-	struct inodes open; /* for writing, at the end of the step before */
+	/* files that were open for writing at the end of the last step */
+	struct inodes open;
 };
 
 int files_open(struct files *f, struct err *err);
-/* FILE, FILE_DATA, FILE_END. Return: 0, -EPROTO (the host broke a rule) or
- * what the file system said. */
+/* Handle FILE, FILE_DATA, FILE_END. Return: 0, -EPROTO (the host broke a rule),
+ * or an error of the filesystem. */
 int files_begin(struct files *f, uint8_t kind, const void *payload,
 		size_t length, struct err *err);
 int files_data(struct files *f, const void *data, size_t length,
 	       struct err *err);
 int files_end(struct files *f, struct err *err);
-/* All inputs are there: the program may begin. */
+/* Call it when all inputs have come, before the program starts. */
 void files_seal(struct files *f);
 /*
- * The same for a step: whatever is in the home now is an input, and if it came
- * just now the clock ticks first. But for the program: that changes no file of
- * its own so soon. Return: 0 or negative errno.
+ * The same for a session's step: every file in the home is an input now. Waits
+ * for a tick of the clock if one was changed just now. Exception: `program`,
+ * the step's own file, which the program does not change so soon. Return: 0 or
+ * negative errno.
  */
 int files_seal_all(struct files *f, const char *program);
-/*
- * The program has ended and nothing is written any more, but by a living
- * interpreter. mapped: its memory, or a mapping in it, may still be there.
- */
+/* Call it when the program has ended, and only a living interpreter may still
+ * write. mapped: a mapping of the program may still exist. */
 void files_settle(struct files *f, bool mapped);
-/* As files_open() left it. */
+/* Resets it to the state after files_open(). */
 void files_forget(struct files *f);
 /*
- * True if nothing was made, changed or removed since: found without a walk, and
- * only for the commonest job, whose one input is a file.
+ * Returns true if no file was made, changed or removed since files_seal().
+ * Needs no walk, but only finds this for the most common job, whose only input
+ * is one file.
  */
 bool files_are_as_sealed(struct files *f);
-/* True if name in dir, which is st, is an input that nobody has touched since.
+/*
+ * Returns true if name in dir, whose attributes are st, is an unchanged input.
  */
 bool files_is_untouched(struct files *f, int dir, const char *name,
 			const struct stat *st);

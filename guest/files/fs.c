@@ -21,11 +21,11 @@
 #include "guest/os/sys.h"
 #include "guest/wire/wire_fs.h"
 
-/* An operation reads and writes these. */
+/* The arguments and the answer of an operation. */
 struct call {
 	const struct fs_trees *trees;
-	int top;         /* of the tree that is asked for */
-	bool as_user;    /* the kernel says what the user may do */
+	int top; /* descriptor of the tree's top */
+	bool as_user; /* act with the user's rights */
 	const struct wire_fs *fs;
 	struct wire_writer *out;
 };
@@ -55,8 +55,8 @@ static int parent_of(const struct call *c, const char *path,
 	return open_at(c, parent, O_PATH | O_DIRECTORY);
 }
 
-/* Only a file, of a fifo nothing is read or written, and none holds up; and
- * nothing of others, for READ and WRITE come here with init's rights. */
+/* Accepts only a regular file of the user: a FIFO would block, and READ and
+ * WRITE may run with init's rights. */
 static int check_file(const struct call *c, int fd_or_error)
 {
 	auto_close int fd = fd_or_error;
@@ -78,7 +78,7 @@ static int open_file(const struct call *c, int flags)
 	return check_file(c, open_at(c, c->fs->path, flags | FILE_FLAGS));
 }
 
-/* A handle on a file or directory, whatever its mode. */
+/* Opens a file or directory with O_PATH, whatever its mode. */
 static int open_any(const struct call *c, struct stat *ret_st)
 {
 	auto_close int fd = open_at(c, c->fs->path, O_PATH | O_NOFOLLOW);
@@ -117,7 +117,7 @@ static int op_stat(struct call *c)
 	return fd < 0 ? fd : put_stat(c, fd);
 }
 
-/* The root does not show these: no files of anybody's. */
+/* Directories that the tree of the root hides. */
 static bool is_hidden(const struct call *c, const char *path)
 {
 	static const char *const hidden[] = {"proc", "sys", "dev"};
@@ -130,7 +130,7 @@ static bool is_hidden(const struct call *c, const char *path)
 	return false;
 }
 
-/* The kind of an entry, or -1: it is none that is shown. */
+/* Returns the kind of an entry, or -1: it is not shown. */
 static int entry_kind(const struct call *c, DIR *dir, const struct dirent *e)
 {
 	struct stat st;
@@ -149,8 +149,8 @@ static int entry_kind(const struct call *c, DIR *dir, const struct dirent *e)
 	       : S_ISDIR(st.st_mode) ? WIRE_FILE_DIR : -1;
 }
 
-/* Entries from offset on, as many as fit. Where it goes on stands before them
- * and is known last. */
+/* Lists entries from offset on, as many as fit. The position to continue is put
+ * before them, at the end. */
 static int list(struct call *c, DIR *dir)
 {
 	struct wire_writer head = {c->out->p + c->out->used, 8, 0};
@@ -283,9 +283,11 @@ static int op_create(struct call *c)
 			       O_CLOEXEC, fs->mode);
 	if (fd < 0 && errno != EEXIST)
 		return -errno;
-	/* It has its mode whatever the umask is. Who watches the directory is told of
-	 * that between its making and the first write, so that these events are always
-	 * three: inotify joins two that are equal. */
+	/*
+	 * fchmod() sets the mode whatever the umask is. It also makes an
+	 * inotify event between the creation and the first write. So there are
+	 * always three events: inotify merges two equal ones.
+	 */
 	if (fd >= 0)
 		return fchmod(fd, fs->mode) ? -errno : put_stat(c, fd);
 	if (fs->flags & WIRE_FS_EXCLUSIVE)
@@ -347,7 +349,7 @@ static int op_chmod(struct call *c)
 
 	if (fd < 0)
 		return fd;
-	/* fchmod() takes no O_PATH; this names the same inode. */
+	/* fchmod() does not accept O_PATH; this path names the same inode. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return chmod(path, c->fs->mode) ? -errno : put_stat(c, fd);
 }
@@ -365,7 +367,7 @@ static int op_times(struct call *c)
 						       : put_stat(c, fd);
 }
 
-/* The entries that op_list() does not show. */
+/* Counts the entries that op_list() does not show. */
 static int op_hidden(struct call *c)
 {
 	struct dirent *e;
@@ -400,9 +402,10 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 };
 
 /*
- * As the user: that takes init's rights over files away for so long. But who
- * reads or writes has opened the file outside, and its mode was looked at then:
- * what cp makes read-only is written all the same, if it is the user's.
+ * Runs the operation with the user's rights: meanwhile init's own rights to
+ * files are gone. READ and WRITE are tried again without: the host has checked
+ * the mode when the file was opened, and cp writes to files that it has made
+ * read-only.
  */
 static int call_as(struct call *c, bool user)
 {
@@ -422,7 +425,7 @@ static int call_as(struct call *c, bool user)
 	return r;
 }
 
-/* Is it the image's, where the user has no right to anything? */
+/* Returns whether the file is the image's, where the user has no rights. */
 static bool is_base(const struct call *c)
 {
 	const char *name;
@@ -465,7 +468,7 @@ int fs_answer(const struct fs_trees *trees, struct port *port, const struct fram
 {
 	uint8_t *room = port_room(port);
 	struct wire_writer head = {room, 8, 0};
-	/* It writes behind id and errno. */
+	/* the operation writes behind id and errno */
 	struct wire_writer out = {room + 8, WIRE_PAYLOAD_MAX - 8, 0};
 	struct wire_fs fs;
 	struct call call = {.trees = trees, .fs = &fs, .out = &out};

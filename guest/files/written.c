@@ -62,7 +62,8 @@ void inodes_done(struct inodes *s)
 	*s = (struct inodes){0};
 }
 
-/* Events name files and hold none: what is removed is gone at once. */
+/* Watches by file handles: the events keep no file open, so a removed file is
+ * freed at once. */
 static void watch(struct written *w, int dir)
 {
 	w->fd = fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_FID | FAN_CLOEXEC |
@@ -85,8 +86,8 @@ void written_watch(struct written *w, int dir)
 	w->lost = w->fd == NO_WATCH;
 }
 
-/* Events lie at any multiple of 4; info is behind e. Return: can it be told which
- * file it was? */
+/* Handles one event. Events lie at any multiple of 4; info: the bytes after e.
+ * Return: whether the file is known. */
 static bool hear(struct written *w, const struct fanotify_event_metadata *e,
 		 const void *info)
 {
@@ -135,7 +136,7 @@ bool written_was_closed(struct written *w, ino_t inode)
 	return inodes_has(&w->closed, inode);
 }
 
-/* The lease goes with fd. */
+/* The lease ends when fd is closed. */
 bool written_is_open(int fd)
 {
 	return fcntl(fd, F_SETLEASE, F_RDLCK) && errno == EAGAIN;

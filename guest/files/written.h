@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files somebody has had open for writing. A write through a mapping
- * leaves tmpfs's times alone, but its file was open for writing as long as the
- * mapping lived, and its last close is an event of fanotify. A mapping that
- * still lives (in a living interpreter; in a holder, see runners/hold.h) keeps
- * its file open, and the kernel gives nobody a lease for reading on it then.
+ * Finds files that a process had open for writing. A write through a mapping
+ * does not change tmpfs's times. But the file stays open for writing as long as
+ * the mapping lives, and fanotify reports its last close. While a mapping lives
+ * (in a living interpreter, or in a holder, see runners/hold.h) the kernel
+ * refuses a read lease on the file.
  */
 #ifndef GUEST_WRITTEN_H
 #define GUEST_WRITTEN_H
@@ -21,8 +21,9 @@ struct inodes {
 };
 
 struct written {
-	int fd;      /* owned; of fanotify, 0 before the first watch, or -1 */
-	bool lost;   /* there were too many events */
+	/* owned; of fanotify; 0: before the first watch; -1: there is none */
+	int fd;
+	bool lost; /* events were lost: too many came */
 	struct inodes closed;
 };
 
@@ -31,13 +32,15 @@ int inodes_add(struct inodes *s, ino_t inode);
 bool inodes_has(struct inodes *s, ino_t inode);
 void inodes_done(struct inodes *s);
 
-/* From here on, on dir's whole file system; what was before is forgotten. */
+/* Starts to watch the filesystem of dir. Forgets earlier events. */
 void written_watch(struct written *w, int dir);
-/* Hears of all closes until now. */
+/* Reads the events of all closes until now. */
 void written_hear(struct written *w);
-/* Was one of the closes that were heard inode's? If nobody can say, lost is true. */
+/*
+ * Returns whether such a file was closed. If that is not known, `lost` is true.
+ */
 bool written_was_closed(struct written *w, ino_t inode);
-/* Has anybody fd's file open for writing at this moment? */
+/* Returns whether a process has fd's file open for writing now. */
 bool written_is_open(int fd);
 void written_done(struct written *w);
 

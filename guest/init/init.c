@@ -2,8 +2,8 @@
 /*
  * PID 1. The same static binary is /init in the initramfs, where it loads
  * modules and moves into the root image, and /sbin/fsd-init there, where it
- * stays: it owns the port to the host, the control groups, the mounts and
- * every process's end. It knows no JSON and has no options.
+ * stays. It owns the port to the host, the control groups, the mounts, and the
+ * end of every process. It parses no JSON and has no options. One thread.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -28,7 +28,7 @@
 #define SECOND_NAME "/sbin/fsd-init"
 #define HOST_NAME "fsd"
 
-/* In the initramfs; returns only on failure. */
+/* Runs in the initramfs; returns only on failure. */
 static int enter_root(struct err *err)
 {
 	static char name[] = SECOND_NAME;
@@ -59,9 +59,9 @@ static int catch_children(struct agent *a, struct err *err)
 }
 
 /*
- * A program's every line of output wakes init. As a batch process it does not
- * take the processor away for that, which costs both of them all translations
- * of addresses, but comes at the next tick at the latest.
+ * Makes init a batch process. Every line of a program's output wakes init. A
+ * batch process does not interrupt the program for that, which would cost both
+ * their cached address translations; it runs at the next tick at the latest.
  */
 static int yield_to_programs(struct err *err)
 {
@@ -72,7 +72,7 @@ static int yield_to_programs(struct err *err)
 	return 0;
 }
 
-/* A name, and a loopback interface that is up: no other exists. */
+/* Sets the host name, and starts the loopback interface, the only one. */
 static int set_network(struct err *err)
 {
 	auto_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -140,7 +140,8 @@ int main(int argc, char **argv)
 		r = agent_serve(&agent, &err);
 	if (r && !err.code)
 		err_sys(&err, r, "init");
-	if (agent.current && !agent.mux && r != -EPIPE) /* the host listens */
+	/* if the host still reads the port */
+	if (agent.current && !agent.mux && r != -EPIPE)
 		port_say_last(&agent.port, err.text);
 	sys_power_off(err.text);
 }

@@ -57,7 +57,7 @@ void agent_hello(struct agent *a)
 	port_commit(&a->port, WIRE_HELLO, 0, w.used);
 }
 
-/* Until it is ready, or sys_now() is end. */
+/* Starts a runner and waits until it is ready, or sys_now() is end. */
 static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 			struct buf *cold, struct err *err)
 {
@@ -69,8 +69,11 @@ static int start_runner(struct runner *r, enum wire_runner kind, uint64_t end,
 	return e ? e : runner_await(r, end, cold, err);
 }
 
-/* The kernel gives us what it does not know of its command line: the host asks for
- * a plain machine so. No interpreter waits in it, but what starts a program. */
+/*
+ * Returns the runners to start. The kernel passes unknown words of its command
+ * line to init as variables; with this one the host asks for a plain machine,
+ * which has only the runner of EXEC.
+ */
 static uint32_t wanted_runners(void)
 {
 	return getenv("fsd_plain") ? 1u << WIRE_RUN_EXEC
@@ -86,7 +89,8 @@ int agent_ready(struct agent *a, struct err *err)
 	int e = gather_programs(err);
 	int mask;
 
-	/* One after the other: what each has in memory lies together, too. */
+	/* Start them one after the other, so that the memory of each lies
+	 * together. */
 	for (int i = 0; !e && i < WIRE_RUN_MAX; i++)
 		if (all & 1u << i)
 			e = start_runner(&a->runners[i], (enum wire_runner)i,
@@ -125,7 +129,7 @@ static int on_heat(struct agent *a, const struct frame *f, struct err *err)
 	return 0;
 }
 
-/* The machine is a shared one from now on. */
+/* Handles SHARE: the machine is a shared one from now on. */
 static int on_share(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (!a->owned || a->job.phase != JOB_NONE || a->job.again)
@@ -133,7 +137,7 @@ static int on_share(struct agent *a, const struct frame *f, struct err *err)
 	return mux_open(a, f, err);
 }
 
-/* A HEAT or a SHARE that a turn has set aside. */
+/* Handles a HEAT or a SHARE that a turn has set aside. */
 static int on_aside(struct agent *a, struct err *err)
 {
 	struct frame f = a->aside;
@@ -142,7 +146,7 @@ static int on_aside(struct agent *a, struct err *err)
 	a->aside = (struct frame){0};
 	r = f.header.type == WIRE_HEAT ? on_heat(a, &f, err)
 				       : on_share(a, &f, err);
-	a->starved = true; /* frames may have come with it */
+	a->starved = true; /* frames behind it may be buffered */
 	return r ? r : port_flush(&a->port);
 }
 

@@ -46,14 +46,14 @@ static const struct {
 	[CGROUP_CPU_STAT] = {"cpu.stat", O_RDONLY, true},
 };
 
-/* Files of the holders' group. */
+/* Descriptors of files in the holders' group. */
 static int holders_kill = -1, holders_time = -1, holders_events = -1;
-static uint64_t holders_marked; /* what they had used at cgroup_mark() */
+static uint64_t holders_marked; /* their processor time at cgroup_mark() */
 
 static int make_holders(struct err *err)
 {
 	static const char *const settings[][2] = {
-		{HOLDERS "/pids.max", "1"}, /* a fork fails */
+		{HOLDERS "/pids.max", "1"}, /* so that a fork fails */
 		{HOLDERS "/cpu.idle", "1"},
 	};
 
@@ -109,8 +109,8 @@ int cgroup_take_back(struct cgroup *c, pid_t pid)
 	return sys_put(c->fd[CGROUP_PROCS], number_of(pid).text);
 }
 
-/* Is it a child of init, or of a lane's agent? A runner's helper is a child of the
- * runner. */
+/* Returns whether pid is a child of this process (init, or a lane's agent). A
+ * runner's helper is the runner's child. */
 static bool is_own_child(pid_t pid)
 {
 	char path[40], text[256];
@@ -121,7 +121,7 @@ static bool is_own_child(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || sys_get(fd, text, sizeof(text)))
 		return false;
-	end = strrchr(text, ')'); /* of its name, then state and parent */
+	end = strrchr(text, ')'); /* behind the name come state and parent */
 	return end && strlen(end) > 4 && strtol(end + 4, NULL, 10) == getpid();
 }
 
@@ -158,7 +158,7 @@ static int open_file(struct cgroup *c, const char *dir, enum cgroup_file i,
 	return 0;
 }
 
-/* Settings that no job changes. */
+/* Writes the settings that are the same for all jobs. */
 static int write_fixed(const char *dir, struct err *err)
 {
 	static const char *const fixed[][2] = {
@@ -171,13 +171,14 @@ static int write_fixed(const char *dir, struct err *err)
 		snprintf(path, sizeof(path), "%s/%s", dir, fixed[i][0]);
 		int r = sys_write(path, fixed[i][1]);
 
-		if (r && r != -ENOENT) /* no swap in the kernel, no file */
+		/* a kernel without swap lacks one file */
+		if (r && r != -ENOENT)
 			return err_sys(err, r, "cannot write %s", path);
 	}
 	return 0;
 }
 
-/* *last is what was set last: most jobs are content with the usual. */
+/* Writes a limit unless *last is that value: most jobs use the default. */
 static int put_limit(struct cgroup *c, enum cgroup_file i, uint64_t value,
 		     uint64_t *last, struct err *err)
 {
@@ -228,7 +229,7 @@ void cgroup_close(struct cgroup *c)
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err)
 {
-	static int processors; /* to ask is to open a file */
+	static int processors; /* static: asking the kernel would open a file */
 	char text[64];
 	int r;
 
@@ -240,7 +241,8 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 	if (!r)
 		r = put_limit(c, CGROUP_PIDS_MAX, job->processes + c->own_tasks,
 			      &c->pids_max, err);
-	/* All CPUs of the machine are no limit: spare the accounting. */
+	/* With all processors no limit is needed, and its accounting costs
+	 * time. */
 	if (r || job->cpus >= (unsigned)processors)
 		return r;
 	snprintf(text, sizeof(text), "%" PRIu64 " %u",
@@ -249,7 +251,7 @@ int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 	return r ? err_sys(err, r, "cannot set cpu.max to %s", text) : 0;
 }
 
-/* The number behind "key " in text, or WIRE_UNKNOWN. */
+/* Returns the number behind "key " in text, or WIRE_UNKNOWN. */
 static uint64_t find_number(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -305,7 +307,8 @@ void cgroup_mark(struct cgroup *c)
 	holders_marked = read_holders_time();
 }
 
-/* Pages of files, of which there are always some to give back: of memory.stat. */
+/* Returns the bytes of file pages, of memory.stat. The kernel can always drop
+ * some of them. */
 static uint64_t find_file_bytes(const char *text)
 {
 	return find_number(text, "active_file") +
@@ -328,13 +331,14 @@ void cgroup_mark_code(struct cgroup *c, uint64_t plain_heap)
 	heap = find_number(text, "anon");
 	c->warm_bytes = heap > plain_heap && heap != WIRE_UNKNOWN
 				? heap - plain_heap : 0;
-	/* Here rather than in each job, of which most are content with it. */
+	/* Set it now: most jobs use the default, so they need not. */
 	put_limit(c, CGROUP_MEMORY_MAX,
 		  ((uint64_t)DEFAULT_MEMORY_MB << 20) + c->warm_bytes,
 		  &c->memory_max, NULL);
 }
 
-/* full: how often the group was at its limit. */
+/* Reads the peak without the runner's own memory. full: times that the group
+ * was at its limit. */
 static uint64_t read_peak(struct cgroup *c, uint64_t full)
 {
 	uint64_t peak = read_number(c->fd[CGROUP_MEMORY_PEAK]);
@@ -343,11 +347,14 @@ static uint64_t read_peak(struct cgroup *c, uint64_t full)
 
 	if (peak == WIRE_UNKNOWN)
 		return peak;
-	/* To read it is long, and without need nothing was taken away. */
+	/*
+	 * memory.stat is slow to read; without a shortage no code was dropped.
+	 */
 	if (code && (full || c->memory_max < peak))
 		code = read_memory(c, text, sizeof(text))
 			       ? MIN(code, find_file_bytes(text)) : 0;
-	peak = MIN(peak, c->memory_max); /* the limit was another before */
+	/* an earlier limit may have been higher */
+	peak = MIN(peak, c->memory_max);
 	return peak - MIN(peak, code + c->warm_bytes);
 }
 
@@ -356,7 +363,7 @@ bool cgroup_holders_ran(void)
 	return read_holders_time() != holders_marked;
 }
 
-/* The use between two readings, of which either may be unknown. */
+/* Returns the use between two readings, each of which may be unknown. */
 static uint64_t used_since(uint64_t then, uint64_t now)
 {
 	if (then == WIRE_UNKNOWN || now == WIRE_UNKNOWN || now < then)

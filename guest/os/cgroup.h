@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One control group per runner. Its files are opened once, when the runner is
- * started: on a job's hot path a limit is one write.
+ * A runner's control group. Its files are opened once, when the runner is
+ * started, so setting a limit for a job is one write. Runs in init and in a
+ * lane's agent.
  */
 #ifndef GUEST_CGROUP_H
 #define GUEST_CGROUP_H
@@ -32,65 +33,67 @@ enum cgroup_file {
 
 struct cgroup {
 	int fd[CGROUP_FILE_MAX]; /* owned; -1 if the kernel has no such file */
-	uint64_t user_us, system_us; /* at cgroup_mark() */
-	uint64_t memory_max, pids_max; /* as set last */
-	uint64_t code_bytes, warm_bytes; /* at cgroup_mark_code() */
-	unsigned own_tasks;              /* the runner's, which count for no job */
+	uint64_t user_us, system_us; /* when cgroup_mark() was called */
+	uint64_t memory_max, pids_max; /* the values set last */
+	/* when cgroup_mark_code() was called */
+	uint64_t code_bytes, warm_bytes;
+	/* the runner's own threads, which count for no job */
+	unsigned own_tasks;
 };
 
-/* Switches the controllers on for the groups to come, and makes the holders'
- * group. */
+/* Enables the controllers for later groups, and makes the group of holders. */
 int cgroup_setup(struct err *err);
-/*
- * For heating that is done by children of pid: they and it are in a group of
- * their own meanwhile, so their memory and number are no peak of a job's.
- */
+/* Moves pid to a group of its own for heating, and back. So the memory and
+ * number of the children that it forks meanwhile count for no job's peak. */
 int cgroup_lend(pid_t pid);
 int cgroup_take_back(struct cgroup *c, pid_t pid);
 /*
- * Moves the caller's only child there but `besides`, if there is just one, to the
- * holders' group: it may not fork there, and runs when nobody else wants to.
+ * Moves the caller's only child in the group other than `besides` to the group
+ * of holders, if there is exactly one. There it cannot fork, and runs only when
+ * the processor is idle.
  */
 void cgroup_take_holder(struct cgroup *c, pid_t besides);
-/* Has a holder used the processor since cgroup_mark()? */
+/* Returns whether a holder has used the processor since cgroup_mark(). */
 bool cgroup_holders_ran(void);
-/* Is the memory of one still there? */
+/* Returns whether a holder's memory still exists. */
 bool cgroup_holders_live(void);
 void cgroup_kill_holders(void);
-/* own_tasks: see above. */
+/* own_tasks: see struct cgroup. */
 int cgroup_open(struct cgroup *c, const char *name, unsigned own_tasks,
 		struct err *err);
 void cgroup_close(struct cgroup *c);
-/* It runs only when no other group wants to. */
+/* Gives the group the lowest priority: it runs when no other group wants to. */
 void cgroup_rest(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err);
-/* The time used until now is not the job's. From here on the runner sleeps
- * until the job or the next heating. */
+/* Marks the processor time used so far as not the job's. The runner sleeps from
+ * now on, until the job or the next heat. */
 void cgroup_mark(struct cgroup *c);
 /*
- * Leaves the group's memory of this moment out of a job's use.
- * Pages of files are the interpreter's own code, which it has read for all.
- * The heap beyond plain_heap bytes holds modules that it has loaded for all; a
- * job may use its whole limit besides. plain_heap is the size of a fresh
- * interpreter's heap, or UINT64_MAX to count the heap as it is.
+ * Leaves the group's present memory out of a job's use: pages of files, since
+ * the interpreter's own code is read for every job; and heap beyond plain_heap
+ * bytes, which holds modules that were loaded for every job. A job may use its
+ * whole limit in addition. plain_heap: heap of a fresh interpreter; UINT64_MAX:
+ * leave no heap out.
  */
 void cgroup_mark_code(struct cgroup *c, uint64_t plain_heap);
 /*
- * Fills the usage fields; WIRE_UNKNOWN where the kernel does not say.
- * peak_memory_bytes is the group's peak without what cgroup_mark_code() left
- * out, so far as its code was not taken away for lack of memory. The peak of
- * its heating, of 1 (Node) to 4 MiB (Python) more than its heap, is the least.
+ * Fills in the usage fields; WIRE_UNKNOWN if the kernel does not report them.
+ * peak_memory_bytes is the group's peak minus what cgroup_mark_code() left out,
+ * unless the kernel has dropped that code for lack of memory. It is never below
+ * the peak of heating, which is 1 MiB (Node) to 4 MiB (Python) above the heap.
  */
 void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
-/* Return: was it at its limit at all? If not, the rest is not filled in. */
+/* Fills in ret if the group was ever at its memory limit. Return: whether it
+ * was. */
 bool cgroup_strain(struct cgroup *c, struct strain *ret);
 bool cgroup_is_empty(struct cgroup *c);
-/* Return: how many processes are in it. */
+/* Returns the number of its processes. */
 uint32_t cgroup_count(struct cgroup *c);
-/* Kills all with signal. */
+/* Sends signal to all its processes. */
 void cgroup_kill(struct cgroup *c, int signal);
-/* Kills all, who die only when nobody else wants the processor. */
+/* Kills all its processes; they use the processor for that only when it is
+ * idle. */
 void cgroup_abandon(struct cgroup *c);
 
 #endif

@@ -46,7 +46,7 @@ static bool is_set(const struct environment_vars *v, const char *text)
 	return false;
 }
 
-/* Cuts the text into lines. Return: 0 or -EINVAL, -E2BIG. */
+/* Splits the text into lines. Return: 0 or -EINVAL, -E2BIG. */
 static int take_lines(char *text, struct environment_vars *v)
 {
 	char *rest = text;
@@ -63,7 +63,7 @@ static int take_lines(char *text, struct environment_vars *v)
 	return 0;
 }
 
-/* Moves the own lines behind those of base that they do not set. */
+/* Puts the base variables that the environment does not set before its own. */
 static void put_base(struct environment_vars *v)
 {
 	const char *first[ARRAY_SIZE(base)];
@@ -110,7 +110,7 @@ const struct environment_vars *environment_vars(void)
 	return &vars;
 }
 
-/* Reads the file into room of size bytes. Return: its bytes or -errno. */
+/* Reads the file into a buffer of size bytes. Return: bytes or -errno. */
 static ssize_t read_text(char *room, size_t size)
 {
 	auto_close int fd = open(ENV_FILE, O_RDONLY | O_CLOEXEC);
@@ -161,7 +161,7 @@ static int copy_file(const char *from, const char *to, const struct stat *st)
 	return futimens(out, times) ? -errno : 0;
 }
 
-/* One entry of the cache; its top is the mount itself. */
+/* Copies one entry of the cache; the top itself is the mount. */
 static int copy_entry(const char *from, const struct stat *st, int kind,
 		      struct FTW *at)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what a layer tells of its environment. Owns the variables that every
- * program of this machine begins with, and the mount of its caches.
+ * Reads the description of the environment in the machine's layer. Owns the
+ * variables that every program of this machine starts with, and the mount of
+ * its caches.
  *
  *   /usr/lib/fsd-environment/env      lines NAME=value
  *   /usr/lib/fsd-environment/cache/   copied to a tmpfs on /var/cache/user
  *   /usr/lib/fsd-environment/warm.json   read by the runners
  *
- * A machine without a layer has none of these files: environment base.
+ * A machine without a layer has none of these files: environment base. Runs in
+ * init.
  */
 #ifndef GUEST_ENVIRONMENT_H
 #define GUEST_ENVIRONMENT_H
@@ -25,17 +27,18 @@
 struct environment_vars {
 	const char **item; /* owned array of "NAME=value" */
 	uint32_t count;
-	uint32_t own;      /* the last ones, which are the environment's */
-	char *text;        /* owned: what the own ones point into */
+	uint32_t own; /* number of the last ones, which are the environment's */
+	char *text; /* owned; those point into it */
 };
 
-/* Once, before the runners start. Return: 0 or errno: a file that is there
+/* Call it once, before the runners start. Return: 0 or errno: a file exists and
  * cannot be used. */
 int environment_open(struct err *err);
-/* The base variables, but for those that the environment sets, then its own. */
+/* Returns the base variables that the environment does not replace, then its
+ * own. */
 const struct environment_vars *environment_vars(void);
-/* Makes such a list of env's text, which it takes. Return: 0, -EINVAL (a line
- * without "=", a name or with NUL inside), -E2BIG or -ENOMEM. */
+/* Parses a text of lines; takes ownership of it. Return: 0, -EINVAL (a line
+ * without "=" or name, or with NUL inside), -E2BIG or -ENOMEM. */
 int environment_parse(char *text, size_t size, struct environment_vars *ret);
 void environment_vars_done(struct environment_vars *vars);
 

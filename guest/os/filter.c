@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter of system calls, a list of what is denied: programs are anything
- * that runs on Linux, and what they need cannot be listed. A denied call is one
- * that no program needs which has no privilege and can get none, and has been a
- * way into the kernel again and again. The kernel itself refuses most of it to
- * this user; with the filter the code behind is not even reached.
+ * The filter of system calls: a list of denied calls. It cannot be a list of
+ * permitted ones, because any program of Linux may run. A call is denied if no
+ * program needs it that has no privileges and can get none, and if it was a way
+ * into the kernel again and again. The kernel refuses most of these to this
+ * user anyway; with the filter its code behind is not even reached. Owns the
+ * compiled program; init makes it once.
  *
- * A call is answered as a kernel would: ENOSYS where kernels are built without
- * it, and programs know what to do then; EPERM where it takes a capability.
+ * A denied call gets the answer of a kernel: ENOSYS where kernels are built
+ * without it, so that programs know what to do; EPERM where it needs a
+ * capability.
  *
- * Not denied, on purpose: ptrace and process_vm_* of one's own children (the
- * kernel's yama.ptrace_scope is 1: debuggers work, and nobody else's process
- * can be touched), personality (what a debugger takes to switch address
- * randomisation off: there is no set-id program that it could weaken),
- * seccomp and landlock (a program may confine itself further), vmsplice.
+ * Not denied, on purpose: ptrace and process_vm_* of own children (the kernel's
+ * yama.ptrace_scope is 1, so debuggers work and no other process can be
+ * touched), personality (a debugger uses it to switch off address
+ * randomisation; no set-id program exists that it could weaken), seccomp and
+ * landlock (a program may confine itself further), vmsplice.
  *
- * The price: from the filter the kernel derives once which calls always pass,
- * a bit for each, and asks the filter only about the others: the denied ones,
- * and clone, unshare, socket, socketpair and ioctl, whose arguments matter.
+ * The cost: the kernel computes once which calls always pass, a bit for each,
+ * and runs the filter only for the others: the denied ones, and clone, unshare,
+ * socket, socketpair and ioctl, whose arguments matter.
  */
 #include "filter.h"
 
@@ -48,20 +50,22 @@ struct call {
 
 static const struct call calls[] = {
 	/* other programs inside the kernel */
-	{SCMP_SYS(bpf), EPERM}, /* verifier and compiler */
-	{SCMP_SYS(io_uring_setup), ENOSYS}, /* a second way to most calls, past
-					       this filter */
+	{SCMP_SYS(bpf), EPERM}, /* it has a verifier and a compiler */
+	/* a second way to most calls, around this filter */
+	{SCMP_SYS(io_uring_setup), ENOSYS},
 	{SCMP_SYS(io_uring_enter), ENOSYS},
 	{SCMP_SYS(io_uring_register), ENOSYS},
-	{SCMP_SYS(userfaultfd), ENOSYS}, /* holds the kernel up in a copy */
-	{SCMP_SYS(perf_event_open), EPERM}, /* counts what others do */
-	{SCMP_SYS(lookup_dcookie), EPERM}, /* a profiler's */
+	/* can stop the kernel in the middle of a copy */
+	{SCMP_SYS(userfaultfd), ENOSYS},
+	/* counts events of other processes */
+	{SCMP_SYS(perf_event_open), EPERM},
+	{SCMP_SYS(lookup_dcookie), EPERM}, /* for profilers */
 	{SCMP_SYS(init_module), EPERM},
 	{SCMP_SYS(finit_module), EPERM},
 	{SCMP_SYS(delete_module), EPERM},
 	{SCMP_SYS(kexec_load), EPERM}, /* another kernel */
 	{SCMP_SYS(kexec_file_load), EPERM},
-	/* keys: not kept apart by anything but the uid, which is everybody's */
+	/* keys: separated only by the uid, which all programs share */
 	{SCMP_SYS(add_key), ENOSYS},
 	{SCMP_SYS(request_key), ENOSYS},
 	{SCMP_SYS(keyctl), ENOSYS},
@@ -72,30 +76,32 @@ static const struct call calls[] = {
 	{SCMP_SYS(chroot), EPERM},
 	{SCMP_SYS(open_tree), EPERM},
 	{SCMP_SYS(move_mount), EPERM},
-	{SCMP_SYS(fsopen), EPERM}, /* parses what it is given */
+	{SCMP_SYS(fsopen), EPERM}, /* has parsers for its arguments */
 	{SCMP_SYS(fsconfig), EPERM},
 	{SCMP_SYS(fsmount), EPERM},
 	{SCMP_SYS(fspick), EPERM},
 	{SCMP_SYS(mount_setattr), EPERM},
-	{SCMP_SYS(open_by_handle_at), EPERM}, /* files past their paths */
-	{SCMP_SYS(name_to_handle_at), EPERM}, /* what that one takes */
-	{SCMP_SYS(fanotify_init), EPERM}, /* watches all of a mount */
+	/* opens files without their paths */
+	{SCMP_SYS(open_by_handle_at), EPERM},
+	{SCMP_SYS(name_to_handle_at), EPERM}, /* makes the handles for it */
+	{SCMP_SYS(fanotify_init), EPERM}, /* watches a whole mount */
 	{SCMP_SYS(fanotify_mark), EPERM},
 	{SCMP_SYS(quotactl), EPERM},
 	{SCMP_SYS(quotactl_fd), EPERM},
 	{SCMP_SYS(swapon), EPERM},
 	{SCMP_SYS(swapoff), EPERM},
-	/* namespaces: root's powers over all that the kernel holds in them */
+	/* namespaces: inside, a program is root over the kernel's objects */
 	{SCMP_SYS(setns), EPERM},
-	{SCMP_SYS(clone3), ENOSYS}, /* its flags are in memory, which a filter
-				       cannot see; libraries then take clone */
+	/* A filter cannot read its flags, which are in memory. Libraries then
+	 * use clone. */
+	{SCMP_SYS(clone3), ENOSYS},
 	/* the machine */
 	{SCMP_SYS(reboot), EPERM},
-	{SCMP_SYS(iopl), EPERM}, /* ports */
+	{SCMP_SYS(iopl), EPERM}, /* processor ports */
 	{SCMP_SYS(ioperm), EPERM},
 	{SCMP_SYS(modify_ldt), ENOSYS}, /* 16-bit segments */
-	{SCMP_SYS(syslog), EPERM}, /* the kernel's words hold addresses */
-	{SCMP_SYS(acct), EPERM}, /* the kernel writes a file at each end */
+	{SCMP_SYS(syslog), EPERM}, /* the kernel's log has addresses */
+	{SCMP_SYS(acct), EPERM}, /* makes the kernel write a file */
 	{SCMP_SYS(vhangup), EPERM},
 	{SCMP_SYS(sethostname), EPERM},
 	{SCMP_SYS(setdomainname), EPERM},
@@ -105,10 +111,8 @@ static const struct call calls[] = {
 	{SCMP_SYS(adjtimex), EPERM},
 };
 
-/*
- * Denied if the argument's bits under mask are value. The kernel takes an int
- * from the lower half of a register, so the upper half must not count.
- */
+/* Denied if (argument & mask) equals value. The kernel takes an int from the
+ * lower half of a register, so the upper half must not count. */
 struct use {
 	int number, error;
 	unsigned argument;
@@ -125,7 +129,8 @@ static const struct use uses[] = {
 	FLAG(clone, CLONE_NEWUSER),
 	FLAG(clone, CLONE_NEWPID),
 	FLAG(clone, CLONE_NEWNET),
-	FLAG(unshare, CLONE_NEWTIME), /* of clone's flags it is a signal */
+	/* in clone's flags this bit belongs to the signal */
+	FLAG(unshare, CLONE_NEWTIME),
 	FLAG(unshare, CLONE_NEWNS),
 	FLAG(unshare, CLONE_NEWCGROUP),
 	FLAG(unshare, CLONE_NEWUTS),
@@ -133,20 +138,20 @@ static const struct use uses[] = {
 	FLAG(unshare, CLONE_NEWUSER),
 	FLAG(unshare, CLONE_NEWPID),
 	FLAG(unshare, CLONE_NEWNET),
-	/* types on a terminal for whoever reads it */
+	/* puts characters into the input of a terminal */
 	{SCMP_SYS(ioctl), EPERM, 1, KERNEL_INT, TIOCSTI},
 	{SCMP_SYS(ioctl), EPERM, 1, KERNEL_INT, TIOCLINUX},
 };
 
-/* The families of sockets that there are; all others are denied. */
+/* The permitted families of sockets; all others are denied. */
 static const int families[] = {
-	AF_UNIX,    /* pairs, multiprocessing, servers by name */
-	AF_INET,    /* there is a loopback */
+	AF_UNIX, /* socket pairs, multiprocessing, servers with a path */
+	AF_INET, /* for the loopback */
 	AF_INET6,   /* likewise */
-	AF_NETLINK, /* NETLINK_ROUTE only: the list of interfaces is read so */
+	AF_NETLINK, /* only NETLINK_ROUTE: programs list interfaces by it */
 };
 
-/* Owned by init, and by its children as they are forked. */
+/* owned by init; its children inherit it */
 static struct sock_fprog program;
 
 static bool is_wanted(int family)
@@ -157,7 +162,8 @@ static bool is_wanted(int family)
 	return false;
 }
 
-/* Both calls that make sockets name a family first and a protocol third. */
+/* Denies sockets by family and protocol: both calls have the family first and
+ * the protocol third. */
 static int deny_sockets(scmp_filter_ctx ctx, int number)
 {
 	int r = 0;
@@ -197,14 +203,14 @@ static int add_rules(scmp_filter_ctx ctx)
 	return r ? r : deny_sockets(ctx, SCMP_SYS(socketpair));
 }
 
-/* Another ABI's calls (i386, x32) have other numbers; nothing here is built
- * for one, so it is no program that makes them. */
+/* Kills a process that uses another ABI (i386, x32): its calls have other
+ * numbers, and no program here is built for one. */
 static int set_attributes(scmp_filter_ctx ctx)
 {
 	int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH,
 				 SCMP_ACT_KILL_PROCESS);
 
-	/* a tree of comparisons instead of a list */
+	/* compile to a tree of comparisons */
 	return r ? r : seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 }
 

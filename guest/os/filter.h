@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that a program may not ask of the kernel. */
+/* The filter of system calls around every program. */
 #ifndef GUEST_FILTER_H
 #define GUEST_FILTER_H
 
 #include "layout/base/err.h"
 
-/* Once, in init: makes the filter that filter_install() puts in place. */
+/* Compiles the filter for filter_install(); call it once, in init. */
 int filter_make(struct err *err);
-/* For the caller and for all that comes of it, for ever; no_new_privs must be
- * set. Return: 0 or a negative errno. */
+/* Installs it for the caller and all its descendants, for ever; needs
+ * no_new_privs. Return: 0 or a negative errno. */
 int filter_install(void);
 
 #endif

@@ -27,7 +27,7 @@ static int load(const char *name, struct err *err)
 		return err_sys(err, -errno, "cannot open %s", path);
 	if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
 		return err_sys(err, -errno, "cannot load %s", path);
-	unlink(path); /* the initramfs lives in memory */
+	unlink(path); /* frees its memory: the initramfs is in RAM */
 	return 0;
 }
 

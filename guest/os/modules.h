@@ -5,8 +5,11 @@
 
 #include "layout/base/err.h"
 
-/* Loads /modules/NAME for every line of /modules/order, in that order. No
- * such list means a kernel that has everything built in. */
+/*
+ * Loads /modules/NAME for every line of /modules/order, in that order. Without
+ * that list does nothing: then the kernel has all of them built in. Runs in
+ * init.
+ */
 int modules_load(struct err *err);
 
 #endif

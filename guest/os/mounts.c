@@ -28,7 +28,8 @@
 #define DISK_WAIT_MS 30000
 #define IMAGE_LAYER "/image"
 #define EMPTY_LAYER "/empty"
-#define USER_FILES "/run/user-files" /* for as long as its parts are mounted */
+/* only while its parts are being mounted */
+#define USER_FILES "/run/user-files"
 #define LAYERS_MAX 8 /* disks of an environment, beside the image's */
 
 struct mount_row {
@@ -37,9 +38,9 @@ struct mount_row {
 };
 
 /*
- * Inputs may fill much of the machine's memory; /tmp and /dev/shm are half of what a
- * job has, but 480 MiB at least. A program's files there count against its own memory
- * limit besides. /dev/shm comes with mounts_reduce_dev.
+ * Sizes: inputs may fill much of the machine's memory. /tmp and /dev/shm get
+ * half of a job's memory, but at least 480 MiB; a program's files there also
+ * count against its own limit. mounts_reduce_dev() mounts /dev/shm.
  */
 static const struct mount_row system_mounts[] = {
 	{"/proc", "proc", "hidepid=2", MS_NOSUID | MS_NODEV | MS_NOEXEC},
@@ -55,9 +56,11 @@ static const struct mount_row system_mounts[] = {
 	 MS_NOSUID | MS_NODEV},
 };
 
-/* The user's directories are parts of one file system, which is bounded as a whole.
- * /workspace and /code are where programs that were written for other sandboxes
- * begin; what is in them is no output. */
+/*
+ * The user's directories are parts of one filesystem, which has one limit.
+ * /workspace and /code are the start directories of programs that were written
+ * for other sandboxes; files there are no output.
+ */
 static const struct {
 	const char *part, *target;
 } user_mounts[] = {
@@ -105,10 +108,8 @@ static int wait_disk(const char *path)
 	return 0;
 }
 
-/*
- * The kernel hands what it does not know of its command line to its first program
- * as variables. Without an environment the host says nothing.
- */
+/* Returns the number of layers. The kernel passes unknown words of its command
+ * line to init as variables; without an environment the host sets none. */
 static unsigned count_layers(void)
 {
 	const char *text = getenv("fsd_layers");
@@ -120,9 +121,9 @@ static unsigned count_layers(void)
 }
 
 /*
- * The host gives the disk of layer i the serial number "layer" i, and the image's
- * none. The letters of disks follow the order in which the kernel finds them. If
- * that were another one, a layer would hide the image; so it is compared.
+ * Checks the serial number of a disk: the host gives layer i "layer" and i, and
+ * the image none. The letters of disks follow the order in which the kernel
+ * finds them. In another order a layer would hide the image.
  */
 static int check_disk(char letter, const char *want, struct err *err)
 {
@@ -157,8 +158,8 @@ static int mount_layer(unsigned i, struct err *err)
 	return 0;
 }
 
-/* Each layer on a directory of its own, from the environment's own to that of its
- * farthest parent. */
+/* Mounts each layer on a directory of its own, from the environment's own to
+ * that of its last parent. */
 static int mount_layers(unsigned count, struct err *err)
 {
 	static const struct mount_row sys = {
@@ -180,7 +181,7 @@ static int mount_layers(unsigned count, struct err *err)
 	return r;
 }
 
-/* The image comes first: where it has a name, no layer has it. */
+/* Puts the image first: if a name exists there, no layer replaces it. */
 static int mount_overlay(unsigned layers, struct err *err)
 {
 	char options[256];
@@ -201,12 +202,11 @@ static int mount_overlay(unsigned layers, struct err *err)
 }
 
 /*
- * A read-only file system says EROFS before it says anything else, also to who
- * would not have been allowed, and of a file that is not there. Programs expect
- * what a plain machine says to a user without rights. So there is a second
- * layer, and the root of both together can be written as far as the kernel
- * knows. All of it belongs to uid 0, and even for that one nothing changes: the
- * second layer is empty and read-only.
+ * Mounts the root as an overlay with an empty, read-only upper layer. A
+ * read-only filesystem returns EROFS before any other error, also to a user
+ * without permission and for a file that does not exist; programs expect the
+ * errors of a normal machine. So the overlay looks writable to the kernel. All
+ * files belong to uid 0, and even uid 0 can change nothing.
  */
 static int mount_root(unsigned layers, struct err *err)
 {
@@ -249,7 +249,7 @@ int mounts_switch_root(struct err *err)
 		return r;
 	if (mount("/dev", "/root/dev", NULL, MS_MOVE, NULL))
 		return err_sys(err, -errno, "cannot move /dev");
-	unlink("/init"); /* its memory: this process keeps what it needs */
+	unlink("/init"); /* frees its memory; this process keeps its own */
 	if (chdir("/root") || mount(".", "/", NULL, MS_MOVE, NULL) ||
 	    chroot(".") || chdir("/"))
 		return err_sys(err, -errno, "cannot move into the root image");
@@ -276,12 +276,13 @@ int mounts_system(struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(system_mounts); i++) {
 		int r;
 
-		mkdir(system_mounts[i].target, 0755); /* in the one before */
+		/* the directory may be in an earlier mount */
+		mkdir(system_mounts[i].target, 0755);
 		r = mount_row(&system_mounts[i], err);
 		if (r)
 			return r;
 	}
-	/* A program may neither read nor change its own limits. */
+	/* A program may neither read nor change its limits. */
 	if (chmod("/sys/fs/cgroup", 0700))
 		return err_sys(err, -errno, "cannot close the cgroup tree");
 	return mount_user_files(err);
@@ -297,7 +298,7 @@ static const struct node_row dev_nodes[] = {
 	{"/dev/null", 1, 3, 0666},    {"/dev/zero", 1, 5, 0666},
 	{"/dev/full", 1, 7, 0666},    {"/dev/random", 1, 8, 0444},
 	{"/dev/urandom", 1, 9, 0444}, {"/dev/tty", 5, 0, 0666},
-	{"/dev/kmsg", 1, 11, 0200}, /* for init's own last words */
+	{"/dev/kmsg", 1, 11, 0200}, /* init writes its last message there */
 };
 
 static const struct {
@@ -355,19 +356,18 @@ int mounts_reduce_dev(struct err *err)
 	return r;
 }
 
-/*
- * required is false where a kernel may be built without the thing that the
- * setting switches off.
- */
+/* required: false if kernels may be built without the feature that the setting
+ * disables. */
 static const struct {
 	const char *path, *value;
 	bool required;
 } settings[] = {
-	/* the kernel's words and addresses */
+	/* hide the kernel's log and addresses */
 	{"/proc/sys/kernel/dmesg_restrict", "1", true},
 	{"/proc/sys/kernel/kptr_restrict", "2", true},
 	{"/proc/sys/kernel/randomize_va_space", "2", true},
-	/* ways into it; the filter of system calls closes most of them too */
+	/* ways into the kernel; the filter of system calls closes most of them,
+	 * too */
 	{"/proc/sys/kernel/perf_event_paranoid", "3", false},
 	{"/proc/sys/kernel/unprivileged_bpf_disabled", "1", false},
 	{"/proc/sys/net/core/bpf_jit_harden", "2", false},
@@ -381,25 +381,25 @@ static const struct {
 	{"/proc/sys/dev/tty/legacy_tiocsti", "0", false},
 	{"/proc/sys/kernel/sysrq", "0", false},
 	{"/proc/sys/kernel/kexec_load_disabled", "1", false},
-	/* 1: one's own children may be debugged, and nobody else's */
+	/* 1: a program may debug its children, and no other process */
 	{"/proc/sys/kernel/yama/ptrace_scope", "1", true},
 	{"/proc/sys/fs/protected_hardlinks", "1", true},
 	{"/proc/sys/fs/protected_symlinks", "1", true},
 	{"/proc/sys/fs/protected_fifos", "2", true},
 	{"/proc/sys/fs/protected_regular", "2", true},
 	{"/proc/sys/fs/suid_dumpable", "0", true},
-	/* a program may allow itself core files, and none is kept */
+	/* a program may set its core limit, but no core file is written */
 	{"/proc/sys/kernel/core_uses_pid", "0", true},
 	{"/proc/sys/kernel/core_pattern", "\n", true},
 	{"/proc/sys/vm/overcommit_memory", "1", true},
-	/* a kernel that has stumbled over a program runs it no further */
+	/* stop a kernel that had a fault because of a program */
 	{"/proc/sys/kernel/panic_on_oops", "1", true},
-	/* what the kernel starts by itself as root: no such program is there,
-	 * and one that came to be would have no capability */
+	/* programs that the kernel would start as root: none exists, and it
+	 * would have no capability */
 	{"/proc/sys/kernel/modprobe", "\n", false},
 	{"/proc/sys/kernel/usermodehelper/bset", "0 0", true},
 	{"/proc/sys/kernel/usermodehelper/inheritable", "0 0", true},
-	/* The last: no module after this one. */
+	/* the last one: no module may be loaded any more */
 	{"/proc/sys/kernel/modules_disabled", "1", false},
 };
 
@@ -416,14 +416,14 @@ int mounts_settings(struct err *err)
 }
 
 /*
- * The kernel tells these of itself to whoever asks, and takes orders in some.
- * The user could read some and write none; covered it is closed to uid 0 as
- * well, should a program come that far without a capability.
+ * Files in which the kernel describes itself or takes orders. The user could
+ * read some and write none. Covering them closes them to uid 0 as well, in case
+ * a program becomes that without a capability.
  */
 enum cover {
 	COVER_FILE,      /* reads as empty */
-	COVER_DIRECTORY, /* likewise */
-	COVER_WRITES,    /* stays, but is read-only */
+	COVER_DIRECTORY, /* reads as empty */
+	COVER_WRITES, /* stays readable, but cannot be written */
 };
 
 static const struct {
@@ -498,7 +498,7 @@ static int cover(const char *path, enum cover how)
 struct share_row {
 	const char *path;
 	unsigned long flags;
-	unsigned part; /* of the memory: one in so many */
+	unsigned part; /* gets one part in so many of the memory */
 };
 
 static int give_shares(const struct share_row *rows, size_t count,
@@ -552,7 +552,7 @@ int mounts_seal(struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {
 		int r = cover(covers[i].path, covers[i].how);
 
-		if (r && r != -ENOENT) /* this kernel has no such thing */
+		if (r && r != -ENOENT) /* this kernel does not have it */
 			return err_sys(err, r, "cannot cover %s",
 				       covers[i].path);
 	}

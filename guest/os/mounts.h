@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine's file tree, and the kernel's settings. */
+/*
+ * Builds the machine's file tree, and sets the kernel's settings. All functions
+ * run in init.
+ */
 #ifndef GUEST_MOUNTS_H
 #define GUEST_MOUNTS_H
 
@@ -8,31 +11,34 @@
 
 #include "layout/base/err.h"
 
-/* In the initramfs: the device tree that the kernel fills. */
+/* In the initramfs: mounts the kernel's device tree. */
 int mounts_early(struct err *err);
 /* Mounts the root image, moves into it and frees the initramfs. */
 int mounts_switch_root(struct err *err);
-/* In the root image: proc, sys, cgroups, and the writable places. The device
- * tree is the kernel's until mounts_reduce_dev(). */
+/* In the root image: mounts proc, sys, cgroups and the writable directories.
+ * /dev stays the kernel's until mounts_reduce_dev(). */
 int mounts_system(struct err *err);
-/* Replaces /dev by the few nodes that a program may have. */
+/* Replaces /dev by one with the few nodes that a program may use. */
 int mounts_reduce_dev(struct err *err);
-/* Kernel settings that hold from now on. */
+/* Writes the kernel's settings. */
 int mounts_settings(struct err *err);
-/* The last: covers what the kernel shows of itself, and closes the rest to
- * writing. */
+/* The last one: covers files in which the kernel describes itself, and makes
+ * the rest read-only. */
 int mounts_seal(struct err *err);
 /*
  * Makes the home read-only, unless a file in it is open for writing. Return:
- * true if it is read-only now. The kernel counts writers: it costs one call.
+ * whether it is read-only now. One system call, because the kernel counts
+ * writers.
  */
 bool mounts_close_home(void);
-/* Gives /tmp and /dev/shm half of what a job has, if that is more than they have. */
+/* Makes /tmp and /dev/shm half of the job's memory each, if that is more than
+ * they have. */
 int mounts_fit(uint64_t memory, struct err *err);
 /*
- * In a shared machine, gives /tmp, /dev/shm and the home (/workspace and /code together)
- * a part of the memory each. A full one fails with ENOSPC. Files stay when their writer is
- * killed for memory, so without a bound one job could have all others killed.
+ * In a shared machine: limits /tmp, /dev/shm and the home (/workspace and /code
+ * together) to a part of the memory each. A full one fails with ENOSPC. Files
+ * stay in memory when their writer is killed for lack of memory, so without a
+ * limit one job could cause the kill of all others.
  */
 int mounts_share(uint64_t memory, struct err *err);
 

@@ -57,8 +57,9 @@ static int find_port(void)
 }
 
 /*
- * The node and the name come in either order, and sysfs has no notification
- * for the name: wake at every new node, and look again at short intervals.
+ * Waits for the port. The node and the name come in any order, and sysfs sends
+ * no event for the name. So it checks at every new node, and again at short
+ * intervals.
  */
 static int wait_port(void)
 {
@@ -145,7 +146,7 @@ int port_next_lane(struct port *port, struct frame *ret_frame,
 		return 0;
 	*ret_lane = wire_lane_take(header);
 	r = port_next(port, ret_frame);
-	if (!r) /* it is taken again when the frame is whole */
+	if (!r) /* restore it: it is taken again when the frame is complete */
 		wire_lane_put(header, *ret_lane);
 	return r;
 }
@@ -226,7 +227,7 @@ int port_flush(struct port *port)
 
 static void on_alarm(int number)
 {
-	(void)number; /* its only work is EINTR */
+	(void)number; /* the handler exists only to cause EINTR */
 }
 
 int port_greet(struct port *port)
@@ -280,7 +281,8 @@ void port_say_last(struct port *port, const char *text)
 
 	snprintf(said, sizeof(said), "%s", text);
 	port_send_text(port, WIRE_FAILED, WIRE_FAILED_INIT, said);
-	if (port_flush(port) == 0) /* the port is full until the host's side reads */
+	/* the port stays full until the host's side reads */
+	if (port_flush(port) == 0)
 		poll(&p, 1, LAST_MS);
 }
 

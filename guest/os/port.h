@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtio port: whole frames in, whole frames out, never blocking but in
+ * The virtio port: reads and writes whole frames, and never blocks except in
  * port_drain().
  *
  * Outgoing bytes wait in one buffer. Bulk (program output) may fill it up to
- * PORT_BULK; the rest is kept for frames that must always find room, so that
- * a slow host stops the pipes but never an answer.
+ * PORT_BULK. The rest is kept for answers, so a slow host stops the programs'
+ * pipes but never an answer. Runs in init; a lane's agent uses the same
+ * functions for its socket to init.
  */
 #ifndef GUEST_PORT_H
 #define GUEST_PORT_H
@@ -20,60 +21,66 @@
 
 struct port {
 	int fd;         /* owned */
-	uint8_t *in;    /* owned; one largest frame and then some */
+	uint8_t *in; /* owned; holds more than one largest frame */
 	size_t in_size, in_at, in_end;
 	uint8_t *out;   /* owned, PORT_OUT_SIZE */
 	size_t out_at, out_end;
 };
 
-/* One frame; the payload is borrowed until the next port_next(). */
+/* A frame; the payload is borrowed until the next port_next(). */
 struct frame {
 	struct wire_header header;
 	const uint8_t *payload;
 };
 
-/* Finds the port by its name and opens it. Waits for the device and for its
- * name, ten seconds at most. */
+/* Finds the port by its name and opens it. Waits for the device and its name,
+ * ten seconds at most. */
 int port_open(struct port *port, struct err *err);
 
-/* Reads what is there. Return: 0, -EPIPE (the host is gone) or an errno. */
+/* Reads available bytes. Return: 0, -EPIPE (the host has closed it) or an
+ * errno. */
 int port_fill(struct port *port);
 /* Return: 1 and *ret_frame, 0 (no whole frame yet), -EPROTO. */
 int port_next(struct port *port, struct frame *ret_frame);
 
-/* The same, of a wire with lanes. */
+/* As port_next(), for a wire with lanes. */
 int port_next_lane(struct port *port, struct frame *ret_frame,
 		   uint8_t *ret_lane);
 
-/* True while there is room for one more frame of bulk. */
+/* Returns true while there is room for one more frame of bulk. */
 bool port_has_room(const struct port *port);
-/* True while there is room for an answer; else do not read requests. */
+/* Returns true while there is room for an answer; otherwise read no request. */
 bool port_can_answer(const struct port *port);
-/* Where the payload of the next frame may be written, WIRE_PAYLOAD_MAX. */
+/* Returns where to write the payload of the next frame, up to WIRE_PAYLOAD_MAX
+ * bytes. */
 uint8_t *port_room(struct port *port);
 /* Sends the frame whose payload was put into port_room(). */
 void port_commit(struct port *port, uint8_t type, uint8_t arg, size_t length);
-/* The same, on a lane. */
+/* As port_commit(), on a lane. */
 void port_commit_lane(struct port *port, uint8_t lane, uint8_t type, uint8_t arg,
 		      size_t length);
-/* Queues a frame. The caller has checked for room; see above. */
+/* Queues a frame. Check for room before; see above. */
 void port_send(struct port *port, uint8_t type, uint8_t arg,
 	       const void *payload, size_t length);
 void port_send_text(struct port *port, uint8_t type, uint8_t arg,
 		    const char *text);
 
-/* Writes all that waits, as soon as the host listens; a minute at most. Until
- * then the port says "hung up", which later means that the host has gone. */
+/*
+ * Writes all waiting bytes as soon as the host opens the port; waits a minute
+ * at most. Until then the port reports "hung up", which later means that the
+ * host has closed it.
+ */
 int port_greet(struct port *port);
 bool port_is_pending(const struct port *port);
-/* Writes what the device takes now. Return: 0 or a negative errno. */
+/* Writes as much as the device takes. Return: 0 or a negative errno. */
 int port_flush(struct port *port);
-/* Says why init ends. Waits until the host's side has it, a second at most. */
+/* Sends the reason why init ends. Waits until the host's side has it, a second
+ * at most. */
 void port_say_last(struct port *port, const char *text);
-/* Waits until there is room for bulk, or, with all, until all is written.
- * Only for when no program runs any more. */
+/* Blocks until there is room for bulk; all: until all is written. Only when no
+ * program runs any more. */
 int port_drain(struct port *port, bool all);
-/* Forgets what waits to be sent: the traces of heating. */
+/* Drops all bytes that wait to be sent: the answers of heating. */
 void port_forget(struct port *port);
 
 #endif

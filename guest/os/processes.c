@@ -29,7 +29,7 @@ static ssize_t read_file(pid_t pid, const char *name, char *to, size_t size)
 	return fd < 0 ? -1 : read(fd, to, size);
 }
 
-/* Its arguments with spaces between them, or its name if it has none. */
+/* Returns its arguments separated by spaces, or its name if it has none. */
 static void find_command(pid_t pid, char ret[COMMAND_MAX])
 {
 	ssize_t n = read_file(pid, "cmdline", ret, COMMAND_MAX - 1);
@@ -66,7 +66,7 @@ static size_t lane_of(unsigned serial, const unsigned *serials, size_t count)
 	return 0;
 }
 
-/* Return: is there no more room? */
+/* Puts the line of one process. Return: whether the space is used up. */
 static bool put_one(struct wire_writer *out, size_t end, pid_t pid,
 		    const unsigned *serials, size_t count)
 {
@@ -85,7 +85,7 @@ static bool put_one(struct wire_writer *out, size_t end, pid_t pid,
 	return false;
 }
 
-/* Those of the kernel's list, which is by their numbers. */
+/* Lists /proc, whose order is by number. */
 int processes_put(struct wire_writer *out, const unsigned *serials,
 		  size_t count)
 {

@@ -38,7 +38,7 @@ static int put_number(const char *name, uint64_t value)
 	return put(name, text);
 }
 
-/* All CPUs of the machine are no limit. */
+/* Limits the processors; with all of the machine's no limit is needed. */
 static int put_cpus(uint32_t cpus)
 {
 	char text[64];
@@ -64,7 +64,8 @@ int share_open(const struct wire_share *share, struct err *err)
 		r = put_cpus(share->cpus);
 	if (!r) {
 		r = put("memory.swap.max", "0");
-		r = r == -ENOENT ? 0 : r; /* no swap in the kernel, no file */
+		/* a kernel without swap lacks the file */
+		r = r == -ENOENT ? 0 : r;
 	}
 	return r ? err_sys(err, r, "cannot limit the shared machine") : 0;
 }

@@ -75,9 +75,11 @@ _Noreturn void sys_power_off(const char *reason)
 		snprintf(line, sizeof(line), "<3>fsd-init: %s\n", reason);
 		sys_write("/dev/kmsg", line);
 	}
-	/* A microvm has no ACPI to switch it off: a reset ends QEMU, which
-	 * runs with -no-reboot. Should even that fail, PID 1 that exits makes
-	 * the kernel panic, with the same end. */
+	/*
+	 * A microvm has no ACPI to switch it off: a reset ends QEMU, which runs
+	 * with -no-reboot. If even that fails, the exit of PID 1 makes the
+	 * kernel panic, which also ends QEMU.
+	 */
 	reboot(RB_AUTOBOOT);
 	_exit(1);
 }

@@ -9,10 +9,10 @@
 #include "layout/base/num.h"
 
 #define PAGE 4096u
-#define LEFT_OF 64u     /* less than that part of its memory is of files, */
+#define LEFT_OF 64u /* less than 1/64 of its memory are pages of files */
 #define LEFT_MIN (256u << 10)
-#define TURNS 100u      /* and was read again that often, */
-#define USER_OF 20u     /* while less than that part of its time was its own */
+#define TURNS 100u /* these pages were read again 100 times */
+#define USER_OF 20u /* less than 1/20 of its time was its own */
 
 void thrash_begin(struct thrash *t, uint64_t now)
 {
@@ -28,7 +28,7 @@ int thrash_due(const struct thrash *t, uint64_t now)
 	return now < t->next ? (int)((t->next - now) / 1000000u) + 1 : 0;
 }
 
-/* From here on it is to be shown that it goes on. */
+/* Takes a sample to compare later ones with: they must show progress. */
 static bool mark(struct thrash *t, const struct strain *s, bool full)
 {
 	t->marked = full;

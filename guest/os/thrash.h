@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that has no memory left and does not end of it. Its data in memory
- * (/tmp, /dev/shm, its own) stays, but the pages of its own code, which
- * are a file's, can be taken away and read again. So the kernel always finds
- * one more page, for ever, and kills nobody, while the program does not get
- * beyond its next instruction.
+ * Detects a program that is out of memory and is not killed. Its data in memory
+ * (/tmp, /dev/shm, its own) cannot be dropped, but pages of its code belong to
+ * a file: the kernel drops them and reads them again. So the kernel always
+ * finds one more page and kills no process, while the program never gets beyond
+ * its next instruction.
  *
  * Measured (Python fills /dev/shm with 64 MiB, TCG): 20 to 30 pages of files
- * are left, 3,000 to 12,000 are read again each second, and the time that the
- * program itself runs does not grow by a microsecond in 15 s.
+ * are left, 3,000 to 12,000 are read again each second, and the program's own
+ * running time does not grow by a microsecond in 15 s.
  */
 #ifndef GUEST_THRASH_H
 #define GUEST_THRASH_H
@@ -16,28 +16,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define THRASH_LOOK_MS 1000 /* between two looks */
+#define THRASH_LOOK_MS 1000 /* between two samples */
 
-/* A control group as it is now. */
+/* A sample of a control group. */
 struct strain {
-	uint64_t full;        /* how often it was at its limit */
+	uint64_t full; /* times that it was at its limit */
 	uint64_t limit;       /* bytes */
-	uint64_t file_bytes;  /* that it has of files, and could give back */
-	uint64_t refaults;    /* pages of files that were read again */
+	uint64_t file_bytes; /* pages of files in its memory */
+	uint64_t refaults; /* pages of files that were read again */
 	uint64_t user_us, system_us;
 };
 
 struct thrash {
-	uint64_t next;        /* the time of the next look; 0: none */
-	bool marked;          /* it was at its limit, and since then: */
+	uint64_t next; /* sys_now() of the next sample; 0: none */
+	bool marked; /* it was at its limit when `mark` was taken */
 	struct strain mark;
 };
 
-/* Looks are due from the program's start on. */
+/* Starts the samples, at the program's start. */
 void thrash_begin(struct thrash *t, uint64_t now);
-/* Milliseconds until the next; -1: there is none. */
+/* Returns milliseconds until the next sample is due; -1: never. */
 int thrash_due(const struct thrash *t, uint64_t now);
-/* Is it to be ended? Looks follow each other with any time between them. */
+/* Returns whether the program must be ended. Any time may pass between two
+ * samples. */
 bool thrash_judge(struct thrash *t, const struct strain *s);
 
 #endif

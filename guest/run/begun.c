@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* A file has a name of 255 bytes at most, of which the first are told. */
+/* A file's name has at most 255 bytes, of which the first ones are reported. */
 #define SAID_MAX 300
 
 static uint32_t letter(uint8_t said)
@@ -25,7 +25,8 @@ static uint32_t letter(uint8_t said)
 	}
 }
 
-/* The text is whole. A letter without its name says nothing. */
+/* Handles a complete message. A letter that needs a name and has none is
+ * ignored. */
 static void finish(struct begun *b)
 {
 	bool named = b->next == WIRE_BEGUN_ENV || b->next == WIRE_BEGUN_FILE;

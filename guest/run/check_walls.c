@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads /proc of runners that wait and tries what must fail, to learn which walls stand.
- * Runs once, in PID 1, before READY, which carries the result.
+ * Reads /proc of waiting runners, and tries operations that must fail, to find
+ * out which walls stand. Runs once, in PID 1, before READY, which carries the
+ * result.
  */
 #include "check_walls.h"
 
@@ -60,8 +61,11 @@ static bool is_read_only(const char *path)
 	return statvfs(path, &fs) == 0 && fs.f_flag & ST_RDONLY;
 }
 
-/* The root looks as if it could be written (see guest/os/mounts.c), so this asks for
- * more than looks: not even init, which may all, changes it. */
+/*
+ * Returns whether the root cannot be changed. It looks writable (see
+ * guest/os/mounts.c), so this tries: even init, which has all rights, must
+ * fail.
+ */
 static bool root_is_closed(void)
 {
 	static const char path[] = "/.look";
@@ -87,7 +91,7 @@ static bool each_name(const char *path, bool (*passes)(int dir, const char *))
 	return all;
 }
 
-/* No disk, no console, no port of the wire's. */
+/* Accepts no disk, no console, no virtio port. */
 static bool is_harmless(int dir, const char *name)
 {
 	struct stat st;
@@ -103,7 +107,8 @@ static bool is_loopback(int dir, const char *name)
 	return !strcmp(name, "lo");
 }
 
-/* Also where the kernel has no modules at all. */
+/* Returns whether no module can be loaded; true if the kernel has no modules at
+ * all. */
 static bool takes_no_module(void)
 {
 	char value[8];

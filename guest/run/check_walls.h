@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walls around the programs here, as the kernel tells them of living ones and
- * not as they were meant. */
+/*
+ * Checks the walls around programs: asks the kernel about living processes,
+ * instead of trusting what was set. Runs in init.
+ */
 #ifndef GUEST_CHECK_WALLS_H
 #define GUEST_CHECK_WALLS_H
 
@@ -9,12 +11,12 @@
 
 #include "runner.h"
 
-/* Looks at processes that wait to become programs. Return: the walls that stand
- * around every one that there is, bits 1 << enum wire_wall; none where there is no
- * process to look at. */
+/* Inspects processes that wait to become programs. Return: the walls that stand
+ * around every one of them, bits 1 << enum wire_wall; 0 if there is no process. */
 uint32_t check_walls(const struct runner *runners, size_t count);
 
-/* Return: a process's own walls by its status in /proc: USER, CAPS and FILTER. */
+/* Returns the walls USER, CAPS and FILTER of a process, from the text of its
+ * status in /proc. */
 uint32_t check_status(const char *text);
 
 #endif

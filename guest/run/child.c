@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child's way down, in an order that matters:
+ * The steps of a runner's process, in an order that matters:
  *   1 its control group, while it may still write there
  *   2 session, signals, descriptors, limits
  *   3 no privilege and no way back: bounding set, securebits, groups, ids,
  *     capabilities, no_new_privs
  *   4 the filter of system calls
  *   5 the interpreter, or the wait of the EXEC runner
- * A step that fails ends the child: the runner is never ready, and init says
- * so. Its message goes to standard error, which init shows when that happens.
+ * A step that fails ends the child: then the runner never gets ready, and init
+ * reports that, with the child's message from standard error. All functions run
+ * in the child.
  */
 #include "child.h"
 
@@ -47,7 +48,7 @@ _Noreturn static void fail(const char *what)
 	_exit(EXIT_CANNOT_RUN);
 }
 
-/* Puts fds onto 0..4 without stepping on one that is still to be moved. */
+/* Moves fds to 0..4 without overwriting one that must still be moved. */
 static void place_descriptors(const struct runner *r, int control)
 {
 	int from[] = {r->theirs[PIPE_IN], r->theirs[PIPE_OUT],
@@ -66,8 +67,8 @@ static void place_descriptors(const struct runner *r, int control)
 		fail("close_range");
 }
 
-/* Two pipes on 5..8, by which the TypeScript runner speaks to esbuild: an
- * interpreter of JavaScript cannot make pipes to block on by itself. */
+/* Makes two pipes on 5..8 for the TypeScript runner and esbuild: JavaScript
+ * cannot make pipes that block. */
 static void make_helper_pipes(void)
 {
 	int ends[2];
@@ -76,7 +77,8 @@ static void make_helper_pipes(void)
 		fail("pipe");
 }
 
-/* init is a batch process, which a child inherits; see guest/init/init.c. */
+/* Undoes init's batch scheduling, which a child inherits; see
+ * guest/init/init.c. */
 static void reset_scheduler(void)
 {
 	struct sched_param none = {0};
@@ -99,10 +101,12 @@ static const struct {
 	int resource;
 	struct rlimit limit;
 } limits[] = {
-	/* As Debian has them. No core is kept: see core_pattern in mounts.c. */
+	/*
+	 * As in Debian. No core file is written: see core_pattern in mounts.c.
+	 */
 	{RLIMIT_CORE, {0, RLIM_INFINITY}},
 	{RLIMIT_NOFILE, {1024, 1u << 20}},
-	/* The job's own bound is pids.max; this one it cannot raise either. */
+	/* The job's own limit is pids.max; it cannot raise this one either. */
 	{RLIMIT_NPROC, {8192, 8192}},
 	{RLIMIT_STACK, {8u << 20, RLIM_INFINITY}},
 	{RLIMIT_MEMLOCK, {64u << 10, 64u << 10}},
@@ -116,7 +120,7 @@ static void set_limits(void)
 		if (setrlimit((__rlimit_resource_t)limits[i].resource,
 			      &limits[i].limit))
 			fail("setrlimit");
-	/* init itself must never be the one that is killed for memory */
+	/* init is protected from the OOM killer; undo that here */
 	int r = sys_write("/proc/self/oom_score_adj", "0");
 
 	if (r) {
@@ -125,7 +129,7 @@ static void set_limits(void)
 	}
 }
 
-/* uid 0 is a user like others: it gains nothing by exec nor by setuid. */
+/* Makes uid 0 an ordinary user: it gains no capability by exec or setuid. */
 #define ROOT_IS_NOBODY                                                        \
 	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |      \
 	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |            \
@@ -155,7 +159,8 @@ static void drop_privilege(void)
 	if (setresgid(USER_ID, USER_ID, USER_ID) ||
 	    setresuid(USER_ID, USER_ID, USER_ID))
 		fail("setresuid");
-	drop_capabilities(); /* with these securebits setresuid did not */
+	/* with these securebits setresuid() has kept them */
+	drop_capabilities();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("no_new_privs");
 }
@@ -170,14 +175,14 @@ static void filter_calls(void)
 	}
 }
 
-/* Exactly length bytes. */
+/* Reads exactly length bytes. */
 static void read_all(int fd, char *p, size_t length)
 {
 	while (length) {
 		ssize_t n = read(fd, p, length);
 
 		if (n <= 0)
-			_exit(EXIT_CANNOT_RUN); /* init has gone */
+			_exit(EXIT_CANNOT_RUN); /* init has ended */
 		p += n;
 		length -= (size_t)n;
 	}
@@ -203,13 +208,14 @@ static char *read_message(char **ret_end)
 	return text;
 }
 
-/* The text behind p's NUL. */
+/* Returns the text after p's NUL. */
 static char *next_text(char *p)
 {
 	return p + strlen(p) + 1;
 }
 
-/* Room for every text of a message and two NULLs. */
+/* Splits a message into a list; the caller owns it. Two NULLs: after the
+ * arguments and after the environment. */
 static char **split(char *p, char *end, size_t argc)
 {
 	char **list = calloc((size_t)(end - p) + 3, sizeof(*list));
@@ -219,14 +225,14 @@ static char **split(char *p, char *end, size_t argc)
 		_exit(EXIT_CANNOT_RUN);
 	for (; p < end; p = next_text(p)) {
 		if (n == argc)
-			n++; /* the NULL between arguments and environment */
+			n++; /* leave the NULL after the arguments */
 		list[n++] = p;
 	}
 	return list;
 }
 
-/* The first word of the file's #! line, shown with what cannot be seen of it,
- * such as another system's end of line; "" without such a line. */
+/* Finds the first word of the file's #! line, with invisible characters made
+ * visible, such as the line end of another system; "": there is no such line. */
 static void find_interpreter(const char *path, char *room, size_t size)
 {
 	char line[257];
@@ -245,7 +251,8 @@ static void find_interpreter(const char *path, char *room, size_t size)
 				       "%c", *p);
 }
 
-/* The kernel's errno is the file's or its interpreter's: both are named. */
+/* Executes the command. The kernel's errno may concern the file or its
+ * interpreter, so the message names both. */
 _Noreturn static void run_command(char **argv, char **envp)
 {
 	char interpreter[300];
@@ -273,7 +280,8 @@ static void take_input(void)
 	close(fd);
 }
 
-/* The EXEC runner's life: ready, one message, exec. */
+/* The whole life of the EXEC runner: reports ready, reads one message,
+ * executes. */
 _Noreturn static void wait_and_exec(void)
 {
 	char *end, *p, **argv;
@@ -281,7 +289,7 @@ _Noreturn static void wait_and_exec(void)
 
 	fcntl(RUNNER_CONTROL_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(RUNNER_RESULT_FD, F_SETFD, FD_CLOEXEC);
-	/* execvpe() looks here: the job's PATH is the program's affair */
+	/* execvpe() searches this PATH; the job's own one is for the program */
 	if (clearenv() || setenv("PATH", PROGRAM_PATH, 1))
 		_exit(EXIT_CANNOT_RUN);
 	if (write(RUNNER_CONTROL_FD, "R", 1) != 1)
@@ -289,10 +297,11 @@ _Noreturn static void wait_and_exec(void)
 	p = read_message(&end);
 	if (!strcmp(p, "file"))
 		take_input();
-	p = next_text(p); /* the verb */
-	if (!strcmp(p, "session") || !strcmp(p, "cell")) /* it hears on */
+	p = next_text(p); /* skip the verb */
+	/* it reads further messages */
+	if (!strcmp(p, "session") || !strcmp(p, "cell"))
 		fcntl(RUNNER_CONTROL_FD, F_SETFD, 0);
-	for (int i = 0; i < 3; i++) /* the mode, the function, "fresh" */
+	for (int i = 0; i < 3; i++) /* skip mode, function and "fresh" */
 		p = next_text(p);
 	if (p[0] && chdir(p))
 		fail(p);
@@ -304,10 +313,10 @@ _Noreturn static void wait_and_exec(void)
 	run_command(argv, argv + argc + 1);
 }
 
-/* Return: the runner's variables, as execve() takes them. */
+/* Returns the runner's variables for execve(). */
 static char **make_env(const struct runner_kind *c, const struct wire_strings *fresh)
 {
-	static char is_fresh[] = "FSD_FRESH=1"; /* see sitecustomize.py */
+	static char is_fresh[] = "FSD_FRESH=1"; /* sitecustomize.py reads it */
 	const struct environment_vars *v = environment_vars();
 	const char *const *from = fresh ? fresh->item : v->item;
 	uint32_t count = fresh ? fresh->count : v->count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds pipes that a job has finished with and reads them into the void, in the agent of
- * a lane. The oldest is closed when there are too many.
+ * Reads and drops the output of pipes that a job has ended with, in the agent
+ * of a lane. Owns the pipes; closes the oldest when there are too many.
  */
 #include "drain.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROUNDS 8 /* a program may write for ever */
+#define ROUNDS 8 /* bounds a turn: a program may write for ever */
 
 static void forget(struct drain *d, unsigned i)
 {
@@ -27,7 +27,8 @@ void drain_add(struct drain *d, int fd)
 
 	if (fd < 0)
 		return;
-	/* For reading alone, whatever fd is: then the last writer's end is seen. */
+	/* Open it for reading only: otherwise our own write end would hide that
+	 * the last writer has gone. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -44,7 +45,7 @@ int drain_poll(const struct drain *d, struct pollfd *p)
 	return (int)d->count;
 }
 
-/* Return: has the last writer gone? */
+/* Return: whether the last writer has gone. */
 static bool read_one(int fd)
 {
 	char bytes[16384];

@@ -19,11 +19,11 @@
 #include "guest/os/sys.h"
 
 #define NS_PER_MS 1000000ull
-#define NS_PER_TICK 10000000ull /* of /proc: USER_HZ */
-#define LOOKS 5       /* each after twice the time, */
-#define LOOK_MS 40    /* and the first one after this */
-#define BEFORE_MS 200 /* so long a fork may take on a busy host, */
-#define AFTER_MS 500  /* and so long it may be until one begins */
+#define NS_PER_TICK 10000000ull /* a tick of /proc: USER_HZ */
+#define LOOKS 5 /* checks; each after twice the time of the last one */
+#define LOOK_MS 40 /* time until the first one */
+#define BEFORE_MS 200 /* most time that a fork may take on a busy host */
+#define AFTER_MS 500 /* most time until a later fork can start */
 
 static uint64_t since_boot(void)
 {
@@ -54,7 +54,7 @@ bool interrupt_is_young(const struct interrupt *i, uint64_t ticks)
 	       began < i->came + AFTER_MS * NS_PER_MS;
 }
 
-/* Fields of /proc/PID/stat. Return: false: it is gone. */
+/* Reads fields of /proc/PID/stat. Return: false: the process is gone. */
 static bool find(pid_t pid, long *ret_group, uint64_t *ret_ticks)
 {
 	char path[40], text[512], *p;
@@ -64,7 +64,7 @@ static bool find(pid_t pid, long *ret_group, uint64_t *ret_ticks)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || sys_get(fd, text, sizeof(text)))
 		return false;
-	p = strrchr(text, ')'); /* of its name, field 2 */
+	p = strrchr(text, ')'); /* behind the name, field 2 */
 	for (int field = 2; p && field < 22; field++) {
 		p = strchr(p + 1, ' ');
 		if (p && field + 1 == 5)
@@ -76,7 +76,7 @@ static bool find(pid_t pid, long *ret_group, uint64_t *ret_ticks)
 
 void interrupt_check(struct interrupt *i, const struct runner *shell)
 {
-	char text[4096], *p = text; /* those beyond it are too many to be waited for */
+	char text[4096], *p = text; /* processes beyond this text are ignored */
 	uint64_t ticks;
 	long group = 0;
 

@@ -21,7 +21,7 @@
 #include "guest/os/sys.h"
 #include "runner_kind.h"
 
-#define LINGER_LOOK_MS 10 /* nothing tells that a file was closed */
+#define LINGER_LOOK_MS 10 /* interval: no event reports the close of a file */
 
 int job_open(struct job *job, struct err *err)
 {
@@ -35,7 +35,7 @@ int job_open(struct job *job, struct err *err)
 	return files_open(&job->files, err);
 }
 
-/* A step is over and the next may come. */
+/* Resets the job after a step; the next one may come. */
 static void begin_anew(struct job *job)
 {
 	step_end(job);
@@ -43,7 +43,8 @@ static void begin_anew(struct job *job)
 	wire_job_done(&job->spec);
 	files_forget(&job->files);
 	job->runner = NULL;
-	job->begun.coming = false; /* how it began stays true */
+	/* but keep `how`: it stays true for the session */
+	job->begun.coming = false;
 	job->status = 0;
 	job->starved = job->asked = job->unasked = false;
 	job->left = 0;
@@ -63,7 +64,7 @@ void job_close(struct job *job)
 	wire_job_done(&job->spec);
 }
 
-/* The guest could not run it: the host gets the sentence, the job is over. */
+/* Sends FAILED with the sentence, and ends the job. */
 static int give_up(struct job *job, struct port *port, int r, struct err *err)
 {
 	if (!r || r == -EPROTO)
@@ -78,7 +79,7 @@ static int give_up(struct job *job, struct port *port, int r, struct err *err)
 	return 0;
 }
 
-/* The runner's pipes become the job's. */
+/* Makes the runner's pipes the job's. */
 static void attach(struct job *job, struct runner *runner)
 {
 	const struct wire_job *spec = &job->spec;
@@ -134,7 +135,7 @@ int job_begin(struct job *job, struct port *port, struct runner *runners,
 	if (!job->step.on)
 		attach(job, runner);
 	r = job->step.on ? step_begin(job, err) : 0;
-	/* A living interpreter's clock never goes back. */
+	/* Not for a living interpreter: its clock must never go back. */
 	if (!r && !runner->living && !job->lane)
 		r = clone_set_early_clock(&job->spec, err);
 	if (!r)
@@ -150,7 +151,7 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 	int r;
 
 	if (job->phase == JOB_DONE || job->phase == JOB_ENDING)
-		return 0; /* it failed while these were on their way */
+		return 0; /* the job has failed while these were on their way */
 	if (job->phase != JOB_LOADING)
 		return err_set(err, -EPROTO, "a file without a job");
 	if (frame->header.type == WIRE_FILE)
@@ -167,7 +168,7 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 int job_abort(struct job *job, struct err *err)
 {
 	if (job->phase == JOB_DONE || job->phase == JOB_NONE)
-		return 0; /* it has failed meanwhile */
+		return 0; /* the job has failed meanwhile */
 	if (job->phase != JOB_LOADING || !job->lane || !job->step.on)
 		return err_set(err, -EPROTO, "an ABORT that breaks the rules");
 	for (int i = 0; i < STREAM_MAX; i++)
@@ -215,7 +216,8 @@ int job_run(struct job *job, struct port *port, const struct frame *frame,
 	job->phase = JOB_RUNNING;
 	job->launch = true;
 	thrash_begin(&job->thrash, job->started);
-	if (!job->step.on) /* an interpreter says so itself */
+	/* a session's interpreter reports its start itself */
+	if (!job->step.on)
 		say_started(job, port);
 	return 0;
 }
@@ -238,6 +240,7 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 		r = runner_send(runner, job->files.given && !job->lane ? "file"
 								       : "run",
 				&job->spec);
+	/* such a runner may still send how it began */
 	if (!runner_kinds[runner->kind].says_begun)
 		fd_close(&runner->control);
 	if (r)
@@ -252,11 +255,11 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 	int r = 0;
 
 	if (job->phase == JOB_NONE && job->again)
-		return 0; /* on its way when the step ended */
+		return 0; /* it was on its way when the step ended */
 	if (job->phase == JOB_NONE)
 		return err_set(err, -EPROTO, "STDIN without a job");
 	if (job->lane && job->files.given && !job->step.on)
-		return 0; /* it has come already */
+		return 0; /* it has come as a file */
 	if (frame->header.type == WIRE_STDIN_END)
 		input_end(&job->input);
 	else
@@ -269,7 +272,7 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 	return 0;
 }
 
-/* At their end all three pipes are -1. */
+/* Returns whether all three pipes have ended. */
 static bool pipes_ended(const struct job *job)
 {
 	for (int i = 0; i < STREAM_MAX; i++)
@@ -278,7 +281,7 @@ static bool pipes_ended(const struct job *job)
 	return true;
 }
 
-/* Does nobody hold what the program has written to? */
+/* Returns whether no process has the program's output open. */
 static bool is_let_go(const struct job *job)
 {
 	return job->stream[STREAM_OUT].fd < 0 &&
@@ -290,7 +293,7 @@ static uint64_t linger_end(const struct job *job)
 	return job->ended + job->spec.linger_ms * 1000000ull;
 }
 
-/* Return: the sooner of two times to wait, -1 being never. */
+/* Returns the sooner of two timeouts; -1: never. */
 static int sooner(int a, int b)
 {
 	return a < 0 || (b >= 0 && b < a) ? b : a;
@@ -312,7 +315,8 @@ int job_check_due(const struct job *job)
 	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
 }
 
-/* Processes that are left live on, and the job's pipes are read as they are now. */
+/* Ends the job without its processes: they live on, and its pipes end with the
+ * bytes that they have now. */
 static void leave_all(struct job *job)
 {
 	job->phase = JOB_ENDING;
@@ -321,7 +325,7 @@ static void leave_all(struct job *job)
 			stream_last(&job->stream[i]);
 }
 
-/* Kills all that is left, but of a lane. */
+/* Kills all processes that are left; on a lane they live on. */
 static void end_all(struct job *job)
 {
 	if (job->lane) {
@@ -334,16 +338,19 @@ static void end_all(struct job *job)
 		cgroup_kill(&job->runner->cgroup, SIGKILL);
 	}
 	/*
-	 * The program could make a holder run, whose memory it shares. Such a
-	 * one runs no further instruction. One that has slept all the time
-	 * sleeps on: to end it is long, and for nothing.
+	 * A program shares its memory with the holder and could make it run. A
+	 * holder that has run is killed. One that has only slept sleeps on:
+	 * killing it takes long and is not needed.
 	 */
 	if (cgroup_holders_ran())
 		cgroup_kill_holders();
 }
 
-/* A process that ends has closed all before it has left its control group. It
- * is no process that was left, so there is a second look. */
+/*
+ * Returns whether no process is left. A process that is ending has closed its
+ * files before it leaves its control group; so this checks a second time before
+ * it counts one.
+ */
 static bool is_alone(struct job *job, uint64_t now)
 {
 	if (job->lane)
@@ -363,7 +370,8 @@ static void linger(struct job *job)
 		end_all(job);
 }
 
-/* After waitpid the pid may be another process's. */
+/* Sends a signal. Not to the first process after waitpid(): another process may
+ * have its pid then. */
 static void deliver(struct job *job, uint8_t scope, int number)
 {
 	struct runner *r = job->runner;
@@ -377,7 +385,7 @@ static void deliver(struct job *job, uint8_t scope, int number)
 			cgroup_kill(&r->cgroup, number);
 	} else if (scope == WIRE_KILL_INTERRUPT && job->step.on &&
 		   (!job->step.started || job->step.over)) {
-		return; /* between two steps there is none to interrupt */
+		return; /* between two steps there is no program to interrupt */
 	} else if (r->pid) {
 		kill(scope == WIRE_KILL_FIRST ? r->pid : -r->pid, number);
 		if (scope == WIRE_KILL_INTERRUPT && job->step.on &&
@@ -391,7 +399,8 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 {
 	struct wire_cursor c;
 	uint32_t number;
-	int r = job_launch(job, port, err); /* it is the program that is killed */
+	/* launch it first: the signal is for the program */
+	int r = job_launch(job, port, err);
 
 	if (r)
 		return r;
@@ -413,7 +422,7 @@ void job_check(struct job *job)
 	bool strained;
 
 	if (job->phase == JOB_LINGERING)
-		return; /* job_step() comes to it */
+		return; /* job_step() handles that */
 	if (!interrupt_due(&job->interrupt, sys_now()))
 		interrupt_check(&job->interrupt, job->runner);
 	if (thrash_due(&job->thrash, sys_now()))
@@ -477,7 +486,7 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 	if (input_is_awaited(&job->input) && port_can_answer(port))
 		p[n++] = (struct pollfd){.fd = job->input.fd,
 					 .events = POLLOUT};
-	/* Processes that close their pipes and take their time to die. */
+	/* Processes that have closed their pipes and are still ending. */
 	if (job->phase == JOB_LINGERING ||
 	    (job->phase == JOB_ENDING && pipes_ended(job)))
 		p[n++] = (struct pollfd){
@@ -579,7 +588,7 @@ int job_step(struct job *job, struct port *port)
 	if (!job->step.on || job->step.started)
 		pump(job, port);
 	linger(job);
-	/* of what leave_all() left open nothing more is polled */
+	/* pipes that leave_all() has left open are not read further */
 	if (job->phase == JOB_ENDING)
 		pump(job, port);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of job.c that are other on a lane: own files under names of their own, a runner that
- * starts with the job, a shelf in place of an output tree. Runs in the agent of the lane,
- * but for lane_mount() and lane_kind(), which are PID 1's.
+ * Jobs on a lane, as far as they differ from those of job.c: own files under
+ * other names, a runner that starts with the job, large results in place of an
+ * output tree. Runs in the lane's agent, except lane_mount() and lane_kind(),
+ * which run in PID 1.
  */
 #include "lane.h"
 
@@ -28,7 +29,7 @@
 #define DEPTH_MAX 64
 #define READY_MS 60000
 #define CELL_RESULTS "shelf"
-#define PROGRAM "code" /* and its ending */
+#define PROGRAM "code" /* with its extension */
 #define CALL_INPUT "input.json"
 
 int lane_mount(struct err *err)
@@ -78,7 +79,7 @@ int lane_open(struct job *job, unsigned lane, unsigned serial,
 	snprintf(job->dir, sizeof(job->dir), LANE_ROOT "/%u", lane);
 	snprintf(job->files.given_at, sizeof(job->files.given_at), "%s/stdin",
 		 job->dir);
-	remove_tree(job->dir); /* of one that has ended without a word */
+	remove_tree(job->dir); /* an earlier agent that died may have left it */
 	if (mkdir(job->dir, 0755))
 		return err_sys(err, -errno, "cannot make %s", job->dir);
 	job->files.replace = true;
@@ -94,15 +95,16 @@ enum wire_runner lane_kind(const struct wire_job *spec, const bool *waits)
 {
 	enum wire_runner kind;
 
-	if (is_step(spec)) { /* one that is not to wait is there sooner */
+	/* if none waits, EXEC starts an interpreter sooner */
+	if (is_step(spec)) {
 		kind = step_kind(spec);
 		return waits[kind] ? kind : WIRE_RUN_EXEC;
 	}
 	return runner_kinds[spec->runner].own_home ? WIRE_RUN_EXEC : spec->runner;
 }
 
-/* The ending of the program's own file, code.EXT in the home, or NULL: text is
- * not its path. */
+/* Returns the extension of code.EXT in the home, if text is its path, else
+ * NULL. */
 static const char *program_ending(const char *text)
 {
 	static const char path[] = HOME "/" PROGRAM;
@@ -121,7 +123,7 @@ static void own_file(struct files_own *own, const char *name, const char *alias)
 	snprintf(own->alias, sizeof(own->alias), "%s", alias);
 }
 
-/* A step's program goes to the job's directory, by its own name. */
+/* Puts a step's program into the job's directory, under its own name. */
 static int own_step(struct job *job, const char *ending)
 {
 	struct files *f = &job->files;
@@ -200,7 +202,8 @@ static int copy_strings(struct wire_strings *to, uint32_t count,
 	return 0;
 }
 
-/* Makes spec a program that is like the runner that waits: its first word and the file. */
+/* Changes spec to a program that behaves like the waiting runner: the first word of
+ * its command, and the file. */
 static int begin_like(struct wire_job *spec, const struct runner_kind *kind)
 {
 	const struct environment_vars *base = environment_vars();
@@ -210,7 +213,8 @@ static int begin_like(struct wire_job *spec, const struct runner_kind *kind)
 	return r ? r : copy_strings(&spec->envp, base->count, base->item);
 }
 
-/* For large results, which are the job's and not the home's. */
+/* Makes the directory of large results, which belong to the job, not to the
+ * home. */
 static int make_cell_results(const struct job *job)
 {
 	char path[sizeof(job->dir) + sizeof(CELL_RESULTS) + 1];
@@ -268,7 +272,8 @@ int lane_check_cwd(const struct job *job, struct err *err)
 	setfsuid(USER_ID);
 	fd = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
-		in = openat(fd, ".", O_PATH | O_CLOEXEC); /* may it be searched? */
+		/* checks the right to search it */
+		in = openat(fd, ".", O_PATH | O_CLOEXEC);
 	if (in < 0)
 		r = -errno;
 	setfsuid(0);

@@ -52,7 +52,9 @@ static int set_nonblocking(int fd)
 	return fcntl(fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
-/* The four pipes; all ends close-on-exec, ours nonblocking. */
+/*
+ * Makes the four pipes; all ends are close-on-exec, and init's are nonblocking.
+ */
 static int make_pipes(struct runner *r, struct err *err)
 {
 	for (int i = 0; i < PIPE_MAX; i++) {
@@ -63,7 +65,7 @@ static int make_pipes(struct runner *r, struct err *err)
 			return err_sys(err, -errno, "cannot make a pipe");
 		r->pipe[i] = ends[mine];
 		r->theirs[i] = ends[!mine];
-		/* /dev/stdout is the program's to open */
+		/* the program may open /dev/stdout */
 		if (fchown(r->theirs[i], USER_ID, USER_ID) ||
 		    set_nonblocking(r->pipe[i]) ||
 		    fcntl(r->pipe[i], F_SETPIPE_SZ, PIPE_SIZE) < 0)
@@ -121,7 +123,8 @@ int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 	r->pid = start_process(r, &r->control, err);
 	if (r->pid < 0)
 		return r->pid;
-	/* From here on the pipes end when the program's last process has. */
+	/* Close them, so that the pipes end when the program's last process has
+	 * ended. */
 	for (int i = 0; i < PIPE_MAX; i++)
 		fd_close(&r->theirs[i]);
 	return 0;
@@ -176,7 +179,7 @@ int runner_wait_ready(int control, uint64_t end, struct buf *cold)
 	}
 }
 
-/* The last words of a runner that did not come up, for the reason line. */
+/* Reads the last output of a runner that did not get ready, as the reason. */
 static int describe_failure(struct runner *r, int e, struct err *err)
 {
 	char said[256];
@@ -194,14 +197,14 @@ int runner_await(struct runner *r, uint64_t end, struct buf *cold,
 
 	if (e)
 		return describe_failure(r, e, err);
-	/* Nothing but the runner's own code has run there yet. */
+	/* Only the runner's own code has run there yet. */
 	cgroup_take_holder(&r->cgroup, r->pid);
 	cgroup_mark(&r->cgroup);
 	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));
 	return 0;
 }
 
-/* A field with its NUL. */
+/* Adds a field with its NUL. */
 static void add_text(struct buf *b, const char *text)
 {
 	buf_add(b, text, strlen(text) + 1);
@@ -239,12 +242,12 @@ int runner_send(const struct runner *runner, const char *verb,
 	auto_buf struct buf b = {0};
 	int control = runner->control;
 	struct pollfd p = {.fd = control, .events = POLLOUT};
-	/* A shell reads slowly, and needs to know no more than the verb. */
+	/* A shell reads slowly, and needs only the verb. */
 	int r = runner_kinds[runner->kind].verb_only
 			? buf_add(&b, verb, 1) : build_message(&b, verb, job);
 
-	/* A message may be larger than the socket's buffer; the runner is
-	 * there to read it, but one that does not must not hold PID 1. */
+	/* A message may be larger than the socket's buffer. The runner is
+	 * waiting for it; but one that does not read must not block PID 1. */
 	for (size_t at = 0; !r && at < b.len;) {
 		ssize_t n = send(control, b.data + at, b.len - at,
 				 MSG_DONTWAIT | MSG_NOSIGNAL);

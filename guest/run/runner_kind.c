@@ -2,20 +2,20 @@
 /*
  * The table of runners, with the programs that heat them.
  *
- * Python's runner is a sitecustomize module: the interpreter itself then opens and runs
- * the program, as it always does. Node's is a preloaded module and bash's what BASH_ENV
- * names, for the same reason. The arguments and the environment here are replaced by the
- * job's before the program sees them. EXEC's process waits for the words that
- * it then executes.
+ * Python's runner is a sitecustomize module, so the interpreter itself opens and runs
+ * the program, as it always does. Node's is a preloaded module, and bash's the file of
+ * BASH_ENV, for the same reason. The arguments and the environment given here are
+ * replaced by the job's before the program sees them. EXEC's process waits for an argv
+ * and executes that.
  */
 #include "runner_kind.h"
 
 #include "guest/os/environment.h"
 #include "guest/os/sys.h"
 
-/* Most programs do this, and it is long for the first that does. For bash it gained
- * nothing (its programs are processes, which are slow under emulation however warm it
- * is); for Node it is in nothing.js. */
+/* The later rounds run this: most programs do these things, and the first use is slow.
+ * Bash gained nothing from such a program (its programs are processes, which are slow
+ * under emulation in any case); Node's part is in nothing.js. */
 static const char python_usual[] =
 	"import collections, csv, dataclasses, datetime, enum, io\n"
 	"import itertools, json, math, os, pathlib, random, re\n"
@@ -40,15 +40,15 @@ static const char python_usual[] =
 	"int('')\n";
 
 /*
- * Starts the programs that scripts start most, and the login shell that each command
- * of E2B's clients is. Their code is then translated in
- * each machine that is forked off this one, and their pages are in memory. It
- * takes long, so only a machine that is heated thoroughly does it. Measured: a pipeline of
- * seven of them takes 120 ms instead of 265, python3 150 instead of 255. Node is
- * not among them: its start would take 1.5 s instead of 2.3, but what is translated for
- * it takes memory: an idle machine's PSS would be 107 MB, not 85. It also writes
- * code of its own into memory, and the next process to get that memory pays for
- * each page. That would be no matter if it were the first of these.
+ * Starts the programs that scripts start most, and the login shell that runs each
+ * command of E2B's clients. Then their code is translated in each machine that is
+ * forked off this one, and their pages are in memory. It takes long, so only a
+ * thoroughly heated machine does it. Measured: a pipeline of seven of them takes 120 ms
+ * instead of 265, python3 150 instead of 255. Node is not among them. Its start would
+ * take 1.5 s instead of 2.3, but its translated code takes memory: an idle machine's
+ * PSS would be 107 MB, not 85. It also generates code, and the next process that gets
+ * this memory pays for each page; that would not matter if Node were the first of
+ * these.
  */
 static const char bash_thorough[] =
 	"cd \"$(mktemp -d)\" || exit\n"
@@ -63,18 +63,18 @@ static const char bash_thorough[] =
 	"python3 -c 'print(1)'\n"
 	"bash -l -c :\n";
 
-/* Names of variables that Node obeys at its start only. */
+/* Prefixes of variables that Node reads only at its start. */
 static const char *const node_obeys[] = {"NODE_", "UV_", "LC_", "LANG", "SSL_",
 					 "OPENSSL_", "ICU_", "TZ", NULL};
 
 /*
- * V8's baseline compiler is off: what it makes of functions that heating has made warm
- * would be translated once more in the job, which takes longer than it saves; hot
- * functions are optimised as ever.
+ * V8's baseline compiler is off: its output for functions that heating made warm would
+ * be translated once more in the job, which takes longer than it saves. Hot functions
+ * are still optimised.
  */
 #define NO_BASELINE "--no-sparkplug"
-/* Node looks for a package.json where it is started and remembers for ever that there
- * was none, so it goes to the program's place only for the job. */
+/* Node searches package.json in the directory where it is started, and remembers for
+ * ever if there is none. So it enters the program's directory only for the job. */
 #define NODE_DIRECTORY "/"
 
 const struct runner_kind runner_kinds[WIRE_RUN_MAX] = {

@@ -14,7 +14,7 @@
 
 #define RUNNERS "/usr/lib/fsd/runners"
 
-/* The least program that still prints: a machine's first round of heat. */
+/* The smallest program that prints: the first round of a machine runs it. */
 struct heat_program {
 	const char *file, *text;
 	const char *argv[3];
@@ -23,42 +23,43 @@ struct heat_program {
 struct runner_kind {
 	const char *name;
 
-	/* Its process. argv[0] is NULL for EXEC, which becomes anything. */
+	/* The runner's process. argv[0] is NULL for EXEC, which executes any program. */
 	const char *directory;
 	const char *argv[8];
-	const char *extra[3]; /* of its environment */
+	const char *extra[3]; /* variables of its environment */
 	bool base;            /* it begins with the base variables */
 	bool helper_pipes;    /* two pipes on 5..8, see child.c */
-	bool own_task;        /* a thread that counts for no job (runners/python/live.h) */
-	bool verb_only;       /* it gets the verb's first letter, no message */
-	bool says_begun;      /* it says over the control socket how it began */
-	bool spare;           /* a fresh one can start with a job's environment, and
+	bool own_task;        /* it has a thread that no job's limit counts (runners/python/live.h) */
+	bool verb_only;       /* init sends it only the verb's first letter */
+	bool says_begun;      /* it reports over the control socket how it began */
+	bool spare;           /* a fresh process can start with a job's environment;
 				 a shared machine keeps one waiting */
-	bool own_home;        /* the one that waits runs a file of the home, which on
-				 a shared machine is another job's: no lane uses it */
+	bool own_home;        /* the waiting process runs a file of the home, which is
+				 another job's on a shared machine: no lane uses it */
 
-	/* Its session: the runner that becomes it, and the program that EXEC's starts
-	 * for one. NULL: the language has no sessions. */
-	enum wire_runner session;
-	const char *session_argv[4];
-	const char *step_word;     /* behind a step's line, or "" */
-	const char *const *obeys;  /* prefixes of variables that it obeys at its start
-				      only, or NULL: then a session is given a fresh one */
-	bool late_env;             /* a session learns the variables with its first
+	enum wire_runner session;  /* the runner that becomes a session */
+	const char *session_argv[4]; /* argv of a session that EXEC's runner starts;
+					[0] NULL: the language has no sessions */
+	const char *step_word;     /* appended to a step's line, or "" */
+	/* prefixes of variables that the interpreter reads only at its start: a
+	 * session with one gets a fresh process. NULL: the runner itself can start a fresh
+	 * interpreter. */
+	const char *const *obeys;
+	bool late_env;             /* a session gets the variables with its first
 				      step, not at its start */
-	bool forks_late;           /* Ctrl-C goes to a step's new children again, see
+	bool forks_late;           /* Ctrl-C is sent to a step's new children, too: see
 				      interrupt.h */
 
-	/* Its heat. */
-	struct heat_program nothing;
-	const char *usual;   /* the later rounds' program, or NULL: the same */
-	const char *thorough; /* a round more in a restored machine, or NULL */
-	bool secrets;        /* it draws secrets at its start, which a clone must
-				draw anew */
+	/* How the runner is heated. */
+	struct heat_program nothing; /* program of the first round */
+	const char *usual;   /* program of the later rounds; NULL: `nothing` */
+	const char *thorough; /* program of one more round in a restored machine, or NULL */
+	bool secrets;        /* it draws secrets at its start; a clone must draw new
+				ones */
 	bool learns;         /* it heats in its own process and keeps what it learns;
 				the others heat in a child */
 	bool settles;        /* its pages are made writable after each round */
-	uint64_t plain_heap; /* bytes of heap that its interpreter has without us;
+	uint64_t plain_heap; /* bytes of heap of its interpreter without our runner;
 				0: all */
 };
 

@@ -23,9 +23,9 @@
 #include "guest/os/sys.h"
 #include "runner_kind.h"
 
-#define PATH_ROOM 64 /* of a file in the job's directory */
+#define PATH_ROOM 64 /* length of a path in the job's directory */
 #define FIFO_SIZE (256 << 10)
-#define ROUNDS 64 /* bytes that are heard at a time */
+#define ROUNDS 64 /* most messages read in one turn */
 
 enum { FIFO_IN, FIFO_OUT, FIFO_ERR, FIFO_RESULT, FIFO_MAX };
 
@@ -48,18 +48,19 @@ static struct place place_of(const struct job *job, const char *name)
 	return p;
 }
 
-/* A step may set it, and what runs the step was begun without it. */
+/* Returns whether a step sets a variable that could run other code at the start
+ * of its interpreter. */
 static bool is_hijack(const char *assignment)
 {
-	char name[64]; /* no name that is known is as long */
+	char name[64]; /* all known names are shorter */
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(assignment, "="),
 		 assignment);
 	return env_is_hijack(name);
 }
 
-/* An interpreter that waits may obey a variable at its start only, and cannot give its
- * place to a fresh one, so this is known before. */
+/* Returns whether a session needs a fresh process: a waiting Node cannot
+ * start a fresh one itself. */
 static bool needs_start(const struct wire_job *spec)
 {
 	const struct wire_strings *env = &spec->envp;
@@ -88,7 +89,8 @@ struct runner *step_runner(struct runner *runners, const struct wire_job *spec)
 	return &runners[step_kind(spec)];
 }
 
-/* Opened for both ways: it never ends and never blocks. */
+/* Opens a new fifo for reading and writing, so that it never ends and never
+ * blocks. */
 static int make_fifo(const char *path)
 {
 	int fd;
@@ -103,7 +105,7 @@ static int make_fifo(const char *path)
 	return fd;
 }
 
-/* texts, but for the first skip, each with its NUL. */
+/* Writes the texts to a file, each with its NUL, except the first skip. */
 static int put_texts(const struct job *job, const char *name,
 		     const struct wire_strings *texts, uint32_t skip)
 {
@@ -151,7 +153,8 @@ static int make_fifos(struct job *job)
 	return 0;
 }
 
-/* Only if there is one: an interpreter stays where it is. */
+/* Writes the start directory, if the job has one: else the interpreter stays
+ * where it is. */
 static int put_cwd(const struct job *job)
 {
 	const char *cwd = job->spec.cwd;
@@ -203,9 +206,10 @@ static bool is_set(const struct wire_strings *env, const char *assignment)
 }
 
 /*
- * The first step's environment has what an interpreter obeys only at its start,
- * such as PYTHONHASHSEED, and nothing that would make it run something else. A
- * shell runs the session's own script until then, and learns the rest later. Return: 0 or -ENOMEM; the list is the caller's.
+ * Builds the environment of the first step: variables that an interpreter reads
+ * only at its start, such as PYTHONHASHSEED, and none that would make it run
+ * other code. A shell starts with the session's own script and gets the
+ * variables later. Return: 0 or -ENOMEM; the caller owns the list.
  */
 static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 {
@@ -225,8 +229,8 @@ static int first_env(const struct wire_job *spec, struct wire_strings *ret)
 	return 0;
 }
 
-/* The runner becomes the session. A runner of its language is told the step's
- * program, as for any job; the EXEC runner, what to start. */
+/* Makes the runner the session. A runner of its language gets the step's
+ * program, as for any job; the EXEC runner gets the command to start. */
 static int begin_life(struct job *job)
 {
 	const struct wire_job *spec = &job->spec;
@@ -250,7 +254,8 @@ static int begin_life(struct job *job)
 	return r;
 }
 
-/* The step opens it as it would have opened the fifo. */
+/* Puts a file in the fifo's place: the step opens it as it would have opened
+ * the fifo. */
 static int put_input(const struct job *job)
 {
 	struct place in = place_of(job, fifos[FIFO_IN]);
@@ -303,14 +308,14 @@ static void hear(struct job *job, uint8_t said)
 		job->step.coming = false;
 		job->step.lives = true;
 		step_over(job);
-		job->status = said << 8; /* as waitpid would tell it */
+		job->status = said << 8; /* in the form of waitpid() */
 		job->ended = sys_now();
 		job->phase = JOB_ENDING;
 	} else if (said == 'S') {
 		start(job);
 	} else if (said == 'E' && job->step.started) {
 		job->step.coming = true;
-	} /* R: what is to be done was said already */
+	} /* R needs no answer */
 }
 
 void step_hear(struct job *job)
@@ -324,7 +329,7 @@ void step_hear(struct job *job)
 		n = recv(job->runner->control, &said, 1, MSG_DONTWAIT);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (n <= 0) /* waitpid says the rest */
+		if (n <= 0) /* waitpid() reports the end */
 			fd_close(&job->runner->control);
 		else
 			hear(job, said);

@@ -17,7 +17,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
-/* One stream must not keep the others, or a KILL, waiting. */
+/* Bounds one call: a stream must not delay the others, or a KILL. */
 #define ROUNDS 8
 
 int stream_pump(struct stream *s, struct port *port)
@@ -30,7 +30,7 @@ int stream_pump(struct stream *s, struct port *port)
 		if (s->last)
 			want = MIN(want, (size_t)s->rest);
 		n = read(s->fd, port_room(port), want);
-		if (n < 0) /* of the last, others may have read some */
+		if (n < 0) /* with `last`, another process may have read some */
 			return (errno == EAGAIN && !s->last) || errno == EINTR
 				       ? 0
 				       : 1;
@@ -61,13 +61,14 @@ int input_open(struct input_stream *in, int fd)
 }
 
 /*
- * The sender keeps the bytes that the program leaves unread, so the host must know how
- * many the program has read. A pipe tells its writer only that it has room. A pipe of
- * one page has room only when its reader has read all of it.
+ * The sender keeps the bytes that the program has not read, so the host must
+ * know how many it has read. A pipe reports to its writer only that it has
+ * room. A pipe of one page has room only when its reader has read all of it.
  *
- * A program that has read a whole window is taken to read on. It gets a wider pipe,
- * which needs fewer turns. That pipe must be smaller than the window, since its last
- * bytes are acknowledged only with the next ones, or at the end.
+ * After reading a whole window a program is expected to read on. It gets a
+ * larger pipe, which needs fewer turns. That pipe must be smaller than the
+ * window, since its last bytes are acknowledged only with the next ones, or at
+ * the end.
  */
 #define PAGE 4096
 #define WIDE_PIPE (WIRE_STDIN_WINDOW / 2)
@@ -84,8 +85,8 @@ int input_add(struct input_stream *in, const void *data, size_t length)
 	return 0;
 }
 
-/* Lets the program come to the end of its input. Keeps the other end of the pipe, to
- * count its unread bytes. */
+/* Closes the write end, so that the program finds the end of its input. Keeps
+ * the read end, to count unread bytes. */
 static void close_all_read(struct input_stream *in)
 {
 	char path[32];
@@ -150,7 +151,7 @@ void input_report(struct input_stream *in, struct port *port)
 
 	if (in->quiet || in->read == in->put || ioctl(fd, FIONREAD, &unread))
 		return;
-	/* The program may have written to its own input. */
+	/* The program may itself have written into its input. */
 	read = in->put - MIN((uint64_t)unread, in->put);
 	if (read <= in->read)
 		return;
@@ -162,7 +163,7 @@ void input_report(struct input_stream *in, struct port *port)
 	}
 }
 
-/* Return: false: no process can read it any more. */
+/* Writes to the pipe. Return: false: no process can read it any more. */
 static bool put(struct input_stream *in)
 {
 	struct pollfd p = {.fd = in->fd, .events = POLLOUT};
@@ -181,8 +182,8 @@ static bool put(struct input_stream *in)
 	return true;
 }
 
-/* A pipe that the program itself has widened always has room. Without this check the
- * poll for it would never wait. */
+/* Stops polling for one page if the program itself has enlarged the pipe: such
+ * a pipe always has room, and the poll would never wait. */
 static void check_narrow(struct input_stream *in, struct port *port)
 {
 	struct pollfd p = {.fd = in->fd, .events = POLLOUT};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program inside init. The EXEC runner calls it in place of execve() if its message
- * names RUNNER_WARMUP_PROGRAM (child.c), which only heat.c does.
+ * A program inside init. The EXEC runner calls it in place of execve() if its
+ * message names RUNNER_WARMUP_PROGRAM (child.c); only heat.c sends that. Runs in the
+ * runner's process.
  */
 #include "warmup_program.h"
 
@@ -25,7 +26,7 @@
 
 static uint32_t word;
 
-/* As a pool's thread that has nothing to do. */
+/* Sleeps as an idle thread of a pool does. */
 static void *wait_for_ever(void *unused)
 {
 	(void)unused;
@@ -33,7 +34,8 @@ static void *wait_for_ever(void *unused)
 	return NULL;
 }
 
-/* An event loop's: made, turned once, and left to the kernel to take down. */
+/* Uses an event loop's descriptors: makes them, waits once, and leaves them for
+ * the kernel to close. */
 static void turn_events(void)
 {
 	struct epoll_event e = {.events = EPOLLIN};
@@ -44,8 +46,8 @@ static void turn_events(void)
 	epoll_wait(loop, &e, 1, 0);
 }
 
-/* More of everything than the kernel keeps at hand; every other page has
- * another protection, so that none is one with its neighbours. */
+/* Uses more memory areas than the kernel has in reserve. Every second page has
+ * another protection, so that no two areas can be merged. */
 static void use_memory(void)
 {
 	char *memory = mmap(NULL, AREAS, PROT_READ | PROT_WRITE,

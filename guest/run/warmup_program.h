@@ -3,9 +3,10 @@
 #define GUEST_WARMUP_PROGRAM_H
 
 /*
- * For heating: does what interpreters do that a short C program does not, and
- * ends as they end, with a second thread, with events and shared memory. So the
- * kernel's way there is translated before a job has to go it.
+ * A program inside init, for heating. It does what interpreters do and a short
+ * C program does not, and ends as they end: with a second thread, with events,
+ * with shared memory. So the emulator has translated these parts of the kernel
+ * before a job needs them.
  */
 _Noreturn void warmup_program_run(void);
 

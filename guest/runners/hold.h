@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The holder: a second process on the interpreter's memory. It sleeps until it
- * is killed and owns nothing else: no descriptor, no signal but SIGKILL.
+ * is killed and owns nothing else: no descriptor, no signal handler.
  *
- * An interpreter that ends would have its memory taken apart page by page
- * before anybody is told of its end; under emulation that takes a third of a
- * short program's time, and is for nothing, because the machine goes with it.
- * As long as there is a second owner the kernel only counts one down.
+ * When an interpreter ends, the kernel frees its memory page by page before
+ * init gets the end. Under emulation that takes a third of a short program's
+ * time, without use, because the machine ends too. While the memory has a
+ * second owner, the kernel only decrements a counter.
  *
- * init is its parent (CLONE_PARENT) and knows it by the control group.
- * The program could make no more of it than of any child.
+ * init is the holder's parent (CLONE_PARENT) and finds it by the control group.
+ * A program can do no more with it than with any child.
  */
 #ifndef RUNNERS_HOLD_H
 #define RUNNERS_HOLD_H
@@ -20,7 +20,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* By hand: errno is the interpreter's, at the same address. */
+/* Calls the kernel directly: the C library would set errno, which is the
+ * interpreter's, at the same address. */
 static inline long hold_call(long number, long a, long b, long c, long d)
 {
 	register long r10 __asm__("r10") = d;
@@ -41,17 +42,17 @@ __attribute__((no_stack_protector)) static int hold_sleep(void *unused)
 	(void)unused;
 	hold_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, 0, sizeof(all));
 	hold_call(SYS_close_range, 0, ~0u, 0, 0);
-	/* Where init is somebody who may end, as in a test. */
+	/* In a test, init is a process that may end. */
 	hold_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
-	/* When it dies, nobody is to wait for that. */
+	/* When it dies, no other process shall wait for its memory. */
 	hold_call(SYS_sched_setscheduler, 0, SCHED_IDLE, (long)&priority, 0);
 	for (;;)
 		hold_call(SYS_ppoll, 0, 0, 0, 0);
 	return 0;
 }
 
-/* Starts the holder. Without one everything works, and ends more slowly.
- * whose: CLONE_PARENT, or 0 for a child of the caller that dies with it. */
+/* Starts the holder. Without it everything works, but ends more slowly. whose:
+ * CLONE_PARENT; or 0 for a child of the caller, which dies with it. */
 static inline void hold_memory(int whose)
 {
 	static _Alignas(64) char stack[4096];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A waiting interpreter can do this once, so that each clone need not do it in
- * its job: have the pages of programs and libraries there. A fault is dear
- * under emulation, and those of a heated child are not its parent's.
+ * Loads the pages of programs and libraries into a waiting interpreter's
+ * memory, once, so that no clone has to do it in its job. A page fault is
+ * expensive under emulation, and faults of a heated child do not help its
+ * parent.
  */
 #ifndef RUNNERS_POPULATE_H
 #define RUNNERS_POPULATE_H
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The mapped files that nobody writes; code: only what can be executed. */
+/* Loads the pages of mapped files that are not writable. code: only executable
+ * ones. */
 static inline void populate_files(int code)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -21,7 +23,7 @@ static inline void populate_files(int code)
 		unsigned long from, to;
 		char mode[5];
 
-		/* It saves time or does nothing. */
+		/* If it fails it only saves no time. */
 		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 &&
 		    mode[0] == 'r' && mode[1] == '-' &&
 		    (mode[2] == 'x' || !code) && strstr(line, " /"))

@@ -14,16 +14,18 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
-/* A version in a name is the distribution's. */
+/* The distribution's names have a version. */
 static const char *const patterns[] = {
 	"/usr/lib/*/libnode.so.*",
 	"/usr/bin/esbuild",
 	"/usr/bin/python3",
 };
 
-/* By a descriptor of its own: a wide readahead of the disk would be kept by
- * every file that is mapped meanwhile, and a program at its memory limit would
- * then throw away more by each fault than it reads. */
+/*
+ * Reads the file by a descriptor of its own. If the disk's readahead were
+ * raised instead, every file mapped meanwhile would keep that, and a program at
+ * its memory limit would drop more pages by each fault than it reads.
+ */
 static int read_whole(const char *path)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs rounds of heat in PID 1: in the runner itself, which forks for it if it can, then
- * in a warmup program that goes the way of a whole job with frames made here. Blocks until all
- * rounds are over. The port's input is swapped for these frames meanwhile, and what the
- * agent answers is forgotten.
+ * Runs rounds of heat in PID 1. Each round first runs in the runner itself,
+ * which forks for it if it can, then in the warm-up program, which goes through all steps
+ * of a job, with frames made here. Blocks until all rounds are over. Meanwhile
+ * the port's input is replaced by these frames, and the agent's answers are
+ * dropped.
  */
 #include "heat.h"
 
@@ -30,7 +31,7 @@
 static const char *const heat_env[] = {WIRE_BASE_ENV};
 static const char *const warmup_argv[] = {RUNNER_WARMUP_PROGRAM, NULL};
 
-/* The job that says nothing: no limit binds, the clock is as it was. */
+/* Fills in a job without effect: no limit applies, the clock is unchanged. */
 static void describe(enum wire_runner kind, const char *const *argv,
 		     struct wire_job *ret_job)
 {
@@ -44,7 +45,8 @@ static void describe(enum wire_runner kind, const char *const *argv,
 		.memory_bytes = 512ull << 20,
 		.stdout_limit = UINT64_MAX,
 		.stderr_limit = UINT64_MAX,
-		.output_limit = 1, /* to look for some is part of every job */
+		/* so that searching for output is part of it */
+		.output_limit = 1,
 		.output_files = 1,
 		.realtime_ns = (uint64_t)now.tv_sec * 1000000000u +
 			       (uint64_t)now.tv_nsec,
@@ -63,7 +65,7 @@ static void file_head(struct wire_writer *w, const struct heat_program *n)
 	wire_put_str(w, n->file);
 }
 
-/* Makes the program's file in the way in which a job's inputs are made. */
+/* Makes the program's file as a job's inputs are made. */
 static int put_file(struct files *files, const struct heat_program *n)
 {
 	uint8_t bytes[64];
@@ -83,7 +85,7 @@ static void take_file(struct files *files, const struct heat_program *n)
 	files->count = 0;
 }
 
-/* Empties the pipes and forgets what came. */
+/* Empties the pipes and drops the bytes. */
 static void drain(struct runner *r, struct port *port)
 {
 	for (int i = PIPE_OUT; i < PIPE_MAX; i++) {
@@ -97,8 +99,8 @@ static void drain(struct runner *r, struct port *port)
 	}
 }
 
-/* Polls p until end; p[0] must be the port. Return: 0, -ESHUTDOWN (the host
- * has gone), -ETIMEDOUT or an errno. */
+/* Polls p until end; p[0] must be the port. Return: 0, -ESHUTDOWN (the host has
+ * closed it), -ETIMEDOUT or an errno. */
 static int wait_until(struct pollfd *p, int count, uint64_t end)
 {
 	uint64_t now = sys_now();
@@ -111,7 +113,7 @@ static int wait_until(struct pollfd *p, int count, uint64_t end)
 	return p[0].revents & POLLHUP ? -ESHUTDOWN : 0;
 }
 
-/* Those that keep secrets draw them anew now rather than in the job. */
+/* Makes a runner draw its secrets now, rather than in the job. */
 static int own_runner(struct runner *r)
 {
 	static const char *const argv[] = {"", NULL};
@@ -128,13 +130,13 @@ static int own_runner(struct runner *r)
 	return e;
 }
 
-/* The runner itself answers; its pipes are kept empty meanwhile. */
+/* Heats in the runner itself, and empties its pipes meanwhile. */
 static int heat_runner(struct agent *a, struct runner *r)
 {
 	struct port *port = &a->port;
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
 	struct pollfd p[] = {
-		{.fd = port->fd}, /* POLLHUP only */
+		{.fd = port->fd}, /* only for POLLHUP */
 		{.fd = r->control, .events = POLLIN},
 		{.fd = r->pipe[PIPE_OUT], .events = POLLIN},
 		{.fd = r->pipe[PIPE_ERR], .events = POLLIN},
@@ -157,10 +159,8 @@ static int heat_runner(struct agent *a, struct runner *r)
 		e = runner_wait(r->control, 0);
 	if (!e && !kind->learns)
 		e = cgroup_take_back(&r->cgroup, r->pid);
-	/*
-	 * After a fork. The others need it only once, in the template: done in
-	 * a clone it makes the host copy all their pages.
-	 */
+	/* Only if it has forked. The others need it only once, in the template:
+	 * in a clone it would make the host copy all their pages. */
 	if (!e && (!a->owned || kind->settles))
 		unprotect_memory(r->pid);
 	cgroup_mark(&r->cgroup);
@@ -168,7 +168,7 @@ static int heat_runner(struct agent *a, struct runner *r)
 	return e;
 }
 
-/* As the host would: a job with one file, then its start. */
+/* Adds a frame, as the host would send it. */
 static int add_frame(struct buf *b, enum wire_type type, uint8_t arg,
 		     const void *payload, size_t length)
 {
@@ -214,7 +214,8 @@ static int add_frames(struct buf *b, enum wire_runner kind,
 	return add_frame(b, WIRE_STDIN_END, 0, NULL, 0);
 }
 
-/* The agent takes the frames for the host's, and nobody hears its answers. */
+/* Runs a job from these frames: the agent takes them as the host's, and its
+ * answers are dropped. */
 static int run_warmup_program(struct agent *a, struct job *job, struct buf *frames)
 {
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
@@ -237,10 +238,8 @@ static int run_warmup_program(struct agent *a, struct job *job, struct buf *fram
 	return e == -EPIPE ? -ESHUTDOWN : e;
 }
 
-/*
- * A whole job on a process of its own, with its own control group: all that
- * init and the kernel do for one, from JOB to EXIT, but for the interpreter.
- */
+/* Runs a whole job in a process of its own, with its own control group: all
+ * steps of init and the kernel from JOB to EXIT, without the interpreter. */
 static int heat_warmup_program(struct agent *a, const char *const *argv,
 			       const struct heat_program *n)
 {
@@ -266,8 +265,8 @@ static int heat_warmup_program(struct agent *a, const char *const *argv,
 	return e;
 }
 
-/* The runner itself runs what most programs do, exactly as in a job, and is
- * gone. */
+/* Runs the usual program in the runner itself, exactly as in a job; the runner
+ * ends with it. */
 static int spend(struct agent *a, struct runner *r)
 {
 	const struct runner_kind *kind = &runner_kinds[r->kind];
@@ -291,7 +290,7 @@ static int spend(struct agent *a, struct runner *r)
 	return e;
 }
 
-/* text NULL: what is due. */
+/* Runs one round. text NULL: the runner's usual program. */
 static int heat_round(struct agent *a, struct runner *r, const char *text)
 {
 	const struct runner_kind *kind = &runner_kinds[r->kind];
@@ -315,8 +314,9 @@ static int heat_round(struct agent *a, struct runner *r, const char *text)
 }
 
 /*
- * The kernel stops its tick when it is idle and starts it again when the host
- * sends something: that has a way of its own, and it is the first of each job.
+ * Waits until the kernel has stopped its tick. It restarts the tick when the
+ * host sends something; the emulator then translates that code, which each job
+ * needs first.
  */
 static void rest(void)
 {
@@ -324,9 +324,10 @@ static void rest(void)
 }
 
 /*
- * A runner that learns keeps what each round has taught its engine. The others heat in
- * a child or in a warmup program, of which only the kernel keeps something, and all of that
- * the first time; translated code is not in a template.
+ * Returns how many rounds help. A runner that learns keeps what its engine learns in
+ * each round. The others heat in a child or the warm-up program; only the kernel
+ * keeps something of that, after the first round. A template holds no
+ * translated code.
  */
 static uint32_t rounds_of(const struct agent *a, const struct runner *r,
 			  uint32_t rounds)
@@ -340,11 +341,12 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 
 	for (int i = 0; !mask && i < WIRE_RUN_MAX; i++)
 		if (a->owned && a->runners[i].pid && !a->runners[i].own)
-			own_runner(&a->runners[i]); /* else the job does it */
+			/* else it would happen in the job */
+			own_runner(&a->runners[i]);
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
 		const struct runner_kind *kind = &runner_kinds[i];
 		struct runner *r = &a->runners[i];
-		bool restored = r->heats; /* the template was heated before */
+		bool restored = r->heats; /* heated before, in the template */
 		int e = 0;
 
 		if (!(mask & 1u << i) || !r->pid)
@@ -364,7 +366,8 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 	}
 	if (!rounds || !mask)
 		return heated;
-	unprotect_self(); /* it has forked the ghosts */
+	/* it has forked the warm-up programs, so its memory is protected */
+	unprotect_self();
 	if (heated)
 		rest();
 	return heated;

@@ -23,7 +23,7 @@
 #define BATCH 64u
 #define PAGEMAP_PRESENT (1ull << 63)
 
-/* One byte of each of count pages: out and in again. */
+/* Reads and writes one byte of each of count pages of pid. */
 static void rewrite(pid_t pid, const uint64_t *pages, size_t count)
 {
 	struct iovec remote[BATCH], local;
@@ -37,7 +37,8 @@ static void rewrite(pid_t pid, const uint64_t *pages, size_t count)
 		process_vm_writev(pid, &local, 1, remote, count, 0);
 }
 
-/* Adds nothing to a byte of each: no instruction of ours comes between. */
+/* Adds 0 to a byte of each page, atomically, so that no change in between is
+ * lost. */
 static void touch(const uint64_t *pages, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -45,7 +46,7 @@ static void touch(const uint64_t *pages, size_t count)
 				   __ATOMIC_RELAXED);
 }
 
-/* all: also what is not there yet. pid 0: the caller. */
+/* Rewrites a range. all: also pages that are not present. pid 0: the caller. */
 static void unprotect_range(pid_t pid, int pagemap, uint64_t from, uint64_t to,
 			    bool all)
 {
@@ -94,12 +95,12 @@ static void settle(pid_t pid, const char *process)
 	}
 }
 
-/* Return: do all threads of the child stand still? */
+/* Stops the child. Return: whether all of its threads stand still. */
 static bool stop(pid_t pid)
 {
 	siginfo_t info;
 
-	/* WNOWAIT: its end, if that comes first, is agent_reap()'s to take. */
+	/* WNOWAIT: if it ends first, agent_reap() must get that. */
 	return kill(pid, SIGSTOP) == 0 &&
 	       waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) == 0 &&
 	       info.si_code == CLD_STOPPED;
@@ -110,8 +111,8 @@ void unprotect_memory(pid_t pid)
 	char process[16];
 
 	snprintf(process, sizeof(process), "%d", pid);
-	/* Node's other threads collect garbage and compile while it waits. Between our
-	 * two calls one of them may write, and that would be undone. */
+	/* Node's other threads collect garbage and compile while it waits. If
+	 * one wrote between our read and write, that would be undone. */
 	if (stop(pid))
 		settle(pid, process);
 	kill(pid, SIGCONT);

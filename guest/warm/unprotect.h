@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that has forked finds its own memory write-protected: its next
- * write to each page is a fault, and a fault is dear under emulation. When the
- * child has gone, the protection has no purpose any more. The same goes for the
- * initialised data of programs and libraries, which is copied at its first
- * write: CPython rewrites all its frozen code when it ends.
+ * Removes the write protection that fork() leaves on a process's memory. After
+ * a fork the first write to each page is a fault, which is expensive under
+ * emulation; once the child has ended the protection is useless. The same holds
+ * for initialised data of programs and libraries, which is copied at its first
+ * write: CPython rewrites all its frozen code when it ends. Runs in init.
  */
 #ifndef GUEST_UNPROTECT_H
 #define GUEST_UNPROTECT_H
 
 #include <sys/types.h>
 
-/* Makes the private pages of the child pid writable again, by writing to each what
- * it holds. The child is stopped meanwhile, with all of its threads. A page that
- * cannot be written stays as it is: this saves time and changes nothing. */
+/*
+ * Makes the private pages of the child pid writable, by writing to each the
+ * bytes it has. Stops all threads of the child meanwhile. A page that cannot be
+ * written stays as it is: this only saves time.
+ */
 void unprotect_memory(pid_t pid);
-/* The same for the caller, which may be awake: it has one thread. */
+/* The same for the caller, which has one thread and so need not be stopped. */
 void unprotect_self(void);
 
 #endif

@@ -14,7 +14,7 @@
 #define PATH_COMPONENTS_MAX 64u
 #define COMPONENT_MAX 255u
 #define CALL_MAX 1024u
-#define LANE_BYTE 3 /* of a header: a length has three */
+#define LANE_BYTE 3 /* byte of the lane in a header: a length has three */
 
 static uint32_t load32(const uint8_t *p)
 {
@@ -114,7 +114,7 @@ void wire_begin(struct wire_cursor *c, const void *payload, size_t length)
 	c->failed = false;
 }
 
-/* The next length bytes, or NULL: the cursor has failed. */
+/* Returns the next length bytes, or NULL: the cursor has failed. */
 static const uint8_t *take(struct wire_cursor *c, size_t length)
 {
 	const uint8_t *p = c->p;
@@ -253,14 +253,14 @@ void wire_job_put(struct wire_writer *w, const struct wire_job *job)
 	put_strings(w, &job->envp);
 }
 
-/* Items are heap copies; what was read before a failure is kept in *s for
- * wire_job_done(). */
+/* Reads strings as heap copies. After a failure those read before stay in *s,
+ * for wire_job_done(). */
 static int get_strings(struct wire_cursor *c, struct wire_strings *s)
 {
 	uint32_t count = wire_get_u32(c);
 
-	/* Every string needs four bytes at least: no allocation beyond what
-	 * the payload can hold. */
+	/* Every string needs four bytes at least, so this bounds the
+	 * allocation. */
 	if (count > WIRE_STRINGS_MAX || count > (size_t)(c->end - c->p) / 4)
 		c->failed = true;
 	if (c->failed)
@@ -327,7 +327,7 @@ int wire_job_get(const void *payload, size_t length, struct wire_job *ret_job)
 	return 0;
 }
 
-/* The items are this module's own heap copies; const only for the callers. */
+/* Frees a heap copy that this file made; it is const only for callers. */
 static void free_text(const char *text)
 {
 	free((void *)(uintptr_t)text);
@@ -423,7 +423,7 @@ bool wire_cold_ok(const char *text)
 	return last == '\n';
 }
 
-/* Reads begun_by, the last field. Return: true if it is one that begun may have. */
+/* Reads begun_by, the last field. Return: true if begun allows it. */
 static bool get_begun_by(struct wire_cursor *c, struct wire_exit *e)
 {
 	bool named = e->begun == WIRE_BEGUN_ENV || e->begun == WIRE_BEGUN_FILE;
@@ -432,7 +432,7 @@ static bool get_begun_by(struct wire_cursor *c, struct wire_exit *e)
 		  named == !!text[0];
 
 	if (ok)
-		strcpy(e->begun_by, text); /* it has WIRE_BEGUN_BY_MAX at most */
+		strcpy(e->begun_by, text); /* at most WIRE_BEGUN_BY_MAX bytes */
 	free(text);
 	return ok;
 }

@@ -118,7 +118,7 @@
 #define WIRE_VERSION 14u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
-#define WIRE_PAYLOAD_MAX (64u << 10) /* but JOB */
+#define WIRE_PAYLOAD_MAX (64u << 10) /* except JOB */
 #define WIRE_JOB_MAX (512u << 10)    /* args + env + fixed fields */
 #define WIRE_STDIN_WINDOW (64u << 10)
 #define WIRE_PATH_MAX 4095u
@@ -126,19 +126,19 @@
 #define WIRE_PORT_NAME "fsd.wire"
 #define WIRE_ENTROPY_SIZE 64u
 #define WIRE_COLD_MAX 4096u
-#define WIRE_SAID_MAX 400u /* of a FAILED */
+#define WIRE_SAID_MAX 400u /* bytes of a FAILED's sentence */
 #define WIRE_LANE_MAX 96u
 
-/* When a file was changed, of any year. Zeroed: it is not known. */
+/* A file's time of change, in any year. Zeroed: not known. */
 struct wire_time {
 	int64_t s;   /* since 1970 */
 	uint32_t ns; /* below 10^9 */
 	bool known;
 };
 
-/* A file's, of stat(2). */
+/* Returns the mtime of stat(2). */
 struct wire_time wire_time_of(const struct timespec *ts);
-/* For utimensat(2): one that is not known stays as it is. */
+/* Returns the value for utimensat(2); not known: UTIME_OMIT. */
 struct timespec wire_time_to_set(struct wire_time t);
 
 enum wire_type {
@@ -178,31 +178,33 @@ enum wire_type {
 	WIRE_TYPE_MAX
 };
 
-/* The program's runner. EXEC forks and execs argv, whatever it names. */
+/* The program's runner. EXEC executes argv, whatever it names. */
 enum wire_runner {
 	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
 	WIRE_RUN_NODE,       /* the same */
 	WIRE_RUN_TYPESCRIPT, /* the same; types are erased first */
-	WIRE_RUN_BASH,       /* WIRE_HOME/code.sh without arguments, in the
-				environment WIRE_BASE_ENV; envp is not heeded */
+	/* Runs WIRE_HOME/code.sh without arguments, in the environment
+	 * WIRE_BASE_ENV; ignores envp. */
+	WIRE_RUN_BASH,
 	WIRE_RUN_EXEC,       /* argv as execvpe() takes it */
 	WIRE_RUN_MAX
 };
 
 /* The walls that init sees around every runner, before any program has run. */
 enum wire_wall {
-	WIRE_WALL_USER,    /* uid and gid 1000 in every place, no other group */
+	WIRE_WALL_USER, /* uid and gid 1000 in every field, no other group */
 	WIRE_WALL_CAPS,    /* no capability in any set, no_new_privs */
 	WIRE_WALL_FILTER,  /* a filter of system calls */
 	WIRE_WALL_ROOT,    /* the root is read-only */
-	WIRE_WALL_DEVICES, /* /dev is, and has no disk, console or port */
-	WIRE_WALL_MODULES, /* the kernel takes none */
-	WIRE_WALL_NETWORK, /* a loopback and no other device */
+	/* /dev is mounted, and has no disk, console or port */
+	WIRE_WALL_DEVICES,
+	WIRE_WALL_MODULES, /* the kernel loads no module */
+	WIRE_WALL_NETWORK, /* a loopback device and no other */
 	WIRE_WALL_MAX
 };
 #define WIRE_WALLS_ALL ((1u << WIRE_WALL_MAX) - 1)
 
-#define WIRE_HOME "/home/user" /* the program's directory */
+#define WIRE_HOME "/home/user" /* the directory of programs */
 /* The environment of every program, unless its config says otherwise. */
 #define WIRE_BASE_ENV                                                          \
 	"HOME=" WIRE_HOME,                                                     \
@@ -212,7 +214,7 @@ enum wire_wall {
 
 enum wire_mode {
 	WIRE_MODE_SCRIPT, /* run the program */
-	WIRE_MODE_CALL,   /* load it, call a function, RESULT has its value */
+	WIRE_MODE_CALL, /* load it and call a function; RESULT has its value */
 	WIRE_MODE_SESSION, /* run it in a living interpreter: a step */
 	WIRE_MODE_CELL,   /* the same, and RESULT has its last value */
 	WIRE_MODE_MAX
@@ -226,20 +228,22 @@ static inline bool wire_mode_is_step(uint32_t mode)
 enum wire_file_kind {
 	WIRE_FILE_REG, WIRE_FILE_DIR, WIRE_FILE_LINK, WIRE_FILE_OMITTED,
 	WIRE_FILE_KIND_MAX,
-	WIRE_FILE_STDIN = 16 /* no entry of a tree */
+	WIRE_FILE_STDIN = 16 /* standard input, not an entry of a tree */
 };
 
-/* Why an entry of the output tree is left out. */
+/* Why an entry of the output tree was not sent. */
 enum wire_omitted {
 	WIRE_OMITTED_LIMIT, /* over output_limit */
-	WIRE_OMITTED_MANY, /* more entries than may be sent, or be in the home */
+	/* more entries than may be sent, or than the home may have */
+	WIRE_OMITTED_MANY,
 	WIRE_OMITTED_LINK, /* a link that leads outside of the home */
 	WIRE_OMITTED_SPECIAL, /* a device, a socket or a fifo */
 	WIRE_OMITTED_DEEP, /* its path is too long, or has too many names */
 	WIRE_OMITTED_UNREAD, /* it cannot be read */
 	WIRE_OMITTED_MAX
 };
-#define WIRE_OMITTED_TOLD 100u /* entries of whom the guest tells */
+/* entries left out that the guest reports by name */
+#define WIRE_OMITTED_TOLD 100u
 
 enum wire_failed {
 	WIRE_FAILED_JOB,   /* the guest cannot run it */
@@ -250,36 +254,39 @@ enum wire_failed {
 
 enum wire_kill_scope {
 	WIRE_KILL_FIRST, /* the program's first process */
-	WIRE_KILL_ALL,   /* every process of the job; 9 uses cgroup.kill */
+	WIRE_KILL_ALL, /* every process of the job; signal 9 uses cgroup.kill */
 	WIRE_KILL_GROUP, /* the first process's group, as a terminal does */
-	WIRE_KILL_INTERRUPT, /* what it does now, as Ctrl-C; a session's
-				interpreter stays */
+	/* interrupts its present work, like Ctrl-C; a session's interpreter
+	 * lives on */
+	WIRE_KILL_INTERRUPT,
 	WIRE_KILL_SCOPE_MAX
 };
 
 enum wire_close {
-	WIRE_CLOSE_LEAVE, /* what a program left running lives on */
+	WIRE_CLOSE_LEAVE, /* processes that a program left running live on */
 	WIRE_CLOSE_KILL,  /* every process of the lane is killed */
 	WIRE_CLOSE_MAX
 };
 
-/* Which interpreter ran the program, and why it was a fresh one. */
+/* The interpreter that ran the program: the waiting one, or why a fresh one. */
 enum wire_begun {
-	WIRE_BEGUN_WARM,  /* the one that waited */
+	WIRE_BEGUN_WARM, /* the waiting one */
 	WIRE_BEGUN_ASKED, /* a fresh one: JOB said so */
 	WIRE_BEGUN_ENV,   /* begun_by is a variable that is obeyed at the start */
-	WIRE_BEGUN_FILE,  /* begun_by is an input that would be imported in place
-			     of a module that is loaded, or is read at an import */
-	WIRE_BEGUN_ITSELF, /* none waits for it: "#!", a session of bash */
+	/* begun_by is an input that would be imported in place of a loaded
+	 * module, or is read at an import */
+	WIRE_BEGUN_FILE,
+	/* no interpreter waits for it: "#!", a session of bash */
+	WIRE_BEGUN_ITSELF,
 	WIRE_BEGUN_MAX
 };
 #define WIRE_BEGUN_BY_MAX 63u
 #define WIRE_EXIT_MAX 384u /* bytes of an EXIT */
 
 /*
- * Bytes of RESULT that a job may send; further ones are dropped and counted. A cell
- * first tells of each display when it is shown: a line that begins with this byte,
- * then JSON. What comes behind the last such line is the value.
+ * Bytes of RESULT that a job may send; further ones are dropped and counted. A
+ * cell first reports each display when it is shown: a line that begins with
+ * WIRE_SHOWN, then JSON. The value is what follows the last such line.
  */
 #define WIRE_SHOWN 0x1e /* as in RFC 7464 */
 #define WIRE_SHOWN_MAX (8u << 20)  /* bytes of such lines that the host keeps */
@@ -303,21 +310,22 @@ struct wire_job {
 	uint32_t cpus;         /* >= 1 */
 	uint32_t processes;    /* pids.max */
 	uint64_t memory_bytes; /* memory.max */
-	uint64_t stdout_limit; /* bytes; beyond it the guest drops and counts */
+	/* most bytes; the guest drops and counts further ones */
+	uint64_t stdout_limit;
 	uint64_t stderr_limit;
 	uint64_t output_limit; /* bytes of all output files; 0: send none */
 	uint32_t output_files; /* most output entries */
-	uint32_t linger_ms;    /* see guest/run/job.h; a step has none */
-	uint32_t fresh;        /* 1: not in the interpreter that waits */
+	uint32_t linger_ms; /* see guest/run/job.h; not for a step */
+	uint32_t fresh; /* 1: not in the waiting interpreter */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
-	const char *cwd;       /* where it starts, from "/" on; "" (or NULL, to
-				  put it): WIRE_HOME */
+	/* start directory, an absolute path; "" (or NULL in put): WIRE_HOME */
+	const char *cwd;
 	struct wire_strings argv; /* >= 1 */
 	struct wire_strings envp; /* "NAME=value" */
 };
 
-/* SHARE: what all lanes together may use. On the wire in this order. */
+/* SHARE: limits of all lanes together. On the wire in this order. */
 struct wire_share {
 	uint64_t memory_bytes; /* memory.max */
 	uint32_t processes;    /* pids.max */
@@ -338,7 +346,8 @@ enum wire_exit_kind {
 struct wire_exit {
 	uint32_t kind;  /* enum wire_exit_kind */
 	uint32_t value;
-	uint32_t lives; /* 1: a step's end, its interpreter takes another */
+	/* 1: a step's end, and its interpreter can run another */
+	uint32_t lives;
 	uint32_t unasked; /* 1: no KILL_ALL had come when the first process ended */
 	uint32_t left;  /* processes that were killed at the end */
 	uint32_t begun; /* enum wire_begun */
@@ -364,14 +373,12 @@ struct wire_header {
 int wire_header_get(const uint8_t *p, struct wire_header *ret_header);
 void wire_header_put(uint8_t *p, uint32_t length, uint8_t type, uint8_t arg);
 
-/* The lane of the header at p. Return: it, and p is as on lane 0 from now on. */
+/* Returns the lane of the header at p, and sets it to 0 there. */
 uint8_t wire_lane_take(uint8_t *p);
 void wire_lane_put(uint8_t *p, uint8_t lane);
 
-/*
- * A cursor over one payload. Every getter checks the bounds; after the first
- * failure all further ones return zero values and wire_end() says -EPROTO.
- */
+/* A cursor over one payload. Every getter checks the bounds. After the first
+ * failure all getters return zero values and wire_end() returns -EPROTO. */
 struct wire_cursor {
 	const uint8_t *p, *end;
 	bool failed;
@@ -384,11 +391,11 @@ struct wire_time wire_get_time(struct wire_cursor *c);
 /* A NUL-terminated copy, owned by the caller; NULL on failure. Refuses NUL
  * inside and more than max bytes. */
 char *wire_get_str(struct wire_cursor *c, size_t max);
-/* 0 if every getter succeeded and nothing is left over, else -EPROTO. */
+/* Returns 0 if every getter succeeded and no byte is left, else -EPROTO. */
 int wire_end(const struct wire_cursor *c);
 
-/* A writer into caller-owned room. Past the end it counts but does not write:
- * used > size tells the room that would have been needed. */
+/* A writer into a buffer of the caller. Beyond its end it counts but does not
+ * write: then used > size, and used is the size needed. */
 struct wire_writer {
 	uint8_t *p;
 	size_t size, used;
@@ -414,8 +421,7 @@ void wire_share_put(struct wire_writer *w, const struct wire_share *share);
 /* Return: 0 or -EPROTO (bounds, a figure that is 0). */
 int wire_share_get(const void *payload, size_t length, struct wire_share *ret);
 
-/* STARTED's payload. Return: 0 and a pid, which is 0 if it is not known, or
- * -EPROTO. */
+/* Decodes STARTED. Return: 0 and a pid (0: not known), or -EPROTO. */
 int wire_pid_get(const void *payload, size_t length, uint32_t *ret_pid);
 
 void wire_exit_put(struct wire_writer *w, const struct wire_exit *e);
@@ -423,23 +429,25 @@ void wire_exit_put(struct wire_writer *w, const struct wire_exit *e);
 int wire_exit_get(const void *payload, size_t length, struct wire_exit *ret);
 
 /*
- * True if path may name a file inside a tree: relative, 1..WIRE_PATH_MAX
- * bytes, components of 1..255 bytes, none of them "." or "..", at most 64.
+ * Returns true if path may name a file inside a tree: relative,
+ * 1..WIRE_PATH_MAX bytes, at most 64 components of 1..255 bytes, none of them
+ * "." or "..".
  */
 bool wire_path_ok(const char *path);
 
 /*
- * True if a link in a directory so many levels below the top may have this
- * target: relative, 1..WIRE_PATH_MAX bytes, and no ".." leads above the top.
- * That is by its text alone: a name in it may be another link.
+ * Returns true if a link in a directory `depth` levels below the top may have
+ * this target: relative, 1..WIRE_PATH_MAX bytes, and no ".." leads above the
+ * top. Checks only the text: a name in it may be another link.
  */
 bool wire_link_ok(unsigned depth, const char *target);
-/* Names in path, which passed wire_path_ok(), before the last one. */
+/* Returns how many names path, which passed wire_path_ok(), has before the last
+ * one. */
 unsigned wire_path_depth(const char *path);
 
-/* True if text is printable ASCII only; other bytes are escaped by the guest. */
+/* Returns true if text is printable ASCII; the guest escapes other bytes. */
 bool wire_text_ok(const char *text);
-/* The same for READY's lines, of which each ends with a newline. */
+/* The same for READY's lines, which each end with a newline. */
 bool wire_cold_ok(const char *text);
 
 /* A type's name for messages, "?" if it has none. */

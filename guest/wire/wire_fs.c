@@ -196,7 +196,8 @@ static int check_hidden(const struct wire_fs *fs, const uint8_t *data,
 	return wire_end(&c);
 }
 
-/* The digits at p, and the space behind them. Return: what follows, or NULL. */
+/* Skips the digits at p and the space behind them. Return: what follows, or
+ * NULL. */
 static const uint8_t *skip_number(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *from = p;

@@ -66,9 +66,9 @@ enum wire_fs_op {
 enum wire_fs_tree { WIRE_FS_HOME, WIRE_FS_ROOT, WIRE_FS_TREE_MAX };
 
 enum wire_fs_flag {
-	WIRE_FS_EXCLUSIVE = 1, /* CREATE, RENAME: there must be nothing yet */
-	WIRE_FS_APPEND = 2,    /* WRITE: at the end, wherever that is */
-	WIRE_FS_EMPTY = 4,     /* CREATE: what is there is cut to nothing */
+	WIRE_FS_EXCLUSIVE = 1, /* CREATE, RENAME: fail if the file exists */
+	WIRE_FS_APPEND = 2, /* WRITE: at the end of the file */
+	WIRE_FS_EMPTY = 4, /* CREATE: truncate an existing file */
 	WIRE_FS_FLAGS = 7,
 };
 
@@ -98,19 +98,21 @@ void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs);
 /*
  * Decodes an FS payload: path and to are copies for wire_fs_done(), data points
  * into the payload. Return: 0, -EPROTO (bounds; an operand that the operation
- * has not, or may not have) or -ENOMEM; on failure *ret needs no release.
+ * does not have, or with a wrong value) or -ENOMEM; on failure *ret needs no
+ * release.
  */
 int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret);
 void wire_fs_done(struct wire_fs *fs);
 
 void wire_fs_stat_put(struct wire_writer *w, const struct wire_fs_stat *st);
-/* data: a whole reply's. Return: 0 or -EPROTO. */
+/* Decodes a stat; data: all of a reply. Return: 0 or -EPROTO. */
 int wire_fs_stat_get(const void *data, size_t length,
 		     struct wire_fs_stat *ret);
 
 /*
- * The parts of a reply, id and errno with its data behind. Return: 0, or
- * -EPROTO: no errno of Linux, data beside an error, or not what op gives.
+ * Splits a reply into id, errno and data, and checks the data against the
+ * request. Return: 0, or -EPROTO: an unknown errno, data beside an error, or
+ * data of another operation.
  */
 int wire_fs_reply_get(const void *payload, size_t length, uint32_t *ret_id,
 		      uint32_t *ret_errno, const uint8_t **ret_data,

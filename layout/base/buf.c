@@ -28,7 +28,9 @@ void buf_done(struct buf *b)
 	errno = saved;
 }
 
-/* The room of what was eaten is to be had again. */
+/*
+ * Moves the bytes to the front, so that the space of eaten bytes can be used.
+ */
 static void move_front(struct buf *b)
 {
 	if (!b->eaten)
@@ -67,7 +69,7 @@ int buf_reserve(struct buf *b, size_t len)
 	if (has_room(b, len))
 		return 0;
 	move_front(b);
-	/* else it grows, and moves not as often as it is eaten */
+	/* grow instead of moving often, if much is in use */
 	if (has_room(b, len) && (moves_little || b->size > cap))
 		return 0;
 	size = MAX(b->size * 2, b->len + len + 1);

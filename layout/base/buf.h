@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Growable bytes with a hard cap. An append that would pass the cap, or that
- * finds no memory, leaves the bytes as they were, marks the buffer failed and
- * returns a negative errno; a failed buffer refuses everything until
- * buf_clear(), so a series of appends needs one check at its end.
- * A zeroed struct buf is an empty buffer with the default cap.
+ * Growable bytes with a hard cap. An append beyond the cap, or without memory,
+ * leaves the bytes unchanged, marks the buffer failed and returns a negative
+ * errno. A failed buffer refuses everything until buf_clear(), so a series of
+ * appends needs one check at its end. A zeroed struct buf is an empty buffer
+ * with the default cap. Each buffer is used by one thread at a time.
  */
 #ifndef LAYOUT_BASE_BUF_H
 #define LAYOUT_BASE_BUF_H
@@ -15,7 +15,7 @@
 #define BUF_DEFAULT_CAP (16u << 20)
 
 struct buf {
-	char *data;   /* owned; always NUL-terminated behind len when not NULL */
+	char *data; /* owned; if not NULL, a NUL follows the bytes */
 	size_t len;   /* bytes in use */
 	size_t size;  /* bytes allocated */
 	size_t cap;   /* most bytes ever; 0 means BUF_DEFAULT_CAP */
@@ -30,10 +30,13 @@ int buf_add(struct buf *b, const void *data, size_t len);
 int buf_str(struct buf *b, const char *text);
 int buf_fmt(struct buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Room for len more bytes at data + len; the caller raises len itself. */
+/* Makes room for len more bytes at data + len; the caller adds to len. */
 int buf_reserve(struct buf *b, size_t len);
-/* Drops len bytes from the front, and moves none of the others: data changes. So the owner of
- * data can be another one only if nothing was eaten. */
+/*
+ * Drops len bytes from the front without moving the others: `data` changes. So
+ * ownership of `data` may be moved to another owner only if no bytes were
+ * eaten.
+ */
 void buf_eat(struct buf *b, size_t len);
 
 #define auto_buf __attribute__((cleanup(buf_done)))

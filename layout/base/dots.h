@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The two entries of a directory that are not in it. */
+/* Returns true for the entries "." and "..". */
 static inline bool is_dots(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..");

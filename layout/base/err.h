@@ -24,7 +24,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 int err_sys(struct err *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts "prefix: " before the sentence that is there. Returns err->code. */
+/* Puts "prefix: " before the present sentence. Returns err->code. */
 int err_wrap(struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

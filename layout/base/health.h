@@ -8,8 +8,8 @@
 
 #define HEALTH_OK "ok"
 
-/* text: the line, with or without its newline. True if jobs can run: it is
- * HEALTH_OK, or that and a remark in brackets. */
+/* Returns true if jobs can run: the line is HEALTH_OK, or that and a remark in
+ * brackets. text: the line, with or without its newline. */
 static inline bool health_is_ok(const char *text)
 {
 	const char *rest = text + sizeof(HEALTH_OK) - 1;

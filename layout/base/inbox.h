@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What any thread puts in and one takes out, all at once. Nobody ever waits:
- * neither for a lock nor for a thread that lost its processor while it had one.
- * A zeroed one is empty.
+ * A queue that any thread puts into; one thread takes all at once. Lock-free,
+ * so a thread never waits for another one that lost its processor. A zeroed
+ * struct is empty.
  */
 #ifndef LAYOUT_BASE_INBOX_H
 #define LAYOUT_BASE_INBOX_H
@@ -12,10 +12,11 @@
 #include "list.h"
 
 struct inbox {
-	_Atomic(struct list *) last; /* the others by their `next`, NULL ends */
+	/* linked by `next`, newest first; ends with NULL */
+	_Atomic(struct list *) last;
 };
 
-/* node: in no list. */
+/* Puts a node that is in no list. Any thread. */
 static inline void inbox_put(struct inbox *in, struct list *node)
 {
 	struct list *last = atomic_load(&in->last);
@@ -30,7 +31,7 @@ static inline bool inbox_empty(struct inbox *in)
 	return !atomic_load(&in->last);
 }
 
-/* Appends all to `to`, in the order of their coming. */
+/* Appends all nodes to `to`, in the order in which they were put. */
 static inline void inbox_take(struct inbox *in, struct list *to)
 {
 	struct list *node = atomic_exchange(&in->last, NULL);

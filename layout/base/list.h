@@ -49,7 +49,7 @@ static inline void list_del(struct list *node)
 #define list_first(head, type, member) \
 	(list_empty(head) ? NULL : list_entry((head)->next, type, member))
 
-/* Safe against removal of the current node. */
+/* The current node may be removed inside the loop. */
 #define list_for_each(pos, tmp, head)                          \
 	for (struct list *pos = (head)->next, *tmp = pos->next; \
 	     pos != (head); pos = tmp, tmp = pos->next)

@@ -109,12 +109,12 @@ void log_at(enum log_level level, const char *fmt, ...)
 	len = vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);
 	n = MIN(n + (size_t)MAX(len, 0), sizeof(line) - 2);
-	for (size_t i = 0; i < n; i++) /* one event stays one line */
+	for (size_t i = 0; i < n; i++) /* keep one event on one line */
 		if (line[i] == '\n')
 			line[i] = ' ';
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, n) < 0) {
-		/* there is nowhere left to say it */
+		/* no other place is left to report it */
 	}
 	errno = saved;
 }

@@ -3,22 +3,22 @@
  * The program's log: one line an event on standard error,
  * "2026-01-02T03:04:05.678Z level text". Where systemd has connected standard error to
  * the journal, "<P>level text": the journal has times of its own, and P is the priority.
- * Keeps errno, allocates nothing.
- * Only the layer that decides logs; lower ones return an error.
+ * Every function keeps errno, allocates nothing and may be called on any thread.
+ * Only the layer that decides what to do logs; lower ones return an error.
  */
 #ifndef LAYOUT_BASE_LOG_H
 #define LAYOUT_BASE_LOG_H
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_LEVEL_MAX };
 
-/* The lowest level that is dropped is level + 1. Default LOG_INFO. */
+/* Drops messages above this level. Default LOG_INFO. */
 void log_set_level(enum log_level level);
 
-/* Level of a name (error, warn, info, debug), or -EINVAL. */
+/* Returns the level of a name (error, warn, info, debug), or -EINVAL. */
 int log_level_parse(const char *name);
 
-/* fn is called before each line is written, by whatever thread writes it; it may
- * change what standard error is. NULL: nobody is. */
+/* Sets a function that is called before each line, on the thread that writes
+ * it. It may replace standard error. NULL: none. */
 void log_before(void (*fn)(void *arg), void *arg);
 
 /* Returns the prefix by which the journal knows a line's priority (sd-daemon(3)): "<3>" for

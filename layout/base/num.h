@@ -16,7 +16,7 @@
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
-/* Adds b to *sum; false, and *sum unchanged, if it does not fit. */
+/* Adds b to *sum. Returns false, and leaves *sum, if it does not fit. */
 static inline bool add_checked(uint64_t *sum, uint64_t b)
 {
 	return !__builtin_add_overflow(*sum, b, sum) ? true : (*sum -= b, false);

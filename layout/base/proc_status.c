@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rest of the line "name:...", or "" when there is none. */
+/* Returns the rest of the line "name:...", or "" if there is none. */
 static const char *line_of(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);

@@ -12,9 +12,9 @@
 #include <string.h>
 
 /*
- * One row a range of first bytes: how many bytes follow, and what the first of
- * them may be. The bounds shut out overlong forms, surrogates and what lies
- * beyond U+10FFFF; every further byte is 80..bf.
+ * A row for each range of first bytes: how many bytes follow, and the range of
+ * the first of those. The ranges exclude overlong forms, surrogates and codes
+ * above U+10FFFF. Each further byte is 80..bf.
  */
 static const struct lead {
 	uint8_t from, to, more, low, high;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, <= U+10FFFF. */
+/*
+ * UTF-8 as in RFC 3629: no overlong forms, no surrogates, at most U+10FFFF.
+ * Pure.
+ */
 #ifndef LAYOUT_BASE_UTF8_H
 #define LAYOUT_BASE_UTF8_H
 
@@ -8,24 +11,25 @@
 #define UTF8_WRONG 0 /* no character begins with these bytes */
 #define UTF8_SHORT (-1) /* the bytes end inside a character */
 
-/*
- * The character at the start of len bytes (len > 0).
- * Return: its length 1..4, UTF8_WRONG or UTF8_SHORT.
- */
+/* Returns the length 1..4 of the character at the start of len bytes (len > 0),
+ * UTF8_WRONG or UTF8_SHORT. */
 int utf8_step(const char *text, size_t len);
 
-/* Bytes of the longest valid start of text; len if all of it is valid. */
+/* Returns the length of the longest valid beginning of text; len if all of it
+ * is valid. */
 size_t utf8_span(const char *text, size_t len);
 
-/* True for C0 (NUL too), DEL and C1, given a character's valid bytes. */
+/*
+ * Returns true for C0 (also NUL), DEL and C1; text: valid bytes of a character.
+ */
 int utf8_is_control(const char *text);
 
 struct buf;
-/* Appends text as one plain line: each byte of what is no UTF-8 or a control
- * character as \xHH. Errors are the buffer's. */
+/* Appends text as one line: control characters and bytes that are not UTF-8
+ * become \xHH. Errors are the buffer's. */
 void utf8_put_plain(struct buf *out, const char *text);
 
-/* Makes one plain line of it: what is no UTF-8 or a control character becomes
+/* Makes text one line: control characters and bytes that are not UTF-8 become
  * "?". */
 void utf8_make_plain(char *text);
 

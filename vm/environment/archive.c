@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the five files of an archive, in one pass and in pieces of any size. The
- * first of them bounds the others. */
+/*
+ * Reads the five files of an archive, in one pass and in pieces of any size.
+ * The manifest comes first and limits the sizes of the others. Owns no state
+ * but struct archive. Runs on a worker thread.
+ */
 #include "archive.h"
 
 #include <errno.h>
@@ -22,7 +25,7 @@ static const struct manifest_part *part_of(const struct archive *a)
 	for (unsigned i = 0; i < SET_FILES; i++)
 		if (!strcmp(set_files[i], archive_members[a->member]))
 			return &a->m.part[i];
-	return NULL; /* the manifest's own */
+	return NULL; /* the manifest has no line of its own */
 }
 
 static int open_file(struct archive *a, const char *name, struct err *err)
@@ -30,7 +33,7 @@ static int open_file(struct archive *a, const char *name, struct err *err)
 	a->sum = sha_new();
 	if (!a->sum)
 		return err_sys(err, -ENOMEM, "%s", name);
-	/* the manifest is written when it is understood */
+	/* the manifest is written only once it was parsed */
 	if (a->dir < 0 || !a->member)
 		return 0;
 	a->fd = openat(a->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -94,7 +97,7 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 	return 0;
 }
 
-/* Return: how many bytes of the file it took. */
+/* Takes bytes of the present file. *ret: how many. */
 static int take_data(struct archive *a, const uint8_t *data, size_t len,
 		     size_t *ret, struct err *err)
 {
@@ -134,7 +137,7 @@ static int too_early(const struct archive *a, struct err *err)
 		       archive_members[a->member]);
 }
 
-/* A whole block outside of a file. */
+/* Handles a whole block outside of a file. */
 static int take_block(struct archive *a, struct err *err)
 {
 	if (a->member < ARCHIVE_MEMBERS)
@@ -178,7 +181,7 @@ int archive_feed(struct archive *a, const void *data, size_t len,
 		r = take(a, p, len, &n, err);
 		p += n;
 		len -= n;
-		/* also one that has no bytes */
+		/* a loop, because a file may have no bytes */
 		while (r == 0 && a->in_file && !a->left && !a->pad)
 			r = end_file(a, err);
 	}

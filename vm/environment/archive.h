@@ -19,35 +19,38 @@
 /* manifest, lock.json, ... */
 extern const char *const archive_members[ARCHIVE_MEMBERS];
 
-/* Fills a header. */
+/* Fills the header of a member. */
 void tar_write(const char *name, uint64_t size, uint8_t ret[TAR_BLOCK]);
-/* Reads one: it must be of a plain file of this name. Return: 0 or -EBADMSG and
- * the sentence says what it is. */
+/* Reads a header, which must be of a plain file of this name. Return: 0, or
+ * -EBADMSG and a sentence that says what was found. */
 int tar_read(const uint8_t block[TAR_BLOCK], const char *name,
 	     uint64_t *ret_size, struct err *err);
 
-/* Reads the tar's bytes as they come, in pieces of any size. Nothing is kept of
- * them but the manifest; each other file has the size and sum that it says. */
+/* Reads the tar from pieces of any size. Keeps only the manifest in memory; it
+ * gives the size and the checksum of each other file. */
 struct archive {
-	int dir;        /* where the files are made; -1: nowhere */
-	unsigned member; /* of archive_members; ARCHIVE_MEMBERS: behind them */
-	bool in_file;   /* between a header and the end of its padding */
-	uint64_t left;  /* bytes of the file that are still to come, */
-	unsigned pad;   /* and of zeros behind them */
-	unsigned zeros; /* blocks behind the last file */
-	uint8_t block[TAR_BLOCK]; /* a header, as far as it has come */
+	int dir; /* directory for the files; -1: only check them */
+	/* index in archive_members; ARCHIVE_MEMBERS: behind the last */
+	unsigned member;
+	bool in_file; /* between a header and the end of its file's padding */
+	uint64_t left; /* bytes of the file still to come */
+	unsigned pad; /* zeros still to come after the file */
+	unsigned zeros; /* blocks of zeros after the last file */
+	/* a header, of which `have` bytes have come */
+	uint8_t block[TAR_BLOCK];
 	size_t have;
-	int fd;           /* owned: the file that is written; -1 */
+	int fd; /* owned: the file being written; -1: none */
 	struct sha *sum;  /* owned: of that file */
 	struct buf text;  /* owned: the manifest */
-	struct set_manifest m; /* owned: what it says, once it is whole */
+	/* owned: the parsed manifest, once it is complete */
+	struct set_manifest m;
 };
 #define ARCHIVE_INIT { .dir = -1, .fd = -1 }
 
 /* Return: 0 or -EBADMSG, -ENOSPC, ... with a sentence. */
 int archive_feed(struct archive *a, const void *data, size_t len,
 		 struct err *err);
-/* No more comes. Return: 0: it was whole. */
+/* Call it at the end of the archive. Return: 0: it was complete. */
 int archive_end(const struct archive *a, struct err *err);
 void archive_done(struct archive *a);
 

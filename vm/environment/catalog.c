@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index: an entry for each set that a name leads to, and for its parents. It
- * has the packages of the set's own lock, sorted. A look-up costs one stat() a
- * place; DIR/names has a new mtime whenever a name comes, goes or moves.
+ * The index of environments: an entry for each set that a name leads to, and
+ * for its parents, with the packages of the set's own lock, sorted. A look-up
+ * costs one stat() for each directory: DIR/names gets a new mtime whenever a
+ * name is added, removed or renamed. Any thread; a lock protects the index.
  */
 #include "catalog_int.h"
 
@@ -25,7 +26,7 @@ static int add(struct packages *list, const struct package *p)
 {
 	struct package *more = list->item;
 
-	/* room for 16, 32, ... */
+	/* the array grows to 16, 32, ... */
 	if (list->count % 16 == 0 && (list->count & (list->count - 1)) == 0)
 		more = reallocarray(list->item, MAX(list->count * 2, 16u),
 				    sizeof(*more));
@@ -72,7 +73,7 @@ static int on_package(void *arg, const struct environment_package *p)
 	struct entry *e = arg;
 	const char *modules = "node_modules/";
 
-	/* what lies below another package is that one's */
+	/* a package inside another package's node_modules belongs to that */
 	if (p->at[0] && (strncmp(p->at, modules, strlen(modules)) != 0 ||
 			 strcmp(p->at + strlen(modules), p->name) != 0))
 		return 0;
@@ -127,7 +128,7 @@ struct entry *catalog_entry(const struct environment_catalog *c,
 	return NULL;
 }
 
-/* The entry of an id, which is read if it is new. */
+/* Finds the entry of an id; reads the set if it is new. */
 static int need(struct environment_catalog *c, const char *id,
 		struct entry **ret)
 {
@@ -155,7 +156,7 @@ static int need(struct environment_catalog *c, const char *id,
 	return 0;
 }
 
-/* Drops those that no name needs (all: any). */
+/* Drops entries that no name needs; all: drops every one. */
 static void sweep(struct environment_catalog *c, bool all)
 {
 	size_t kept = 0;
@@ -171,7 +172,7 @@ static void sweep(struct environment_catalog *c, bool all)
 	c->count = kept;
 }
 
-/* A name's set, and those below it. */
+/* Marks the set of a name and its parents as needed. */
 static int need_chain(struct environment_catalog *c, const char *id)
 {
 	int r = 0;
@@ -248,8 +249,8 @@ static bool is_settled(const struct stamp *s)
 	return age > SETTLED_NS;
 }
 
-/* The stamps are taken before the names are listed: a change in between is seen
- * the next time. */
+/* Takes the stamps before it lists the names, so that the next call sees a
+ * change in between. */
 int catalog_refresh(struct environment_catalog *c, struct err *err)
 {
 	bool known = c->known, settled = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which environment has given packages: an index of all locks, kept in memory.
- * It is made anew where DIR/names has changed; a set is read once, since an id
- * never changes. For any thread.
+ * Finds an environment that has given packages: an index of all locks, kept in
+ * memory. It is read again where DIR/names has changed; each set is read once,
+ * since its content never changes. Any thread.
  */
 #ifndef VM_ENVIRONMENT_CATALOG_H
 #define VM_ENVIRONMENT_CATALOG_H
@@ -17,9 +17,10 @@ struct environment_catalog;
 /* All are borrowed. */
 struct environment_catalog_of {
 	const struct environment_places *places;
-	const char *named;    /* the operator's directory, which commands that
-				 are told to people name; or NULL */
-	const char *abi;      /* of the image; "": unknown, everything fits */
+	/* the operator's directory, named in commands that users are shown; or
+	 * NULL */
+	const char *named;
+	const char *abi; /* the image's; "": not known, every set fits */
 	const char *packages; /* of the image, "name version" a line */
 };
 
@@ -28,31 +29,36 @@ struct environment_catalog *
 environment_catalog_new(const struct environment_catalog_of *of);
 void environment_catalog_free(struct environment_catalog *c); /* may be NULL */
 
-/* What a job asks for; all is borrowed. */
+/* The request of a job; all borrowed. */
 struct environment_wanted {
-	uid_t uid;        /* whose: what was built for others is not found */
-	const char *spec; /* it, or one on top of it */
+	uid_t uid; /* finds no sets built for other users */
+	const char *spec; /* the environment itself, or the one to build on */
 	const struct packages *packages;
 };
 
 /*
- * Finds an environment that is spec, or is on top of it, and has exactly these
- * versions: the smallest, else one that was made for this request, whose name
- * is a hash of it. ret: "NAME@ID" or "base".
- * Return: 0; -ENOPKG: there is none, and the sentence says how to make one; as
- * environment_open(), if there is no environment spec; -ENOMEM, ...
+ * Finds an environment that is `spec`, or is built on it, and has exactly these
+ * versions: the smallest one, else one that was built for this very request,
+ * whose name has a hash of it. ret: "NAME@ID" or "base". Return: 0; -ENOPKG:
+ * there is none, and the sentence says how to make one; an error of
+ * environment_open() if `spec` does not exist; -ENOMEM, ...
  */
 int environment_catalog_find(struct environment_catalog *c,
 			     const struct environment_wanted *wanted,
 			     char ret[ENVIRONMENT_SPEC_MAX], struct err *err);
-/* If that is so: what `fsd env build` makes it from, its name first and quoted for a
- * shell; that name is the user's own. Return: 0, or as environment_catalog_find() when there is one or none can be
- * told. */
+/*
+ * If there is none: appends the arguments of `fsd env build` that make it,
+ * quoted for a shell, its name first. That name belongs to the user. Return: 0,
+ * or an error of environment_catalog_find().
+ */
 int environment_catalog_lacks(struct environment_catalog *c,
 			      const struct environment_wanted *wanted,
 			      struct buf *ret, struct err *err);
-/* Has the one of this id ("": the base) all of them, and is it spec (NULL: any)
- * or on top of it? False if it cannot be told. */
+/*
+ * Returns whether the environment of this id ("": the base) has all of the
+ * packages, and is `spec` (NULL: any) or is built on it. False if that is not
+ * known.
+ */
 bool environment_catalog_has(struct environment_catalog *c, const char *id,
 			     const struct environment_wanted *wanted);
 

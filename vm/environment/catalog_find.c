@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks packages up in the index, and says how to make an environment that has
- * them. */
+/*
+ * Looks packages up in the index, and prints the command that builds an
+ * environment with them. Any thread; the calls take the catalog's lock.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 
 enum has { HAS_NOT, HAS_OTHER, HAS };
 
-/* A lock may have several versions of one package of npm: the one at the top
- * counts, and is alone here. */
+/* A lock may have several versions of one npm package. Only the one at the top
+ * is in the list. */
 static enum has has(const struct packages *list, const struct package *wanted)
 {
 	struct package first = *wanted;
@@ -46,7 +48,8 @@ static enum has chain_has(const struct environment_catalog *c,
 	return has(mapped ? &c->base_mapped : &c->base, wanted);
 }
 
-/* e NULL: the base. A wheel is found before Debian's package of that name. */
+/* Returns whether e (NULL: the base) has all. A wheel is found before Debian's
+ * package of that name. */
 static bool has_all(const struct environment_catalog *c, const struct entry *e,
 		    const struct packages *wanted)
 {
@@ -61,7 +64,9 @@ static bool has_all(const struct environment_catalog *c, const struct entry *e,
 	return true;
 }
 
-/* Is it the set below, or on top of it? below "": the base. */
+/*
+ * Returns whether e is the set `below`, or is built on it. below "": the base.
+ */
 static bool is_on(const struct environment_catalog *c, const struct entry *e,
 		  const char *below)
 {
@@ -114,7 +119,9 @@ smallest(const struct environment_catalog *c, const char *below,
 	return best;
 }
 
-/* Of the request and of what it is on top of. */
+/*
+ * Names an environment by a hash of the request and of the set it is built on.
+ */
 static int name_of(const struct packages *wanted, const char *below,
 		   char ret[16])
 {
@@ -135,14 +142,15 @@ static int name_of(const struct packages *wanted, const char *below,
 	return text.failed;
 }
 
-/* One that a server builds for a user. */
+/* Names one that a server builds for a user. */
 static void own_name(const char *name, uid_t uid,
 		     char ret[ENVIRONMENT_NAME_MAX])
 {
 	snprintf(ret, ENVIRONMENT_NAME_MAX, "%s.%u", name, (unsigned)uid);
 }
 
-/* Was it made for this request? Its versions may be written in another way. */
+/* Returns whether e was built for this request, which may write its versions in
+ * another way. */
 static bool was_asked(const struct entry *e, const struct packages *wanted)
 {
 	auto_buf struct buf text = { 0 };
@@ -162,7 +170,7 @@ static bool was_asked(const struct entry *e, const struct packages *wanted)
 	return e;
 }
 
-/* The names of all, or of the first. */
+/* Lists the names of all packages, or of the first. */
 static void list(const struct packages *wanted, bool all, struct buf *out)
 {
 	for (size_t i = 0; i < wanted->count && (all || !i); i++) {
@@ -174,7 +182,7 @@ static void list(const struct packages *wanted, bool all, struct buf *out)
 		buf_fmt(out, " and %zu others", wanted->count - 1);
 }
 
-/* Room for "config.json: " and the NUL stays. */
+/* Leaves room for "config.json: " and the NUL. */
 static bool fits_err(const struct buf *text)
 {
 	return !text->failed && text->len + 16 < sizeof(((struct err *)0)->text);
@@ -217,7 +225,7 @@ static int none_has(const struct environment_catalog *c, const char *name,
 		       err_set(err, -ENOPKG, "%s", text.data);
 }
 
-/* The id that spec has now; "": it is the base. */
+/* Finds the id that `spec` has now; "": the base. */
 static int below_of(const struct environment_catalog *c,
 		    const struct environment_wanted *w, char ret[SHA_HEX], struct err *err)
 {
@@ -240,12 +248,14 @@ static int below_of(const struct environment_catalog *c,
 	r = environment_open(&places, w->spec, &e, err);
 	if (r < 0)
 		return r;
-	memcpy(ret, e->id, SHA_HEX); /* it has come since */
+	memcpy(ret, e->id, SHA_HEX); /* it was made since the index was read */
 	environment_unref(e);
 	return 0;
 }
 
-/* Made for this request: for this user, or for all by the operator. */
+/*
+ * Finds one built for this request: for this user, or for all by the operator.
+ */
 static const struct environment_name *
 made_for(const struct environment_catalog *c, const char *below,
 	 const char *name, const struct environment_wanted *w)

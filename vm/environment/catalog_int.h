@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What catalog*.c share; no other file includes it. */
+/* The inside of the catalog: shared by catalog*.c. */
 #ifndef VM_CATALOG_INT_H
 #define VM_CATALOG_INT_H
 
@@ -12,13 +12,15 @@
 struct entry {
 	char id[SHA_HEX];
 	char parent[SHA_HEX];
-	bool damaged; /* it is read again after the next change */
-	bool fits;    /* the image */
-	bool used;    /* while the entries are swept */
+	/* it could not be read; try again after the next change */
+	bool damaged;
+	bool fits; /* it fits the image */
+	bool used; /* mark of a sweep: a name needs it */
 	uint64_t size;
-	struct packages own;    /* of its lock */
-	struct packages mapped; /* what its Debian packages are elsewhere */
-	struct buf recipe;      /* as in a command */
+	struct packages own; /* packages of its lock */
+	/* the names of its Debian packages in other systems */
+	struct packages mapped;
+	struct buf recipe; /* arguments of the command that makes it */
 };
 
 struct stamp {
@@ -28,7 +30,7 @@ struct stamp {
 };
 
 struct environment_catalog {
-	pthread_mutex_t lock; /* over all below */
+	pthread_mutex_t lock; /* protects all below */
 	struct environment_catalog_of of;
 	bool known; /* names and entries are those of the stamps */
 	struct stamp stamp[ENVIRONMENT_PLACES];
@@ -38,9 +40,11 @@ struct environment_catalog {
 	struct packages base, base_mapped; /* of the image */
 };
 
-/* Under the lock: reads what has changed. Return: 0 or negative errno. */
+/*
+ * Reads what has changed; call it under the lock. Return: 0 or negative errno.
+ */
 int catalog_refresh(struct environment_catalog *c, struct err *err);
-/* The entry of an id, or NULL. */
+/* Returns the entry of an id, or NULL. */
 struct entry *catalog_entry(const struct environment_catalog *c,
 			    const char *id);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a set with its parents, compares its sums, and says whether it fits an
- * image. */
+/*
+ * Opens a set with its parents, compares checksums, and checks whether it fits
+ * an image. Owns no state but struct environment, which is counted. Any thread;
+ * waits for the disk.
+ */
 #include "environment.h"
 
 #include <errno.h>
@@ -50,7 +53,7 @@ void environment_unref(struct environment *e)
 		free_all(e);
 }
 
-/* Texts with a NUL behind each, as a list that ends with NULL. */
+/* Turns texts that each end with NUL into a list that ends with NULL. */
 static char **list_of(const struct buf *texts)
 {
 	size_t count = 0;
@@ -70,7 +73,7 @@ static char **list_of(const struct buf *texts)
 	return list;
 }
 
-/* --- reading one ------------------------------------------------------------ */
+/* --- reading one set ---------------------------------------------------- */
 
 static int open_part(int dir, const struct manifest_part *p,
 		     struct environment_layer *ret, struct err *err)
@@ -114,7 +117,7 @@ int environment_read(const struct environment *e, enum environment_text which,
 
 	if (r < 0)
 		return r;
-	/* one more than it needs, which fails no cap */
+	/* one byte more, so that a full buffer is not an error */
 	out->cap = MAX(out->cap, ENVIRONMENT_TEXT_MAX + 1);
 	if (buf_reserve(out, file->size) < 0)
 		return err_sys(err, -ENOMEM, "%s", name);
@@ -170,7 +173,7 @@ static int take_own(struct environment *e, int dir,
 	return r < 0 ? r : read_warm(e, err);
 }
 
-/* Adds the layer of one set. *ret_parent: the next one's id. */
+/* Adds the layer of one set. *ret_parent: its parent's id. */
 static int add_layer(struct environment *e,
 		     const struct environment_places *places, const char *id,
 		     char ret_parent[SHA_HEX], struct err *err)
@@ -242,7 +245,7 @@ int environment_open_id(const struct environment_places *places, const char *id,
 	return 0;
 }
 
-/* --- by what a job says ----------------------------------------------------- */
+/* --- opening ------------------------------------------------------------ */
 
 static int no_such(const struct environment_names *names, const char *spec,
 		   struct err *err)
@@ -312,7 +315,7 @@ int environment_open(const struct environment_places *places, const char *spec,
 	return r;
 }
 
-/* --- what it is ------------------------------------------------------------- */
+/* --- checking ----------------------------------------------------------- */
 
 int environment_verify(const struct environment *e, const atomic_bool *cancel,
 		       struct err *err)
@@ -338,7 +341,8 @@ uint64_t environment_size(const struct environment *e)
 	return sum;
 }
 
-/* Finds the first word of an abi that the other one does not have at its place. */
+/* Finds the first word of an abi that differs from the other one's at the same
+ * position. */
 static bool differs(const char *abi, const char *other, char word[2][40])
 {
 	while (*abi || *other) {
@@ -354,7 +358,7 @@ static bool differs(const char *abi, const char *other, char word[2][40])
 	return false;
 }
 
-/* Has a list of "name version" lines this name? */
+/* Returns whether a list of "name version" lines has this name. */
 static bool has_package(const char *list, const char *name)
 {
 	size_t len = strlen(name);

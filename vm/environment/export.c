@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes and reads archives: zstd around the tar of archive.h. */
+/*
+ * Writes and reads archives: zstd around the tar of archive.h. Owns the
+ * compressor's buffers during a call. Runs on a worker thread or in a command.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +18,8 @@
 
 /* --- writing ---------------------------------------------------------------- */
 
-static const uint8_t zeros[2 * TAR_BLOCK]; /* the end, and what fills blocks */
+/* for the end of the tar, and for padding */
+static const uint8_t zeros[2 * TAR_BLOCK];
 
 struct writer {
 	int to;
@@ -39,7 +43,7 @@ static int put_out(struct writer *w, size_t len)
 	return 0;
 }
 
-/* last: ends the frame. */
+/* Compresses and writes bytes. last: ends the frame. */
 static int put(struct writer *w, const void *data, size_t len, bool last)
 {
 	ZSTD_inBuffer in = { data, len, 0 };
@@ -70,7 +74,7 @@ static int put_header(struct writer *w, const char *name, uint64_t size)
 	return put(w, block, sizeof(block), false);
 }
 
-/* The zeros up to a whole block. */
+/* Writes zeros up to a whole block. */
 static int put_pad(struct writer *w, uint64_t size)
 {
 	return put(w, zeros, (size_t)(-size % TAR_BLOCK), false);
@@ -95,7 +99,7 @@ static int put_file(struct writer *w, const char *name,
 	return r < 0 ? r : put_pad(w, file->size);
 }
 
-/* The text that set_parse() has read. */
+/* Prints the text that set_parse() has read. */
 static int print_manifest(const struct environment *e, struct buf *out)
 {
 	struct set_manifest m = { .heap = e->heap, .packages = e->packages };
@@ -167,7 +171,7 @@ struct reader {
 	ZSTD_DCtx *z; /* owned */
 	char *in, *out; /* owned */
 	size_t in_size, out_size;
-	bool open; /* in a frame */
+	bool open; /* inside a frame */
 	const atomic_bool *cancel;
 	struct archive *a;
 };
@@ -177,7 +181,7 @@ static int take_in(struct reader *r, size_t len, struct err *err)
 	ZSTD_inBuffer in = { r->in, len, 0 };
 	ZSTD_outBuffer out = { r->out, r->out_size, r->out_size };
 
-	/* what had no room comes by a further call */
+	/* again while the decompressor has more output */
 	while (in.pos < in.size || out.pos == out.size) {
 		size_t left;
 		int failed;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one parser of manifests. It keeps the parts; each other line goes to the
- * caller, who knows what its kind of manifest must have. */
+/*
+ * Parses manifests. Keeps the parts; passes each other line to the caller,
+ * which knows the kind of manifest. Owns no state; any thread.
+ */
 #include "manifest.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the text of a manifest, a guest image's or an environment's: lines
- * "key value", and for each file of the directory "part NAME SIZE SHA256".
+ * Parses the text of a manifest, a guest image's or an environment's: lines
+ * "key value", and for each file of the directory "part NAME SIZE SHA256". Any
+ * thread.
  */
 #ifndef VM_MANIFEST_H
 #define VM_MANIFEST_H
@@ -27,21 +28,22 @@ struct manifest_parts {
 	unsigned count;
 };
 
-/* Takes a line that is no part; value is what follows the key's blank. Return: 0
- * or negative: the line is wrong. */
+/* Handles a line that is no part. value: the text after the key and a blank.
+ * Return: 0, or negative: the line is wrong. */
 typedef int (*manifest_line_fn)(void *arg, const char *key, const char *value);
 
 /*
- * Needs the line "format 1", and no two parts of a name. remedy ends the
- * sentence of an error. Return: 0, -EINVAL with the line in *err, -ENOMEM.
+ * Parses text, which needs the line "format 1" and may not have two parts of
+ * one name. remedy: end of an error's sentence. Return: 0, -EINVAL with the
+ * line in *err, -ENOMEM.
  */
 int manifest_read(const char *text, size_t len, struct manifest_parts *ret,
 		  manifest_line_fn fn, void *arg, const char *remedy,
 		  struct err *err);
-/* NULL: there is no such part. */
+/* Finds a part by its name; NULL: there is none. */
 const struct manifest_part *manifest_part(const struct manifest_parts *parts,
 					  const char *name);
-/* 64 digits of a SHA-256, as sha_hex() writes them? */
+/* Returns whether text is 64 digits of a SHA-256, as sha_hex() writes them. */
 bool manifest_is_sum(const char *text);
 
 #endif

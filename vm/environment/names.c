@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of all places, and the ids that their links lead to. */
+/*
+ * Lists the names of all directories, with the ids that their links lead to.
+ * Owns no state; any thread.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +15,7 @@
 
 #define TO "../sets/"
 
-/* The id that a link leads to; "": it is none of ours. */
+/* Reads the id that a link leads to; "": it is not a link to a set. */
 static void read_link(int dir, const char *name, char ret[SHA_HEX])
 {
 	char to[sizeof(TO) + SHA_HEX];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removes names, and sets that nothing needs any more. A job that runs keeps a
- * set's files open, so they live until it ends. */
+/*
+ * Removes names, and sets that no name needs any more. A running job has a
+ * set's files open, so their data stays until it ends. Owns no state; runs in a
+ * command or on a worker thread.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +17,8 @@
 #include "layout/base/num.h"
 #include "write_int.h"
 
-/* The parent's id of a set, whose other files may be damaged; "base" if it has
- * none, or no manifest. */
+/* Finds the parent's id of a set whose other files may be damaged; "base" if it
+ * has none, or no manifest. */
 static void parent_of(const struct environment_places *places, const char *id,
 		      char ret[SHA_HEX])
 {
@@ -28,7 +31,7 @@ static void parent_of(const struct environment_places *places, const char *id,
 	set_done(&m);
 }
 
-/* Is id among what a set stands on, itself included? */
+/* Returns whether `set` is id, or is built on it. */
 static bool stands_on(const struct environment_places *places,
 		      const char *set, const char *id)
 {
@@ -46,7 +49,7 @@ static bool stands_on(const struct environment_places *places,
 	return false;
 }
 
-/* Another name of the set that n has; NULL: none. */
+/* Finds another name of n's set; NULL: none. */
 static const struct environment_name *
 other_name(const struct environment_names *names,
 	   const struct environment_name *n)
@@ -57,7 +60,7 @@ other_name(const struct environment_names *names,
 	return NULL;
 }
 
-/* A name, but not `but`, whose set needs id; NULL: none. */
+/* Finds a name other than `but` whose set needs id; NULL: none. */
 static const struct environment_name *
 needed_by(const struct environment_places *places,
 	  const struct environment_names *names, const char *id,
@@ -71,7 +74,7 @@ needed_by(const struct environment_places *places,
 	return NULL;
 }
 
-/* It loses its name first: nobody is to open it half removed. */
+/* Renames the set first, so that no process opens it half removed. */
 static int remove_set(int top, const char *id, uint64_t *bytes)
 {
 	auto_close int sets = openat(top, "sets", O_RDONLY | O_DIRECTORY |
@@ -84,7 +87,7 @@ static int remove_set(int top, const char *id, uint64_t *bytes)
 	return remove_flat(sets, old, bytes);
 }
 
-/* Under the lock of the place that has the name. */
+/* Removes a name; call it under the lock of the directory that has it. */
 static int remove_locked(const struct environment_places *places, int top,
 			 int lock, const struct environment_names *names,
 			 const struct environment_name *n, struct err *err)
@@ -102,7 +105,7 @@ static int remove_locked(const struct environment_places *places, int top,
 		return err_sys(err, -errno, "names/%s", n->name);
 	if (!shared && n->id[0])
 		r = remove_set(top, n->id, NULL);
-	/* a set of another place stays there */
+	/* only this directory's set is removed */
 	return r < 0 && r != -ENOENT ? err_sys(err, r, "sets/%.12s", n->id) : 0;
 }
 
@@ -112,7 +115,7 @@ static int no_such(const char *name, struct err *err)
 		       "fsd env list has the names", name);
 }
 
-/* What was found before the lock is found again: another may have changed it. */
+/* Finds the name again under the lock: another process may have changed it. */
 static int remove_in(const struct environment_places *places, unsigned place,
 		     const char *name, struct err *err)
 {
@@ -152,19 +155,23 @@ int environment_remove(const struct environment_places *places,
 	return n ? remove_in(places, place, name, err) : no_such(name, err);
 }
 
-/* In DIR/sources; `fsd env build` has it. The mark is its text (fsd/env/sources.py):
- * the directory was made by builds. One of an older version is empty. */
+/*
+ * Files in DIR/sources that `fsd env build` makes (fsd/env/sources.py): a lock,
+ * and a mark. The mark's text shows that builds have made the directory. Older
+ * versions made an empty mark.
+ */
 #define BUILD_LOCK "lock"
 #define BUILD_MARK "fsd env build keeps its downloads here, and fsd env clean " \
 	"removes them.\n"
 
-#define WORK_MARK ".made-by-fsd" /* in a build's directory: its text names it */
+/* in the directory of a build; its text is the directory's name */
+#define WORK_MARK ".made-by-fsd"
 
 /* --- clean ------------------------------------------------------------------ */
 
-#define DEPTH_MAX 16 /* of what a build leaves: lists, a work directory */
+#define DEPTH_MAX 16 /* deepest level of directories that a build makes */
 
-/* A copy of a download that was cut: SUM.PID. */
+/* Returns whether the name is that of an incomplete download: SUM.PID. */
 static bool is_part(const char *name)
 {
 	char sum[SHA_HEX] = "";
@@ -177,7 +184,7 @@ static bool is_part(const char *name)
 	       strspn(name + SHA_HEX, "0123456789") == len - SHA_HEX;
 }
 
-/* The directory of a build that died; its mark names it. */
+/* Returns whether it is the directory of a dead build: its mark names it. */
 static bool is_work(int at, const char *name)
 {
 	char path[NAME_MAX + 32], text[NAME_MAX + 64], found[NAME_MAX + 64] = "";
@@ -192,7 +199,8 @@ static bool is_work(int at, const char *name)
 	       !strcmp(found, text);
 }
 
-/* Is it what builds leave at the top of sources? marked: they have made sources. */
+/* Returns whether builds make such a file at the top of sources. marked: builds
+ * have made sources. */
 static bool is_of_builds(int at, const char *name, bool marked)
 {
 	static const char *const names[] = { "apt", "built", "built.new",
@@ -214,7 +222,7 @@ static bool is_marked(int lock)
 	       !memcmp(found, BUILD_MARK, sizeof(found) - 1);
 }
 
-/* Removes what builds have left; counts the downloads. */
+/* Removes the files of builds; counts the downloads. */
 static void empty(int at, unsigned depth, bool marked,
 		  struct environment_cleaned *ret)
 {
@@ -239,7 +247,8 @@ static void empty(int at, unsigned depth, bool marked,
 		if (sub >= 0)
 			empty(sub, depth + 1, marked, ret);
 		if (sub >= 0 && !depth)
-			unlinkat(sub, WORK_MARK, 0); /* the last one */
+			/* last, so that a killed cleanup can be repeated */
+			unlinkat(sub, WORK_MARK, 0);
 		if (unlinkat(fd, e->d_name, sub < 0 ? 0 : AT_REMOVEDIR) < 0 ||
 		    S_ISDIR(st.st_mode))
 			continue;
@@ -250,7 +259,8 @@ static void empty(int at, unsigned depth, bool marked,
 		closedir(dir);
 }
 
-/* A build holds the lock from its first download to its end. */
+/* Empties sources, unless a build runs: it holds the lock from its first
+ * download to its end. */
 static int clean_sources(int top, struct environment_cleaned *ret,
 			 struct err *err)
 {
@@ -298,7 +308,7 @@ int environment_clean(const struct environment_places *places, const char *path,
 	*ret = (struct environment_cleaned){ 0 };
 	if (top == -ENOENT)
 		return 0;
-	/* removes what dead writers left */
+	/* this also removes leftovers of dead writers */
 	r = environment_begin(path, &n, err);
 	if (r < 0)
 		return r;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes sets: a directory `.new-*` that its maker keeps locked, then sets/ID by
- * one rename, then the name by another. All writers take DIR/names' lock for the
- * renames, so that no parent goes while its child comes.
+ * one rename, then the name by another. All writers lock DIR/names for the
+ * renames, so that no parent is removed while its child is added. Owns no
+ * state; runs in a command or on a worker thread.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,7 +59,8 @@ int remove_flat(int at, const char *name, uint64_t *bytes)
 	return unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-/* A live maker holds a lock on its directory. */
+/* Returns whether the maker of a directory is dead: a living one holds a lock
+ * on it. */
 static bool is_leftover(int sets, const char *name)
 {
 	auto_close int dir = -1;
@@ -86,7 +88,7 @@ static void remove_leftovers(int sets)
 		closedir(dir);
 }
 
-/* Does this link lead to a set, as place_name() makes one? */
+/* Returns whether the link leads to a set, as place_name() makes them. */
 static bool leads_to_set(int names, const char *link)
 {
 	char to[SHA_HEX + 16] = "";
@@ -95,7 +97,8 @@ static bool leads_to_set(int names, const char *link)
 	return n > 0 && !strncmp(to, "../sets/", 8) && manifest_is_sum(to + 8);
 }
 
-/* Links that got no name: under the lock none is anybody's. */
+/* Removes temporary links; call it under the lock, when no writer can be using
+ * one. */
 static void remove_links(int names)
 {
 	int fd = openat(names, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -133,7 +136,7 @@ static int make_dirs(const char *path)
 	}
 }
 
-/* DIR with its three folders. */
+/* Makes DIR and its three directories. */
 static int make_top(const char *path)
 {
 	static const char *const folders[] = { "names", "sets", "sources" };
@@ -148,8 +151,8 @@ static int make_top(const char *path)
 	return take_fd(&top);
 }
 
-/* Between mkdir and the lock the directory looks like a leftover: the lock of
- * names keeps those out that look. */
+/* Makes a locked directory. Between mkdir and its lock it looks like a
+ * leftover, so the lock of names keeps other writers out meanwhile. */
 static int make_new(struct environment_new *n)
 {
 	auto_close int lock = top_lock(n->top);
@@ -197,7 +200,7 @@ void environment_abandon(struct environment_new *n)
 	fd_close(&n->top);
 }
 
-/* --- what is in it ---------------------------------------------------------- */
+/* --- content ------------------------------------------------------------ */
 
 static int read_text(int dir, const char *name, struct buf *out,
 		     struct err *err)
@@ -287,7 +290,7 @@ int write_manifest(int dir, const struct set_manifest *m, struct err *err)
 	struct set_manifest again;
 	int r = set_print(m, &text);
 
-	/* whoever reads it must be able to */
+	/* check that it can be read again */
 	if (r == 0) {
 		r = set_parse(text.data, text.len, &again, err);
 		set_done(&again);
@@ -302,7 +305,7 @@ int write_manifest(int dir, const struct set_manifest *m, struct err *err)
 	return 0;
 }
 
-/* --- its place -------------------------------------------------------------- */
+/* --- giving names ------------------------------------------------------- */
 
 static int make_durable(int dir)
 {
@@ -318,8 +321,8 @@ static int make_durable(int dir)
 	return fsync(dir) < 0 ? -errno : 0;
 }
 
-/* sets/ID; a set that is there already is whole or damaged, and this one is
- * whole: it takes the place, and the other one goes. */
+/* Renames the new set to sets/ID. It replaces a set of that id: this one is
+ * complete, and the other one may be damaged. */
 static int place_set(struct environment_new *n, const char *id)
 {
 	auto_close int sets = openat(n->top, "sets", O_RDONLY | O_DIRECTORY |

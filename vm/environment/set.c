@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manifest of a set: its text, and the id that follows from it. */
+/*
+ * Parses and prints the manifest of a set, and computes its id. Owns no state;
+ * any thread.
+ */
 #include "set.h"
 
 #include <errno.h>
@@ -122,7 +125,9 @@ static int take_parts(const struct manifest_parts *parts,
 	return 0;
 }
 
-/* What was read is right if it is what would be written. */
+/*
+ * Accepts a text only if set_print() of the parsed values gives the same text.
+ */
 static int check(const struct set_manifest *m, const char *text, size_t len,
 		 struct err *err)
 {
@@ -172,7 +177,7 @@ const struct environment_layer *set_file(const struct environment *e,
 
 int set_open_file(int dir, const char *name)
 {
-	/* a FIFO must not hold us up */
+	/* O_NONBLOCK: the open of a FIFO must not wait */
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 					   O_NONBLOCK);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manifest of a set. For this room, its tests and its fuzzer. */
+/*
+ * The manifest of a set: parsing, printing, its id. For this folder, its tests
+ * and its fuzzer. Any thread.
+ */
 #ifndef VM_SET_H
 #define VM_SET_H
 
@@ -25,9 +28,9 @@ struct set_manifest {
 };
 
 /*
- * Reads what set_print() writes, and nothing else: each line once, in its order,
- * and the id that follows from it. Return: 0, -EBADMSG, -ENOMEM; the caller
- * frees *ret with set_done() always.
+ * Parses the output of set_print(), and nothing else: each line once, in its
+ * order, with the right id.
+ * Return: 0, -EBADMSG, -ENOMEM; the caller always frees *ret with set_done().
  */
 int set_parse(const char *text, size_t len, struct set_manifest *ret,
 	      struct err *err);

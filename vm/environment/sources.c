@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies the downloads that a set was made of: each file by its SHA-256. */
+/*
+ * Copies the downloads of which a set was made; each file is named by its
+ * SHA-256. Owns no state; runs in a command.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,7 +64,7 @@ static int copy_one(void *arg, const struct environment_package *p)
 	to = openat(c->to, p->sum, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0644);
 	if (to < 0 && errno == EEXIST)
-		return 0; /* two packages of one file */
+		return 0; /* two packages came in one file */
 	r = to < 0 ? -errno : copy(from, to);
 	return r < 0 ? err_sys(c->err, r, "%s", p->file) : 0;
 }

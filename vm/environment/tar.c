@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of one plain file in a POSIX tar. */
+/*
+ * Writes and reads the header of one plain file in a POSIX tar. Owns no state;
+ * any thread.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "archive.h"
 
-/* Where a field begins, and its bytes. */
+/* Offsets and lengths of the header's fields. */
 enum {
 	NAME = 0, NAME_LEN = 100,
 	MODE = 100, OWNER = 108, GROUP = 116,
@@ -17,9 +20,9 @@ enum {
 	MAGIC = 257, MAGIC_LEN = 5,
 	PREFIX = 345,
 };
-#define TAR_TIME 1735689600ull /* one for all, as in the image */
+#define TAR_TIME 1735689600ull /* the same for all files, as in the image */
 
-/* The sum of all bytes, the checksum's own as blanks. */
+/* Sums all bytes, with blanks in place of the checksum's own. */
 static unsigned check_of(const uint8_t *block)
 {
 	unsigned sum = 0;
@@ -47,7 +50,7 @@ void tar_write(const char *name, uint64_t size, uint8_t ret[TAR_BLOCK])
 	text[CHECK + 7] = ' ';
 }
 
-/* Octal digits up to a NUL or blank; blanks may stand before. */
+/* Reads octal digits up to a NUL or blank, after leading blanks. */
 static int read_octal(const uint8_t *field, size_t len, uint64_t *ret)
 {
 	size_t at = 0;
@@ -89,7 +92,7 @@ int tar_read(const uint8_t block[TAR_BLOCK], const char *name,
 	if (block[TYPE] != '0' && block[TYPE] != '\0')
 		return err_set(err, -EBADMSG, "%s is no plain file in it; links "
 			       "and others are not allowed", name);
-	/* a larger one would be in base 256 */
+	/* larger sizes use base 256, which is refused */
 	if (read_octal(block + SIZE, SIZE_LEN, ret_size) < 0)
 		return err_set(err, -EBADMSG, "the size of %s is not octal",
 			       name);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A machine without a machine, for tests: the "guest" lives in this process,
- * on the same loop, and speaks the real wire over a socketpair to the real
- * channel. A job's program is a script of lines, fake_guest.c says which.
- * Linked into the test binary only.
+ * The backend for tests: its machines have no QEMU. The "guest" runs in this
+ * process, on the same loop, and sends real frames over a socketpair to the
+ * real channel. A job's program is a script of lines, see fake_script.c. Only
+ * the test binary has this file. All functions run on the loop.
  *
- * FSD_FAKE_START_MS    how long a machine takes to come up (default 1)
- * FSD_FAKE_FAIL_TEMPLATES how many of the first templates cannot be had
- * FSD_FAKE_COLD        what a template of an environment does not keep warm
- * FSD_FAKE_FREEZE      how many of the first machines never wake once stopped
- * FSD_FAKE_IDLE_DEATHS how many stopped ones die, a moment later
- * FSD_FAKE_MEMORY      a file: MiB that are available, MiB in all
- * FSD_FAKE_COST        MiB that an idle machine takes (default: it is not told)
- * FSD_FAKE_ZYGOTE      MiB that a zygote takes (default: there are none)
- * FSD_FAKE_FAIL_STARTS how many of the first machines die instead
- * FSD_FAKE_TAKEN_STARTS how many of the first are killed from outside instead
- * FSD_FAKE_JAILER      a FIFO: with each byte in it the jailer of a server dies
- * FSD_FAKE_WITNESS     a file that gets a line of each run that says `witness`
+ * FSD_FAKE_START_MS      how long a machine takes to come up (default 1)
+ * FSD_FAKE_FAIL_TEMPLATES how many of the first templates fail
+ * FSD_FAKE_COLD          modules that an environment's template does not keep warm
+ * FSD_FAKE_FREEZE        how many of the first machines never wake once stopped
+ * FSD_FAKE_IDLE_DEATHS   how many stopped machines die, a moment later
+ * FSD_FAKE_MEMORY        a file: MiB that are available, MiB in all
+ * FSD_FAKE_COST          MiB that an idle machine takes (default: not reported)
+ * FSD_FAKE_ZYGOTE        MiB that a zygote takes (default: there are none)
+ * FSD_FAKE_FAIL_STARTS   how many of the first machines die instead of starting
+ * FSD_FAKE_TAKEN_STARTS  how many of the first are killed from outside instead
+ * FSD_FAKE_JAILER        a FIFO: with each byte in it the jailer of a server dies
+ * FSD_FAKE_WITNESS       a file that gets a line of each run that says `witness`
  */
 #include "vm/backend.h"
 
@@ -39,16 +39,19 @@ struct fake {
 	struct list machines;             /* fake_machine.node */
 	struct list templates;            /* fake_template.node, being made */
 	uint64_t cost, zygote;            /* bytes */
-	struct vm_class zygotes[ZYGOTES]; /* classes that have one */
+	struct vm_class zygotes[ZYGOTES]; /* classes that have a zygote */
 	unsigned zygote_count;
-	struct loop_call freed; /* tells that one has ended */
+	struct loop_call freed; /* reports the end of a zygote */
 	uint64_t start_ns;
-	uint64_t fail_starts;      /* machines that are still to fail, */
-	uint64_t taken_starts;     /* and to be killed from outside */
+	uint64_t fail_starts; /* next machines that will fail */
+	/* next machines that will be killed from outside */
+	uint64_t taken_starts;
 	uint64_t fail_templates;
-	uint64_t freezes, idle_deaths; /* and to do so, when they are idle */
-	struct loop_fd jailer;     /* its fd is owned; -1: it lives */
-	int memory_fd;             /* owned; -1: the host's memory is ours */
+	/* Machines that will freeze, and that will die, once they are idle. */
+	uint64_t freezes, idle_deaths;
+	/* its fd is owned; -1: the jailer is never ended */
+	struct loop_fd jailer;
+	int memory_fd; /* owned; -1: use the host's figures */
 	struct vm_memory memory;   /* as it was read last */
 };
 
@@ -64,12 +67,12 @@ struct fake_machine {
 	struct list node;
 	const struct backend_machine_events *ev;
 	void *arg;
-	struct fake_guest *guest; /* owned; NULL when dead */
-	struct loop_timer timer;  /* to up */
+	struct fake_guest *guest; /* owned; NULL once it is dead */
+	struct loop_timer timer; /* time to up() */
 	struct loop_call reap, costs;
 	const char *why;
-	bool taken;                /* it is to be killed from outside */
-	struct loop_timer limit;   /* for an answer */
+	bool taken; /* it ends by a kill from outside */
+	struct loop_timer limit; /* timeout for an answer */
 	bool fails, freezes, frozen;
 };
 
@@ -124,7 +127,8 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 	return 0;
 }
 
-/* Whoever writes it cuts it first: then the last figures hold. */
+/* A writer truncates the file first: while it is empty the last figures stay
+ * valid. */
 static void fake_memory(struct backend *b, struct vm_memory *memory)
 {
 	struct fake *f = fake_of(b);
@@ -205,10 +209,9 @@ static void fake_template_drop(struct backend *b, const struct vm_class *cls,
 	(void)why;
 }
 
-/* --- zygotes: names, no more ------------------------------------------------
- */
+/* --- zygotes: only names ------------------------------------------------ */
 
-/* Return: its place, or zygote_count. */
+/* Returns the index of the class, or zygote_count. */
 static unsigned find_zygote(const struct fake *f, const struct vm_class *cls)
 {
 	unsigned i = 0;
@@ -301,7 +304,8 @@ static void die(struct fake_machine *m, const char *why)
 	loop_defer(m->base.backend->host->loop, &m->reap);
 }
 
-/* As jail.c tells it: first that it is gone, then each machine. */
+/* Ends the jailer as jail.c reports it: first `broken`, then the end of each
+ * machine. */
 static void on_jailer(struct loop_fd *l, uint32_t events)
 {
 	struct fake *f = l->arg;
@@ -309,7 +313,7 @@ static void on_jailer(struct loop_fd *l, uint32_t events)
 
 	(void)events;
 	if (read(l->fd, &byte, 1) != 1)
-		return; /* another one's */
+		return; /* another server has read that byte */
 	loop_fd_del(l);
 	fd_close(&l->fd);
 	f->base.host->broken(f->base.host->arg);
@@ -329,7 +333,7 @@ static void on_jailer(struct loop_fd *l, uint32_t events)
 	}
 }
 
-/* Both ends are ours, or it would be readable when nobody has it open. */
+/* Opens both ends, because a FIFO without a writer is always readable. */
 static int open_jailer(struct fake *f)
 {
 	const char *path = getenv("FSD_FAKE_JAILER");
@@ -445,7 +449,7 @@ static void fake_pause(struct backend_machine *bm)
 	loop_timer_set(bm->backend->host->loop, &m->timer, 1);
 }
 
-/* Its answer is due; a frozen one has none. */
+/* Sends its answer now; a frozen machine sends none. */
 static bool answers(struct fake_machine *m, uint64_t limit_ns)
 {
 	if (m->frozen)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the fake machines, each in a list of its machine or lane. Tests make
- * thousands of them, so they are found by their paths' hash. */
+/*
+ * The files of fake machines, in a list for each machine or lane. Tests make
+ * thousands of files, so a hash table finds them by path. All functions run on
+ * the loop.
+ */
 #include "fake_guest_int.h"
 
 #include <string.h>
 
 #define CHAINS 8192 /* a power of two */
 
-/* fake_file.same: those of all lists, the older ones first. */
+/* fake_file.same of all lists, older files first. */
 static struct list chains[CHAINS];
 
 static struct list *chain_of(const struct list *in, const char *path)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FS on the fake machine's list of files. A path's parents are whatever its
- * list says: a directory in it, or the beginning of an input's path. */
+/*
+ * Answers FS requests from the fake machine's list of files. A path exists as a
+ * directory if the list has it as one, or if it is the beginning of another
+ * path. All functions run on the loop.
+ */
 #include "fake_guest_int.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 struct call {
 	struct fake_guest *g;
 	const struct wire_fs *fs;
-	struct list *files[2];  /* of its tree; new ones go to the first */
+	struct list *files[2]; /* of its tree; new files go to the first list */
 	unsigned lists;
 	struct fake_file *file; /* at the path, or NULL */
 	struct wire_writer out;
@@ -28,7 +31,7 @@ static struct fake_file *find(struct call *c, const char *path)
 	return f;
 }
 
-/* The part of path below dir ("" is the top), or NULL. */
+/* Returns the part of path below dir ("" is the top), or NULL. */
 static const char *below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
@@ -83,7 +86,7 @@ static int op_stat(struct call *c)
 	return 0;
 }
 
-/* Those directly in the directory, by their number from 1. */
+/* Lists the entries directly in the directory, numbered from 1. */
 static int op_list(struct call *c)
 {
 	struct wire_writer head = { .p = c->out.p, .size = 8 };
@@ -125,7 +128,7 @@ static int op_read(struct call *c)
 	return 0;
 }
 
-/* Makes data as long as size at least. */
+/* Makes data at least size bytes long. */
 static void lengthen(struct buf *data, size_t size)
 {
 	if (data->len >= size || buf_reserve(data, size - data->len + 1) < 0)
@@ -268,7 +271,7 @@ static int op_times(struct call *c)
 	return op_stat(c);
 }
 
-/* A list of files has no other kinds of entries. */
+/* There are no entries of other kinds here. */
 static int op_hidden(struct call *c)
 {
 	if (!is_dir(c, c->fs->path))
@@ -279,7 +282,7 @@ static int op_hidden(struct call *c)
 
 static int op_processes(struct call *c)
 {
-	if (!c->g->shared) /* as a real one */
+	if (!c->g->shared) /* as the real guest does */
 		return -EOPNOTSUPP;
 	fake_processes(c->g, &c->out);
 	return 0;
@@ -305,7 +308,8 @@ static bool is_change(const struct wire_fs *fs)
 	       fs->op != WIRE_FS_READ && fs->op != WIRE_FS_HIDDEN;
 }
 
-/* A path of the root in the home's terms, or NULL: it is not in the home. */
+/* Translates a path of the root to one of the home; NULL: it is not in the
+ * home. */
 static char *in_home(char *path)
 {
 	if (!strcmp(path, HOME))
@@ -313,13 +317,16 @@ static char *in_home(char *path)
 	return (char *)(uintptr_t)below(path, HOME);
 }
 
-/* In one of the directories of the root that the user may change. */
+/*
+ * Returns whether the path is in a directory of the root that users may change.
+ */
 static bool is_users(const char *path)
 {
 	return below(path, "tmp") || below(path, "workspace") || below(path, "code");
 }
 
-/* Of the root: which of its files they are, and whether they may be changed. */
+/* Chooses the list for a path of the root, and checks whether it may be
+ * changed. */
 static int choose_files(struct call *c, struct wire_fs *fs)
 {
 	char *path = in_home(fs->path), *to = in_home(fs->to);
@@ -350,7 +357,7 @@ static bool has_fault(const struct fake_guest *g, const char *fault)
 	return g->fs_fault && !strcmp(g->fs_fault, fault);
 }
 
-/* A listing of one name at a time, which is none, and never the last one. */
+/* Answers with a listing of one empty name that never ends. */
 static int list_endlessly(struct call *c)
 {
 	wire_put_u64(&c->out, c->fs->offset + 1);
@@ -359,7 +366,7 @@ static int list_endlessly(struct call *c)
 	return 0;
 }
 
-/* Whatever is asked for is what it is not. */
+/* Answers that each path has another kind than the one asked for. */
 static int other_kind(struct call *c)
 {
 	struct wire_fs_stat st = {
@@ -387,7 +394,9 @@ static int answer(struct call *c)
 	return ops[c->fs->op](c);
 }
 
-/* An answer whose errno and data are the fault's, if it is for this op. */
+/*
+ * Answers with the fault's errno and data, if the fault is for this operation.
+ */
 static bool lies(struct fake_guest *g, const struct wire_fs *fs)
 {
 	auto_buf struct buf payload = { 0 };

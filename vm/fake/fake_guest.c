@@ -66,7 +66,9 @@ void fake_put_ack(struct fake_guest *g, size_t len)
 	fake_put(g, WIRE_STDIN_ACK, g->stdin_closed, room, w.used);
 }
 
-/* Output of the program, cut at the job's limit as the real guest does. */
+/*
+ * Sends output of the program, cut at the job's limit as the real guest does.
+ */
 void fake_put_output(struct fake_guest *g, enum wire_type type,
 		       const void *data, size_t len)
 {
@@ -168,7 +170,7 @@ static void put_outputs(struct fake_guest *g)
 	fake_put_u32s(g, WIRE_OUTPUT_END, 2, files, g->left_out);
 }
 
-/* A step is over: its files stay, the rest is the next one's. */
+/* Ends a session's step: its files stay, all else is reset. */
 static void begin_anew(struct fake_guest *g)
 {
 	struct list *home = &fake_machine(g)->inputs;
@@ -259,7 +261,8 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 					 ? wire_get_str(c, WIRE_PATH_MAX)
 					 : NULL;
 
-	/* Programs of two lanes may have the same name. */
+	/* Keep code files per lane: programs of two lanes may have the same
+	 * name. */
 	struct list *to = path && !strncmp(path, "code.", 5)
 				  ? &g->inputs
 				  : &fake_machine(g)->inputs;
@@ -268,7 +271,7 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 	g->open_to = &g->stdin_data;
 	if (!path || h->arg == WIRE_FILE_STDIN)
 		return;
-	if (old) /* an earlier step's */
+	if (old) /* of an earlier step */
 		fake_file_free(old);
 	g->open_to = &fake_file_new(to, path, h->arg, mode)->data;
 	if (target)
@@ -286,7 +289,9 @@ static void on_job(struct fake_guest *g, const void *payload, size_t length)
 			fake_hex(&g->out, g->job.envp.item[i] + strlen(lie));
 }
 
-/* A living interpreter has the pid of its first step. */
+/*
+ * Gives the program a pid; a living interpreter keeps that of its first step.
+ */
 static void begin_process(struct fake_guest *g)
 {
 	auto_buf struct buf command = { 0 };
@@ -319,7 +324,8 @@ static void on_kill(struct fake_guest *g, unsigned scope, struct wire_cursor *c)
 	if (g->hung || g->deaf)
 		return;
 	if (g->awaits && sig == SIGUSR1) {
-		g->awaits = false; /* who read the frame runs the script */
+		/* the caller runs the script after the frame */
+		g->awaits = false;
 		return;
 	}
 	if (g->ignore_term && sig != 9)
@@ -414,14 +420,15 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		buf_add(&g->in, block, (size_t)n);
 		parse(g);
 	} else if (n == 0) {
-		loop_fd_del(&g->sock); /* the host is gone: kill follows */
+		/* the host has closed the wire; a kill follows */
+		loop_fd_del(&g->sock);
 		return;
 	}
 	fake_script_run(g);
 	fake_lanes_run(g);
 }
 
-/* --- life ---------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 				  void (*crash)(void *arg), void *arg)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lanes of a shared fake machine. Each is a fake guest of its own, whose
- * frames go in and out by the machine's wire. The machine has the home and the
- * root, and the list of what runs. The real guest does the same with processes.
+ * The lanes of a shared fake machine. Each lane is a fake guest of its own,
+ * whose frames go over the machine's wire. The machine owns the home, the root,
+ * and the list of processes. The real guest has processes for this. All
+ * functions run on the loop.
  */
 #include "fake_guest_int.h"
 
@@ -45,7 +46,7 @@ void fake_process_end(struct fake_guest *g, uint32_t pid)
 	}
 }
 
-/* All of a lane: they are killed, or are of none from now on. */
+/* Ends all processes of a lane (kill), or makes them belong to no lane. */
 static void leave_lane(struct fake_guest *m, uint8_t lane, bool kill)
 {
 	list_for_each(pos, tmp, &m->processes) {
@@ -87,8 +88,8 @@ void fake_processes(struct fake_guest *m, struct wire_writer *out)
 
 /* --- the machine ------------------------------------------------------------ */
 
-/* Makes the directories beside the home: a base that cannot be changed, and those that
- * the user may write (fake_fs.c). */
+/* Makes directories beside the home: a base that cannot be changed, and some
+ * that users may write (fake_fs.c). */
 static void make_root(struct fake_guest *m)
 {
 	static const char *const dirs[] = { "etc", "home", "tmp", "home/user",
@@ -148,7 +149,7 @@ static void close_lane(struct fake_guest *m, uint8_t number, bool kill)
 void fake_lane_frame(struct fake_guest *m, uint8_t number,
 		     const struct wire_header *h, const void *payload)
 {
-	/* A host that speaks so is not to pass for one that is right. */
+	/* Crash, so that a test notices a host that breaks the protocol. */
 	if (!m->shared || number > WIRE_LANE_MAX ||
 	    (!m->lanes[number] && h->type != WIRE_JOB)) {
 		m->crash(m->arg);
@@ -171,7 +172,7 @@ void fake_lane_flush(struct fake_guest *l)
 		struct wire_header h;
 		size_t n = l->out.len;
 
-		/* What is no frame goes as it is. */
+		/* Bytes that are no frame are passed on unchanged. */
 		if (n >= WIRE_HEADER_SIZE && wire_header_get(p, &h) == 0 &&
 		    n >= WIRE_HEADER_SIZE + h.length) {
 			n = WIRE_HEADER_SIZE + h.length;

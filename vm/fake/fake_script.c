@@ -71,7 +71,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* In the lane's own files, else in the home. */
+/* Finds an input in the lane's own files, else in the home. */
 static struct fake_file *find_input(struct fake_guest *g, const char *name)
 {
 	struct fake_file *f = fake_file_find(&g->inputs, name);
@@ -87,7 +87,7 @@ char *fake_script_of(struct fake_guest *g)
 		const char *path = g->job.argv.item[i];
 		struct fake_file *f = find_input(g, base_name(path));
 
-		/* behind an interpreter, or it is an argument of a command */
+		/* behind an interpreter; else it is a command's argument */
 		if (f && (i == 0 || !strncmp(path, WIRE_HOME "/",
 					     sizeof(WIRE_HOME))))
 			return strdup(f->data.data ? f->data.data : "");
@@ -172,11 +172,12 @@ static void cmd_line(struct fake_guest *g, enum wire_type type,
 	fake_put_output(g, type, "\n", 1);
 }
 
-/* --- what has run, told outside of the tree -------------------------------- */
+/* --- a record of runs, outside of the tree ------------------------------ */
 
 static int witness_fd = -1;
 
-/* Before the daemon gives up the files that are not its own. */
+/* Opens the record; call it before the daemon closes descriptors that it did
+ * not open. */
 int fake_witness_open(void)
 {
 	const char *path = getenv("FSD_FAKE_WITNESS");
@@ -207,7 +208,7 @@ static void cmd_witness(struct fake_guest *g, const char *text)
 	if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
 		abort();
 	buf_fmt(&line, "%s %016llx\n", text, nonce);
-	/* a witness who is not heard would let a second run pass for the first */
+	/* abort: a run that is missing in the record would hide a second run */
 	if (witness_fd >= 0 &&
 	    write(witness_fd, line.data, line.len) != (ssize_t)line.len)
 		abort();
@@ -240,7 +241,7 @@ static void cmd_shown(struct fake_guest *g, const char *text)
 	fake_put(g, WIRE_RESULT, 0, line.data, line.len);
 }
 
-/* Commands that write something. Return: true if word was one. */
+/* Runs a command that writes something. Return: true if word was one. */
 static bool run_output(struct fake_guest *g, const char *word, char *rest)
 {
 	if (!strcmp(word, "out"))
@@ -296,7 +297,7 @@ static bool run_output(struct fake_guest *g, const char *word, char *rest)
 	return true;
 }
 
-/* --- lies ------------------------------------------------------------------ */
+/* --- breaking the protocol ---------------------------------------------- */
 
 static unsigned hex_digit(char c)
 {
@@ -313,7 +314,7 @@ void fake_hex(struct buf *to, const char *text)
 	}
 }
 
-/* "MS HEX". */
+/* Parses "MS HEX". */
 static void cmd_slowly(struct fake_guest *g, char *rest, bool forever)
 {
 	g->drop_ns = strtoull(rest, &rest, 10) * NS_PER_MS;
@@ -323,7 +324,7 @@ static void cmd_slowly(struct fake_guest *g, char *rest, bool forever)
 	g->drops_forever = forever;
 }
 
-/* Those that are due now. */
+/* Sends the bytes that are due now. */
 static void more_drops(struct fake_guest *g)
 {
 	size_t n = g->drops_forever ? g->drops.len : 1;
@@ -335,7 +336,7 @@ static void more_drops(struct fake_guest *g)
 	loop_timer_set(g->loop, &g->sleep, g->drop_ns);
 }
 
-/* Return: true if word was one. */
+/* Runs a command that breaks the protocol. Return: true if word was one. */
 static bool run_lie(struct fake_guest *g, const char *word, char *rest)
 {
 	auto_buf struct buf bytes = { 0 };
@@ -455,7 +456,7 @@ static void next_line(struct fake_guest *g)
 		run_end(g, word, rest);
 }
 
-/* Nothing can go on before something happens. */
+/* Returns whether the script must wait for an event. */
 static bool waits(const struct fake_guest *g)
 {
 	return !g->running || g->paused || (g->machine && g->machine->paused) ||
@@ -467,7 +468,7 @@ static bool waits(const struct fake_guest *g)
 
 void fake_script_run(struct fake_guest *g)
 {
-	fake_flush(g); /* it may have waited for that */
+	fake_flush(g); /* the script may have waited for that */
 	while (!waits(g)) {
 		if (g->crashes) {
 			g->running = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * epoll with a generation check (a source removed while its event is already
- * fetched is skipped), one timerfd behind a binary heap, one eventfd for calls
- * posted by other threads.
+ * The event loop: epoll with a check that skips a source which was removed
+ * after its event was fetched; one timerfd behind a binary heap of timers; one
+ * eventfd for calls that other threads post. Owns struct loop. All functions
+ * run on the loop's thread, except loop_post().
  */
 #include "loop.h"
 
@@ -19,8 +20,9 @@
 #include "layout/base/inbox.h"
 
 #define BATCH 64
-#define LOST_MS 100 /* what takes less is usual */
-/* A yield to nobody takes 1 us, and one to somebody a context switch at the least. */
+#define LOST_MS 100 /* a shorter time is normal */
+/* A yield without another thread takes 1 us; with one, at least a context
+ * switch. */
 #define ALONE_NS 20000u
 #define CROWDED_NS (10 * NS_PER_MS)
 
@@ -29,16 +31,16 @@ struct loop {
 	bool quit;
 	struct loop_timer **heap; /* owned array of borrowed timers */
 	unsigned heap_len, heap_size;
-	uint64_t timer_armed_ns;    /* what timerfd is set to, 0 = not set */
+	uint64_t timer_armed_ns; /* when timerfd is set to fire; 0: not set */
 	struct list deferred;       /* of loop_call */
 	struct inbox posted;        /* of loop_call, from other threads */
-	atomic_bool asleep;         /* who posts has to wake it */
+	atomic_bool asleep; /* the thread that posts must wake it */
 	struct loop_fd wake, clock; /* eventfd, timerfd */
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_at;
 	uint64_t stall_ns, lost_ns;
-	uint64_t linger_ns;  /* until then it does not sleep; 0: it may */
-	uint64_t crowded_ns; /* until then it does not linger */
+	uint64_t linger_ns; /* polls until then; 0: may sleep */
+	uint64_t crowded_ns; /* does not poll before then */
 };
 
 uint64_t now_ns(void)
@@ -155,7 +157,8 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t after_ns)
 		void *heap = reallocarray(l->heap, size, sizeof(*l->heap));
 
 		if (!heap)
-			abort(); /* a lost timer is a wait without bound */
+			/* losing a timer would be a wait without bound */
+			abort();
 		l->heap = heap;
 		l->heap_size = size;
 	}
@@ -186,7 +189,7 @@ static void lose(struct loop *l, uint64_t ns)
 		l->lost_ns += ns;
 }
 
-/* A handler that began at start_ns has returned. */
+/* Accounts for a handler that began at start_ns and has returned. */
 static void took(struct loop *l, uint64_t start_ns)
 {
 	uint64_t ns = now_ns() - start_ns;
@@ -195,7 +198,7 @@ static void took(struct loop *l, uint64_t start_ns)
 	lose(l, ns);
 }
 
-/* It slept from start_ns on, and the clock was to wake it. */
+/* Accounts for a sleep from start_ns on that the timerfd was set to end. */
 static void slept(struct loop *l, uint64_t start_ns)
 {
 	uint64_t now = now_ns(), due = MAX(l->timer_armed_ns, start_ns);
@@ -225,7 +228,7 @@ static void on_clock(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	if (read(l->timerfd, &ticks, sizeof(ticks)) < 0) {
-		/* EAGAIN: it was set anew meanwhile */
+		/* EAGAIN: it was set again meanwhile */
 	}
 	l->timer_armed_ns = 0;
 }
@@ -261,7 +264,7 @@ static void take_posted(struct loop *l)
 void loop_call_del(struct loop_call *c)
 {
 	if (c->loop)
-		take_posted(c->loop); /* it may be among them */
+		take_posted(c->loop); /* c may be among them */
 	list_del(&c->node);
 }
 
@@ -270,7 +273,8 @@ void loop_post(struct loop *l, struct loop_call *c)
 	uint64_t one = 1;
 
 	c->loop = l;
-	/* Either the loop sees the one, or we see the other. */
+	/* Either the loop sees the new call, or this thread sees that it
+	 * sleeps. */
 	inbox_put(&l->posted, &c->node);
 	if (!atomic_exchange(&l->asleep, false))
 		return;
@@ -286,12 +290,12 @@ static void on_wake(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	if (read(l->eventfd, &count, sizeof(count)) < 0) {
-		/* EAGAIN: somebody drained it already */
+		/* EAGAIN: take_posted() has read it already */
 	}
 }
 
-/* Those that are scheduled now; what they schedule has its turn after the
- * other sources had theirs. */
+/* Runs the calls that are scheduled now. Calls that these schedule run in the
+ * next round, after the other sources. */
 static void deferred_run(struct loop *l)
 {
 	struct list batch;
@@ -311,7 +315,7 @@ static void deferred_run(struct loop *l)
 	}
 }
 
-/* --- life -------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 int loop_new(struct loop **ret_loop)
 {
@@ -373,7 +377,9 @@ uint64_t loop_lost_ns(struct loop *l)
 	return l->lost_ns;
 }
 
-/* One event: the main thread must never block. */
+/*
+ * Calls the handler of one event, and notes its time: a handler must not block.
+ */
 static void dispatch(struct loop *l, struct loop_fd *src, uint32_t events)
 {
 	uint64_t start = now_ns();
@@ -403,7 +409,9 @@ static void give_way(struct loop *l)
 	l->crowded_ns = after + CROWDED_NS;
 }
 
-/* Return: as epoll_wait(), 0 also if something else is due. */
+/*
+ * Waits for events. Return: as epoll_wait(); 0 also if a call or timer is due.
+ */
 static int wait_events(struct loop *l)
 {
 	bool sleeps = list_empty(&l->deferred);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one event loop: descriptors, timers, deferred calls. Single-threaded but
- * for loop_post(). Handlers run from loop_run() only, never from inside the
- * call that arms them. A handler may remove any source, its own included.
+ * The event loop: descriptors, timers, deferred calls. One thread; only
+ * loop_post() may be called from others. Handlers are called by loop_run()
+ * only, never inside the call that arms them. A handler may remove any source,
+ * its own included.
  */
 #ifndef VM_LOOP_H
 #define VM_LOOP_H
@@ -21,19 +22,19 @@ struct loop_fd {
 	uint32_t events;
 	void (*fn)(struct loop_fd *src, uint32_t events);
 	void *arg;
-	struct loop *loop; /* NULL when not added */
+	struct loop *loop; /* NULL: not added */
 };
 
 /* Embedded; zero it. Fires once; arm it again for more. */
 struct loop_timer {
 	void (*fn)(struct loop_timer *t);
 	void *arg;
-	struct loop *loop; /* NULL when not armed */
+	struct loop *loop; /* NULL: not armed */
 	uint64_t at_ns;    /* CLOCK_MONOTONIC */
-	unsigned index;    /* the loop's own */
+	unsigned index; /* used by the loop */
 };
 
-/* Runs once, soon, after the handlers of this round. */
+/* A call that runs once, soon, after the handlers of this round. */
 struct loop_call {
 	void (*fn)(struct loop_call *c);
 	void *arg;
@@ -48,39 +49,45 @@ void loop_free(struct loop *l);
 int loop_run(struct loop *l);
 void loop_quit(struct loop *l);
 
-/* Return: 0 or negative errno. fd, events and fn are to be set before. */
+/* Return: 0 or negative errno. Set fd, events and fn before. */
 int loop_fd_add(struct loop *l, struct loop_fd *src);
 int loop_fd_mod(struct loop_fd *src, uint32_t events);
-void loop_fd_del(struct loop_fd *src); /* no-op if not added */
+/* Does nothing if it is not added. */
+void loop_fd_del(struct loop_fd *src);
 
-/* (Re)arms t to fire after_ns from now. fn is to be set before. */
+/* Arms t to fire after_ns from now, also if it is armed. Set fn before. */
 void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t after_ns);
-void loop_timer_del(struct loop_timer *t); /* no-op if not armed */
+/* Does nothing if it is not armed. */
+void loop_timer_del(struct loop_timer *t);
 
 /*
- * Before it sleeps next, the loop asks for events for so long (ns): to be woken
- * costs more than a quick answer, above all from another processor. It gives
- * way to whoever else wants this one.
+ * Lets the loop poll for up to ns before it sleeps next: waking a sleeping
+ * thread costs more than a quick answer, above all from another processor.
+ * While it polls, it yields to other threads.
  */
 void loop_linger(struct loop *l, uint64_t ns);
 
 /* Schedules c unless it is scheduled already. */
 void loop_defer(struct loop *l, struct loop_call *c);
-/* Is a deferred call waiting for its turn? */
+/* Returns whether a deferred call is waiting. */
 bool loop_is_due(const struct loop *l);
-/* For a posted call: only once its thread cannot post it any more. */
+/* Removes a call. If it was posted: only once its thread cannot post it any
+ * more. */
 void loop_call_del(struct loop_call *c);
 /* As loop_defer, from any thread. c must not be scheduled already. */
 void loop_post(struct loop *l, struct loop_call *c);
 
-/* CLOCK_MONOTONIC in ns, CLOCK_REALTIME in ns. */
+/* now_ns(): CLOCK_MONOTONIC. realtime_ns(): CLOCK_REALTIME. */
 uint64_t now_ns(void);
 uint64_t realtime_ns(void);
 
-/* The longest time that one handler has taken so far, in ns. */
+/* Returns the longest time that one handler has taken, in ns. */
 uint64_t loop_stall_ns(struct loop *l);
-/* In all, the time in which it looked at nothing for long: in handlers, or since
- * this process was not run. Another's silence in that time means nothing. */
+/*
+ * Returns the sum, in ns, of long times in which the loop read no events: in
+ * handlers, or because the process did not run. In that time silence of a peer
+ * means nothing to a timeout.
+ */
 uint64_t loop_lost_ns(struct loop *l);
 
 #define NS_PER_MS 1000000ull

@@ -39,7 +39,8 @@ int rights_bound(const unsigned *caps, size_t count)
 	return 0;
 }
 
-/* Of caps, those that there are: effective and permitted. */
+/* Sets the effective and permitted capabilities to those of caps that the
+ * thread has. */
 static int set_caps(const unsigned *caps, size_t count, bool inheritable)
 {
 	struct __user_cap_header_struct head = {
@@ -78,7 +79,7 @@ int rights_hand_on(const unsigned *caps, size_t count)
 	return r;
 }
 
-/* By version of the interface, what it can forbid of files. */
+/* The file rights that each version of the interface can forbid. */
 static const uint64_t file_rights[] = {
 	[1] = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
 	[2] = 1ull << 13, /* REFER */
@@ -87,7 +88,7 @@ static const uint64_t file_rights[] = {
 	[5] = 1ull << 15, /* IOCTL_DEV */
 };
 
-/* linux/landlock.h of 6.12; older headers lack the later members. */
+/* As in linux/landlock.h of 6.12; older headers lack the later members. */
 struct ruleset {
 	uint64_t files, net, scoped;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up rights: capabilities, files by Landlock, system calls by seccomp. No way back. */
+/*
+ * Drops rights for ever: capabilities, files by Landlock, system calls by
+ * seccomp.
+ */
 #ifndef VM_RIGHTS_H
 #define VM_RIGHTS_H
 
@@ -8,18 +11,18 @@
 #include <stdint.h>
 
 /*
- * Of the capabilities that this thread has only those of caps stay (CAP_...,
- * count of them), effective, permitted and bounding; none is inherited. Async-
- * signal-safe. Return: 0 or negative errno.
+ * Keeps only those capabilities of caps (CAP_..., count of them) that this
+ * thread has: effective, permitted and bounding; none is inheritable.
+ * Async-signal-safe. Return: 0 or negative errno.
  */
 int rights_keep(const unsigned *caps, size_t count);
 
-/* No program that it executes gets others than these back. Async-signal-safe.
- * Return: 0 or negative errno. */
+/* Limits the capabilities that an executed program can gain to caps.
+ * Async-signal-safe. Return: 0 or negative errno. */
 int rights_bound(const unsigned *caps, size_t count);
 
-/* As rights_keep(), but a program that it executes has them, too, whoever runs
- * it. Async-signal-safe. Return: 0 or negative errno. */
+/* As rights_keep(), but a program that this thread executes keeps them,
+ * whatever its user. Async-signal-safe. Return: 0 or negative errno. */
 int rights_hand_on(const unsigned *caps, size_t count);
 
 struct rights_path {
@@ -28,18 +31,23 @@ struct rights_path {
 };
 
 /*
- * A Landlock ruleset: what lies below the paths, nothing else; no TCP, no
- * abstract socket and no signal across its border, as far as the kernel can.
- * Return: a descriptor, -ENOSYS (the kernel has no Landlock), ...
+ * Makes a Landlock ruleset that permits only the files below the paths. As far
+ * as the kernel can, it also forbids TCP, abstract sockets of other domains,
+ * and signals to them. Return: a descriptor, -ENOSYS (the kernel has no
+ * Landlock), ...
  */
 int rights_landlock(const struct rights_path *paths, size_t count);
-/* The same, and signals may cross the border. A child that wants a signal when its
- * parent dies needs that: the kernel sends it in the parent's name. */
+/*
+ * The same, but permits signals out of the domain. A child that wants a signal
+ * when its parent dies needs that, because the kernel sends it in the parent's
+ * name.
+ */
 int rights_landlock_signals(const struct rights_path *paths, size_t count);
-/* Async-signal-safe; needs no_new_privs. Return: 0 or negative errno. */
+/* Applies a ruleset to this thread. Async-signal-safe; needs no_new_privs.
+ * Return: 0 or negative errno. */
 int rights_landlock_enter(int ruleset);
 
-/* A call that is permitted if its argument, masked, has the value. */
+/* A call that is permitted if (argument & mask) equals value. */
 struct rights_argument {
 	int call;
 	unsigned argument; /* 0 is the first */
@@ -47,14 +55,18 @@ struct rights_argument {
 };
 
 struct rights_calls {
-	const int *call; /* whatever their arguments; as SCMP_SYS() numbers them */
+	/* permitted with any arguments; numbers as SCMP_SYS() gives */
+	const int *call;
 	size_t count;
 	const struct rights_argument *argument;
 	size_t argument_count;
 };
 
-/* rights_calls.c: all other system calls fail with EPERM from then on. Needs no_new_privs.
- * Return: 0 or negative errno. */
+/*
+ * rights_calls.c: permits only these system calls; all others fail with EPERM.
+ * Needs no_new_privs.
+ * Return: 0 or negative errno.
+ */
 int rights_keep_calls(const struct rights_calls *calls);
 
 #endif

@@ -19,7 +19,8 @@ static int add_argument(scmp_filter_ctx ctx, const struct rights_argument *a)
 
 static int add_all(scmp_filter_ctx ctx, const struct rights_calls *calls)
 {
-	/* It hides its flags, and the C library does without it. */
+	/* Deny clone3 as unknown: a filter cannot see its flags, and the C
+	 * library works without it. */
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 
 	for (size_t i = 0; r == 0 && i < calls->count; i++)

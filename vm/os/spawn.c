@@ -34,7 +34,8 @@ static void child_fail(int fd, int code)
 	_exit(127);
 }
 
-/* Moves the table to 3.. by way of numbers above it, so that none is lost. */
+/* Moves the table to 3, 4, ... Each is first duplicated above these numbers, so
+ * that none is overwritten. */
 static int place_fds(const struct spawn *s, int *status_fd)
 {
 	int base = SPAWN_FD_FIRST + (int)s->fd_count;
@@ -51,7 +52,7 @@ static int place_fds(const struct spawn *s, int *status_fd)
 	for (unsigned i = 0; i < s->fd_count; i++)
 		if (dup2(moved[i], SPAWN_FD_FIRST + (int)i) < 0)
 			return -errno;
-	/* From here on everything else goes away with exec. */
+	/* exec closes all others */
 	if (syscall(SYS_close_range, (unsigned)base, ~0u,
 		    4u /* CLOSE_RANGE_CLOEXEC */) < 0)
 		return -errno;
@@ -69,8 +70,8 @@ static int standard_fds(const struct spawn *s, int pipe_fd)
 	return 0;
 }
 
-/* Where core dumps go to a program of the host's 0 bounds nothing, and 1 means
- * none; that may be more than we are allowed. */
+/* If core dumps go to a program of the host, a limit of 0 has no effect, and 1
+ * means none. The hard limit may not allow 1. */
 int spawn_no_core(void)
 {
 	struct rlimit none = { 1, 1 };
@@ -132,7 +133,8 @@ child_main(const struct spawn *s, int pipe_fd, int status_fd, pid_t parent)
 
 /* --- in the parent ----------------------------------------------------- */
 
-/* The child closes its end at exec, or says why there was none. */
+/* Waits for the child's exec: it closes the pipe, or the child reports its
+ * error. */
 static int exec_result(int fd)
 {
 	int code;

@@ -35,7 +35,7 @@ int worker_start(struct worker *w)
 
 	w->call = (struct loop_call){ .fn = on_done, .arg = w };
 	atomic_store(&w->cancel, false);
-	/* Signals are the loop's thread's business. */
+	/* Block signals: they must go to the loop's thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	r = -pthread_create(&w->thread, NULL, run, w);

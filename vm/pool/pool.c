@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pool's work: pool_kick() schedules pool_work() whenever something has
+ * The pool's work: pool_kick() schedules work() whenever something has
  * happened. It visits all classes, grants leases, starts machines and refills
  * the pool. Owns the queues of leases. All functions run on the loop, never
  * inside a call of vm.h.
@@ -118,7 +118,7 @@ static void start_for_waiting(struct pool_class *c)
 		coming++;
 }
 
-/* Sets the timer for the next moment at which pool_work() has something to do. */
+/* Sets the timer for the next moment at which work() has something to do. */
 static void arm_retry(struct machines *vm)
 {
 	uint64_t now = now_ns(), at = pool_young_until(vm);

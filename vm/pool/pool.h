@@ -2,7 +2,7 @@
 /*
  * The pool: classes with their templates, leases in the order in which they
  * were asked for, and warm machines kept ahead of them. One function,
- * pool_work(), checks everything and does what is due. Events only schedule it
+ * work(), checks everything and does what is due. Events only schedule it
  * (pool_kick()), so it never runs inside a call of vm.h. All functions run on
  * the loop.
  */
@@ -168,7 +168,7 @@ void lease_fail(struct vm_lease *lease, enum vm_failure why,
 		const char *sentence);
 /* Describes the lease's machine for a process that may adopt it. */
 void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
-/* pool_machines.c. Schedules pool_work(). */
+/* pool_machines.c. Schedules work(). */
 void pool_kick(struct machines *vm);
 unsigned pool_count(const struct machines *vm, enum machine_state state);
 /* all machines, in any state */

@@ -41,7 +41,7 @@ void class_good_idle(struct pool_class *c);
 /* Checks whether a machine has been starting for too long, and informs waiting
  * leases. */
 void class_check(struct pool_class *c);
-/* Returns when the class next needs pool_work() after now; UINT64_MAX: never. */
+/* Returns when the class next needs work() after now; UINT64_MAX: never. */
 uint64_t class_due_ns(const struct pool_class *c, uint64_t now);
 
 /* --- pool_start.c ------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 /*
  * Machines and zygotes that no lease needs yet: pool_refill() takes steps
  * towards the plan (pool_plan.c), heats machines, and improves idle ones in a
- * quiet time. All functions run on the loop, called by pool_work().
+ * quiet time. All functions run on the loop, called by work().
  */
 #include "pool_class.h"
 

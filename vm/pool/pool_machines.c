@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts the machines by state and by class, and ends the idle one with the
- * least value. pool_kick() schedules pool_work(). All functions run on the
+ * least value. pool_kick() schedules work(). All functions run on the
  * loop.
  */
 #include "pool_class.h"
