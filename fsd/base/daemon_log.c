@@ -22,8 +22,8 @@
 struct daemon_log {
 	int dir; /* owned */
 	uint64_t limit;
-	pthread_mutex_t lock; /* threads look one at a time */
-	int first; /* owned: open until begin, then -1 */
+	pthread_mutex_t lock; /* one thread at a time checks the file */
+	int first; /* owned: the log until daemon_log_begin(), then -1 */
 };
 
 static int open_file(const struct daemon_log *l)
@@ -38,12 +38,12 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Standard error goes on in what has the name now. */
+/* Makes the file that has the name now standard error. */
 static void reopen(const struct daemon_log *l)
 {
 	auto_close int fd = open_file(l);
 
-	/* If there is none, the old one is better than nothing. */
+	/* If it cannot be opened, keep the old one. */
 	if (fd >= 0)
 		dup2(fd, STDERR_FILENO);
 }
@@ -58,7 +58,8 @@ static bool shift(const struct daemon_log *l, unsigned from)
 	return renameat(l->dir, a, l->dir, b) == 0 || errno == ENOENT;
 }
 
-/* st: the file that is full. Who has its lock moves it, and nobody else. */
+/* Renames a full file. st: that file. Only the process that has its lock does
+ * so. */
 static void rotate(const struct daemon_log *l, const struct stat *st)
 {
 	auto_close int fd = open_file(l);
@@ -69,7 +70,9 @@ static void rotate(const struct daemon_log *l, const struct stat *st)
 	    fstatat(l->dir, NAME, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !is_same(st, &named))
 		return;
-	/* Never over one that could not make room. */
+	/*
+	 * Stop at a file that could not be moved, so that none is overwritten.
+	 */
 	while (from-- && shift(l, from))
 		;
 }
@@ -98,7 +101,7 @@ struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit)
 		return NULL;
 	pthread_mutex_init(&l->lock, NULL);
 	l->limit = limit;
-	mkdir(state_dir, 0700); /* store_open() says what is wrong with it */
+	mkdir(state_dir, 0700); /* on failure store_open() reports the reason */
 	l->dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->first = l->dir < 0 ? -1 : open_file(l);
 	if (l->first >= 0)

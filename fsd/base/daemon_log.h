@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/fsd.log, where a daemon in the background logs. Before a process writes
- * a line there it looks whether the file is still the one of that name, and not
- * too large:
+ * STATE/fsd.log, the log of a daemon in the background. Before a process writes
+ * a line, it checks the file:
  *
- *   it was moved or removed    it goes on in a new one; so logrotate needs to
- *                              tell nobody
- *   it has come to the limit   fsd.log -> fsd.log.1 -> .2 -> .3 -> gone
+ *   moved or removed     it opens a new one; so logrotate need not signal it
+ *   larger than the limit   fsd.log -> fsd.log.1 -> .2 -> .3 -> removed
  *
- * Any number of processes may do so, whatever each has inherited: they take a
- * lock to move it, and find it moved otherwise. A line goes out by one write to
- * the end of a file, so it is in one of them, whole, wherever that lies by then.
- * A process that cannot reach the directory goes on in the file that it was
- * started with.
+ * Several processes may do that at the same time: they take a lock to move the
+ * file, and otherwise find it moved. A line is appended by one write, so it is
+ * complete in one of the files. A process that cannot reach the directory
+ * writes to the file that it was started with. Any thread may log.
  */
 #ifndef FSD_DAEMON_LOG_H
 #define FSD_DAEMON_LOG_H
@@ -24,11 +21,12 @@
 
 struct daemon_log;
 
-/* Opens or makes it, and the directory. Return: NULL if it cannot be had. */
+/* Opens the log; makes it and its directory if they are missing. limit: bytes.
+ * Return: NULL on failure, with errno. */
 struct daemon_log *daemon_log_open(const char *state_dir, uint64_t limit);
-/* From now on it is standard error, and all that log.h writes. */
+/* Makes the log standard error, and so the target of log.h. */
 void daemon_log_begin(struct daemon_log *l);
-/* Standard error stays what it is; nobody looks any more. NULL is fine. */
+/* Ends the checks; standard error stays as it is. l may be NULL. */
 void daemon_log_close(struct daemon_log *l);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack is entered by ucontext, and left and entered again by setjmp(), which
- * makes no system call. The C library's check of longjmp() knows one stack
- * only.
+ * Stacks of fibers. A stack is first entered by ucontext, then left and entered
+ * again by setjmp() and longjmp(), which make no system call. _FORTIFY_SOURCE
+ * is off because the C library's check of longjmp() knows one stack only. All
+ * functions run on the loop's thread.
  */
 #undef _FORTIFY_SOURCE
 #include "fiber.h"
@@ -35,43 +36,44 @@
 struct place {
 	jmp_buf jump;
 #ifdef SANITIZED
-	void *fake; /* the sanitizer's, while another one runs */
+	void *fake; /* the sanitizer's stack while another fiber runs */
 #endif
 };
 
 struct fiber {
-	struct place place; /* where it waits */
-	ucontext_t context; /* where it begins */
+	struct place place; /* where it continues */
+	ucontext_t context; /* where it starts */
 	bool begun;
 	void (*fn)(void *arg);
 	void *arg;
-	struct fiber *from; /* who goes on when it waits; NULL: the loop */
+	/* the fiber that continues when this one waits; NULL: the loop */
+	struct fiber *from;
 	struct list node;   /* in ready or spare */
 	struct list held;
 	void *own;
 	uint64_t number;
-	char *stack; /* owned, a guard page below it */
+	char *stack; /* owned; a guard page lies below it */
 	bool over;
 };
 
-/* Others than the loop's thread have none. */
+/* Thread-local: only the loop's thread has fibers. */
 static _Thread_local struct fiber *self_;
 
-/* One loop, one thread that runs them. */
+/* One loop, on one thread, runs them. */
 static struct {
 	struct loop_call call;
 	struct loop *loop;
 	struct place main;
 	struct list ready, spare;
 	unsigned spares;
-	uint64_t number; /* outside of all fibers */
+	uint64_t number; /* fiber_number() outside of all fibers */
 #ifdef SANITIZED
 	const void *main_stack;
 	size_t main_size;
 #endif
 } all;
 
-/* --- from one to the other ---------------------------------------------- */
+/* --- switching ---------------------------------------------------------- */
 
 static _Noreturn void enter(struct fiber *f)
 {
@@ -82,7 +84,7 @@ static _Noreturn void enter(struct fiber *f)
 	abort(); /* it only fails with a bad argument */
 }
 
-/* To f, or to the loop's own stack. */
+/* Switches to f, or (NULL) to the loop's own stack. */
 static void go(struct fiber *f)
 {
 	struct place *here = self_ ? &self_->place : &all.main;
@@ -96,7 +98,7 @@ static void go(struct fiber *f)
 	if (_setjmp(here->jump) == 0)
 		enter(f);
 #ifdef SANITIZED
-	/* Who comes back has set self_ to this one. */
+	/* The switch back has set self_ to this fiber. */
 	here = self_ ? &self_->place : &all.main;
 	__sanitizer_finish_switch_fiber(here->fake, NULL, NULL);
 #endif
@@ -123,7 +125,7 @@ static void fiber_main(void)
 	}
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 static void make_context(struct fiber *f)
 {
@@ -220,7 +222,8 @@ void fiber_resume(struct fiber *f)
 		fiber_free(f);
 		return;
 	}
-	list_add(&all.spare, &f->node); /* its stack is still in the cache */
+	/* at the front: its stack is still in the cache */
+	list_add(&all.spare, &f->node);
 	all.spares++;
 }
 

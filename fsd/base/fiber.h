@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work on the loop's thread that may wait in its middle: a function with a
- * stack of its own. When it waits (for the disk, for a job that somebody else
- * is at) the loop goes on with what else there is, and comes back to it later.
- * So a request reads from top to bottom, and what it asks of a slow disk holds
- * up nobody else. Only fiber_pause() and what calls it gives the thread away:
- * between two such calls nobody else runs, no lock is needed.
+ * Fibers: functions on the loop's thread, each with a stack of its own, that
+ * may wait in the middle. While one waits (for the disk, or for a job that
+ * another fiber has locked) the loop runs others, and resumes it later. So the
+ * code of a request reads from top to bottom, and a slow disk delays no other
+ * request. Only fiber_pause() and functions that call it give the thread away:
+ * between two such calls no other code runs, so no lock is needed.
  *
- * All of this belongs to the loop's thread.
+ * All functions are called on the loop's thread.
  */
 #ifndef FSD_FIBER_H
 #define FSD_FIBER_H
@@ -19,34 +19,42 @@
 
 struct fiber;
 
-/* From now on there are fibers: the loop is about to run, and resumes them. */
+/* Enables fibers; call it when the loop is about to run. */
 void fibers_init(struct loop *loop);
-/* Lets all that was woken run. The loop does not any more. */
+/* Runs all woken fibers until each waits again or has ended. Call it when the
+ * loop does not run any more. */
 void fibers_finish(void);
-void fibers_done(void); /* gives the spare stacks back */
+/* Frees the stacks kept for reuse. */
+void fibers_done(void);
 
-/* Runs fn(arg) now, until it ends or waits for the first time.
- * Return: 0, or -ENOMEM: it was not called. */
+/* Runs fn(arg) in a new fiber, until it ends or first waits. Return: 0, or
+ * -ENOMEM: it was not called. */
 int fiber_start(void (*fn)(void *arg), void *arg);
-/* In a fiber if there can be one, else right here, where nothing waits. */
+/*
+ * Runs fn(arg) in a new fiber; without one, directly, and then it cannot wait.
+ */
 void fiber_run(void (*fn)(void *arg), void *arg);
-/* The one that runs now; NULL: none, nothing here may wait. */
+/* Returns the running fiber; NULL: none, so this code cannot wait. */
 struct fiber *fiber_self(void);
-/* What it holds, for who gives it to it: a list, empty at its start. */
+/* Returns the list of what the fiber holds, for the module that fills it; empty
+ * at first. */
 struct list *fiber_held(struct fiber *f);
-/* Something of its own, borrowed; NULL at its start. */
+/* Returns a pointer for the fiber's user, borrowed; NULL at first. */
 void **fiber_own(struct fiber *f);
-/* A number of the fiber that runs now, or of the loop outside of all fibers. It is 0 at
- * the start of each; mount/requests.c puts the number of the request there. */
+/*
+ * Returns a number of the running fiber, or of the loop outside of all fibers.
+ * It is 0 at the start of each; mount/requests.c stores the number of the
+ * request there.
+ */
 uint64_t *fiber_number(void);
 
-/* Until fiber_resume() or fiber_wake(). */
+/* Waits until fiber_resume() or fiber_wake(). */
 void fiber_pause(void);
-/* Goes on with it now. */
+/* Continues f now. */
 void fiber_resume(struct fiber *f);
-/* Goes on with it soon, from the loop. */
+/* Continues f soon, from the loop. */
 void fiber_wake(struct fiber *f);
-/* The others have a turn. */
+/* Lets the loop run other work once. */
 void fiber_breathe(void);
 
 #endif

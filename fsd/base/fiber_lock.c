@@ -5,7 +5,7 @@
  */
 #include "fiber_lock.h"
 
-/* On the stack of who waits. */
+/* On the stack of the waiting fiber. */
 struct lane_place {
 	struct list node;
 	struct fiber *fiber;
@@ -43,7 +43,8 @@ bool fiber_lock_enter(struct fiber_lock *l)
 	if (!self || l->owner == self)
 		return false;
 	if (l->owner)
-		wait_for(l, true); /* and is given it */
+		/* fiber_lock_leave() has made it the owner */
+		wait_for(l, true);
 	else
 		own(l, self);
 	return true;
@@ -57,8 +58,8 @@ bool fiber_lock_wait(struct fiber_lock *l)
 	return true;
 }
 
-/* To the next one who wants it; who only waits for a moment of rest has it
- * before that one does anything. */
+/* Gives the lock to the first fiber that wants it. A fiber that only waits for
+ * it to be free is woken before that one runs. */
 void fiber_lock_leave(struct fiber_lock *l)
 {
 	struct lane_place *p;

@@ -49,7 +49,7 @@ static void move_some(struct hash *h, size_t count)
 	h->old = NULL;
 }
 
-/* What has this hash is in its new place. */
+/* Returns the chain of the hash, after moving it to the new table. */
 static struct hash_node **chain_of(struct hash *h, uint64_t hash)
 {
 	if (h->old)
@@ -57,7 +57,7 @@ static struct hash_node **chain_of(struct hash *h, uint64_t hash)
 	return &h->slot[hash & (h->size - 1)];
 }
 
-/* Keeps the chains short; without memory they only get longer. */
+/* Doubles the table. Without memory it stays, and chains only get longer. */
 static int grow(struct hash *h)
 {
 	size_t size = h->size ? h->size * 2 : HASH_MIN;
@@ -65,7 +65,7 @@ static int grow(struct hash *h)
 
 	if (!slot)
 		return h->size ? 0 : -ENOMEM;
-	move_some(h, SIZE_MAX); /* done long ago, but for lost memory */
+	move_some(h, SIZE_MAX); /* normally complete, unless memory was short */
 	h->old = h->slot;
 	h->old_size = h->size;
 	h->moved = 0;

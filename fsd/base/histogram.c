@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-/* Milliseconds; rendered as seconds. */
+/* upper bounds in milliseconds; printed as seconds */
 static const uint64_t bounds[HISTOGRAM_BUCKETS] = {
 	5, 25, 100, 250, 500, 1000, 2500, 10000, 30000, 120000, 600000, 3600000,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often something took how long, in the text format of Prometheus. */
+/* Counts durations in buckets, for the text format of Prometheus. */
 #ifndef FSD_HISTOGRAM_H
 #define FSD_HISTOGRAM_H
 
@@ -10,12 +10,13 @@
 #define HISTOGRAM_BUCKETS 12u
 
 struct histogram {
-	uint64_t count[HISTOGRAM_BUCKETS + 1]; /* of each alone; the last: above */
+	/* count of each bucket alone; the last one: longer */
+	uint64_t count[HISTOGRAM_BUCKETS + 1];
 	uint64_t sum_ms;
 };
 
 void histogram_add(struct histogram *h, uint64_t ms);
-/* Its lines; labels: NAME="VALUE", or "" . */
+/* Appends its lines. labels: NAME="VALUE", or "". */
 void histogram_print(const struct histogram *h, const char *name,
 		     const char *labels, struct buf *out);
 

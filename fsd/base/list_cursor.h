@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A place in a list that others change meanwhile. Who takes an element out of
- * the list tells list_cursors_leave() before; new ones only come in at its end.
+ * A position in a list that other code may change meanwhile. Call
+ * list_cursors_leave() before an element is taken out of the list; add new
+ * elements at its end only. Used on the loop.
  */
 #ifndef FSD_LIST_CURSOR_H
 #define FSD_LIST_CURSOR_H
@@ -9,7 +10,8 @@
 #include "layout/layout.h"
 
 struct list_cursor {
-	struct list node;  /* in the list's walks, from list_cursor_begin() on */
+	/* in the list's list of cursors, after list_cursor_begin() */
+	struct list node;
 	struct list *head; /* borrowed; NULL: not begun */
 	struct list *next; /* the element that comes next, or head */
 };
@@ -22,14 +24,14 @@ static inline void list_cursor_begin(struct list_cursor *w, struct list *cursors
 	list_add_tail(cursors, &w->node);
 }
 
-/* No-op if it was not begun. */
+/* Does nothing if it was not begun. */
 static inline void list_cursor_end(struct list_cursor *w)
 {
 	list_del(&w->node);
 	w->head = NULL;
 }
 
-/* NULL at the end. */
+/* Returns the next element; NULL: the end. */
 static inline struct list *list_cursor_next(struct list_cursor *w)
 {
 	struct list *at = w->next;
@@ -40,7 +42,7 @@ static inline struct list *list_cursor_next(struct list_cursor *w)
 	return at;
 }
 
-/* One back. NULL at the beginning. */
+/* Moves back by one and returns that element; NULL: the beginning. */
 static inline struct list *list_cursor_back(struct list_cursor *w)
 {
 	if (w->next->prev == w->head)

@@ -7,10 +7,11 @@
 
 #include "layout/layout.h"
 
-/* The two comments above a metric's lines. type: "counter", "gauge", "histogram". */
+/* Appends the two comments above a metric's lines. type: "counter", "gauge",
+ * "histogram". */
 void metric_begin(struct buf *out, const char *name, const char *type,
 		  const char *help);
-/* A metric of one line, with its comments. */
+/* Appends a metric of one line, with its comments. */
 void metric_line(struct buf *out, const char *name, const char *type,
 		 const char *help, uint64_t value);
 

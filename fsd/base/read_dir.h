@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* readdir() ends in the same way when there is no more and when the disk does
- * not give more: a directory of which half was read must not count as read. */
+/*
+ * Reads directories so that an error differs from the end. readdir() returns
+ * NULL for both, and half of a directory must not count as all of it. The
+ * functions wait for the disk; any thread.
+ */
 #ifndef FSD_READ_DIR_H
 #define FSD_READ_DIR_H
 
@@ -9,9 +12,11 @@
 
 #include "layout/layout.h"
 
-/* The entries of the directory fd, which is owned; or -1, and errno says why.
- * Return: 0 or negative errno, of the disk, too: fdopendir() asks it what this
- * is. */
+/*
+ * Opens the directory fd for reading; takes ownership of fd. fd may be -1, with
+ * errno set. Return: 0 or negative errno, also of the disk: fdopendir() reads
+ * it.
+ */
 static inline int begin_entries(int fd, DIR **ret)
 {
 	int r;
@@ -24,8 +29,8 @@ static inline int begin_entries(int fd, DIR **ret)
 	return r;
 }
 
-/* The next entry but "." and ".."; *ret is NULL at the end, and on an error.
- * Return: 0 or negative errno. */
+/* Returns the next entry except "." and ".."; *ret is NULL at the end and on an
+ * error. Return: 0 or negative errno. */
 static inline int next_entry(DIR *dir, struct dirent **ret)
 {
 	do {

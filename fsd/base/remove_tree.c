@@ -13,7 +13,7 @@
 
 #include "layout/layout.h"
 
-/* The stream's own descriptor is the one the entries are removed by. */
+/* Entries are removed through the stream's own descriptor. */
 static void delete_children(int fd)
 {
 	DIR *dir = fdopendir(fd);

@@ -3,8 +3,8 @@
 #define FSD_REMOVE_TREE_H
 
 /*
- * Deletes at/name and all below it, following no link. What cannot be deleted
- * stays. May take long; knows nothing of the loop's.
+ * Deletes at/name and all below it; follows no link. Entries that cannot be
+ * deleted stay. May take long: call it on a worker thread.
  */
 void remove_tree(int at, const char *name);
 

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define GONE UINT32_MAX /* a place that was given up, in the way of others */
+#define GONE UINT32_MAX /* mark of a removed entry, so that searches go on */
 #define SMALLEST 64
 
-/* Never more than half full. */
+/* The table is at most half full. */
 int slot_index_new(struct slot_index *p, uint32_t count)
 {
 	size_t size = SMALLEST;

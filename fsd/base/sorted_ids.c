@@ -33,7 +33,7 @@ static int compare(const void *a, const void *b)
 	return x->no < y->no ? -1 : x->no > y->no;
 }
 
-/* Mostly they come in it. */
+/* Usually the numbers were added in order. */
 static bool is_sorted(const struct sorted_ids *o)
 {
 	for (size_t i = 1; i < o->count; i++)

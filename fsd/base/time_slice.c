@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One deferred call of the loop works on the first turn that waits, for one slice of
- * 2 ms. A turn that has more to do goes to the end of the list.
+ * Runs slices of long work: one deferred call of the loop gives the first
+ * waiting struct time_slice 2 ms. If it has more to do, it goes to the end of
+ * the list. All functions run on the loop.
  */
 #include "time_slice.h"
 

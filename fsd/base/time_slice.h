@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work on the loop that may be long, in turns of 2 ms: between any two of them,
- * whosever they are, all others are served. What is short is over at once.
+ * Long work on the loop, in slices of 2 ms: between any two slices the loop
+ * handles everything else. Short work ends in its first slice.
  */
 #ifndef FSD_TIME_SLICE_H
 #define FSD_TIME_SLICE_H
@@ -14,7 +14,7 @@ struct time_slices {
 	struct loop_call call;
 };
 
-/* Embedded; zero it, set work. */
+/* Work to do. Embedded in its owner; zero it and set `work`. */
 struct time_slice {
 	/* Goes on until it is done or now_ns() has reached until.
 	 * Return: true if there is more; else t may be gone. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop never waits for a thread of these: it puts tasks into an inbox and
- * counts them in a semaphore, and takes those that are done out of another. The
- * threads share out what came among themselves, under a lock that is theirs.
+ * Runs tasks on a few threads. The loop never waits for them: it puts a task
+ * into an inbox and counts it in a semaphore, and takes finished tasks out of
+ * another inbox. The threads take tasks in turn, under a lock that only they
+ * use.
+ *
+ * worker_pool_share() runs on any thread; on_finished() on the loop.
  */
 #include "worker_pool.h"
 
@@ -18,17 +21,17 @@
 struct worker_pool {
 	struct loop *loop;
 	pthread_t thread[WORKER_POOL_THREADS];
-	unsigned wanted, started; /* threads */
+	unsigned wanted, started; /* number of threads */
 	struct inbox todo, finished; /* of struct task */
-	sem_t due;                /* tasks, and at the end one a thread more */
-	pthread_mutex_t lock;     /* the threads'; guards taken */
-	struct list taken;        /* out of todo */
-	struct loop_call call;    /* runs on_finished; posted when !posted */
+	sem_t due; /* counts tasks, and at the end one more for each thread */
+	pthread_mutex_t lock; /* used by the threads; protects `taken` */
+	struct list taken; /* tasks taken out of todo */
+	struct loop_call call; /* calls on_finished(); posted while `posted` */
 	atomic_bool posted, quit;
-	struct loop_call start;   /* makes the threads */
+	struct loop_call start; /* starts the threads */
 };
 
-/* Hands finished tasks back, one batch for any number of them. */
+/* Calls `done` of finished tasks, one batch for any number of them. */
 static void on_finished(struct loop_call *c)
 {
 	struct worker_pool *w = c->arg;
@@ -44,7 +47,7 @@ static void on_finished(struct loop_call *c)
 	}
 }
 
-/* NULL: that was the last one. */
+/* Returns the next task; NULL: the thread must end. */
 static struct task *next_task(struct worker_pool *w)
 {
 	struct task *t;
@@ -67,7 +70,8 @@ static void *thread_main(void *arg)
 	struct task *t;
 
 	while ((t = next_task(w))) {
-		bool tells = t->done; /* if not, it may be gone behind its work */
+		/* without `done` the task may be freed in its work */
+		bool tells = t->done;
 
 		int r = t->work(t);
 
@@ -89,14 +93,15 @@ static void on_start(struct loop_call *c)
 	int r;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals go to the loop */
+	/* block signals: they must go to the loop's thread */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	do {
 		r = pthread_create(&w->thread[w->started], NULL, thread_main,
 				   w);
 		w->started += r == 0;
 	} while (r == 0 && w->started < w->wanted);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r) { /* what there is to do waits for one */
+	if (r) { /* tasks wait until a thread could be started */
 		log_error("no thread for slow work: %s", strerror(r));
 		loop_defer(w->loop, c);
 	}
@@ -126,20 +131,21 @@ void worker_pool_add(struct worker_pool *w, struct task *t)
 	sem_post(&w->due);
 }
 
-/* --- one piece of work by several threads ---------------------------------- */
+/* --- one piece of work by several threads ------------------------------- */
 
 struct share {
 	struct worker_pool *worker_pool;
 	int (*work)(void *arg, unsigned i);
-	void *arg;              /* the caller's, while one i is not done */
+	void *arg; /* the caller's, valid while one i is not done */
 	unsigned n;
 	atomic_uint next, done; /* of n */
-	atomic_uint users;      /* the caller, and the tasks; the last frees it */
-	sem_t over;             /* all are done */
-	pthread_mutex_t lock;   /* guards: */
-	unsigned failed;        /* the smallest i that did, or n */
-	int result;             /* its own */
-	struct task help[WORKER_POOL_THREADS - 2]; /* one thread is the others' */
+	atomic_uint users; /* the caller and the tasks; the last one frees it */
+	sem_t over; /* posted when all are done */
+	pthread_mutex_t lock; /* protects `failed` and `result` */
+	unsigned failed; /* the smallest i that failed, or n */
+	int result; /* its result */
+	/* one thread stays free for other tasks */
+	struct task help[WORKER_POOL_THREADS - 2];
 };
 
 static void note_failure(struct share *s, unsigned i, int result)
@@ -152,7 +158,7 @@ static void note_failure(struct share *s, unsigned i, int result)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Return: false if there was no piece left. */
+/* Does one piece. Return: false if none was left. */
 static bool do_piece(struct share *s)
 {
 	unsigned i = atomic_fetch_add(&s->next, 1);
@@ -177,7 +183,8 @@ static void share_unref(struct share *s)
 	free(s);
 }
 
-/* Does something wait for a thread? Then who only helps leaves. */
+/* Returns whether a task waits for a thread: then a thread that only helps
+ * stops. */
 static bool is_due(struct worker_pool *w)
 {
 	int due = 0;
@@ -249,7 +256,7 @@ void worker_pool_free(struct worker_pool *w)
 	for (unsigned i = 0; i < w->started; i++)
 		pthread_join(w->thread[i], NULL);
 	if (!w->started)
-		thread_main(w); /* the loop never ran */
+		thread_main(w); /* the loop never ran, so run the tasks here */
 	loop_call_del(&w->start);
 	loop_call_del(&w->call);
 	on_finished(&w->call);

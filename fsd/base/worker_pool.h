@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads for slow work that needs nothing of the loop's: what waits for a
- * disk, deletion of trees, parsing and rendering of what is large. Tasks are
- * begun in order, one after the other if there is one thread; `done` runs on
- * the loop.
+ * Threads for slow work that does not use the loop: waiting for a disk,
+ * deleting trees, parsing and rendering large texts. Tasks are started in
+ * order, one after the other if there is one thread; `done` runs on the loop.
  */
 #ifndef FSD_WORKER_POOL_H
 #define FSD_WORKER_POOL_H
@@ -28,15 +27,17 @@ int worker_pool_new(struct loop *loop, unsigned threads, struct worker_pool **re
 /* Any thread may add one. */
 void worker_pool_add(struct worker_pool *w, struct task *t);
 /*
- * work(arg, i) for each i below n, by the caller and by threads of w that have
- * nothing else to do: all but one of WORKER_POOL_THREADS at most, and each as long as no
- * task waits. It waits for what others have begun, never for one of them to begin.
- * w NULL: all by the caller.
- * Return: 0, or the negative result for the smallest i.
+ * Calls work(arg, i) for each i below n, on the caller's thread and on idle
+ * threads of w: all but one of WORKER_POOL_THREADS at most, and only while no
+ * task waits. It waits only for calls that have begun, so it works even if no
+ * thread helps. w NULL: all on the caller's thread. Return: 0, or the negative
+ * result for the smallest i.
  */
 int worker_pool_share(struct worker_pool *w, int (*work)(void *arg, unsigned i), void *arg,
 		      unsigned n);
-/* Finishes every task (their `done` is called here), then ends the threads. */
+/*
+ * Runs every task to its end (calls their `done` here), then ends the threads.
+ */
 void worker_pool_free(struct worker_pool *w);
 
 #endif

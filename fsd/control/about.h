@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts about the process that serves, which the mount shows: in .fsd/security and
- * in attributes of its root. The server fills them before the first request. They do
- * not change afterwards.
+ * Facts about the server process that the mount shows: in .fsd/security and in
+ * attributes of its root. The server fills them in before the first request;
+ * they do not change afterwards.
  */
 #ifndef FSD_ABOUT_H
 #define FSD_ABOUT_H
@@ -20,12 +20,13 @@ struct own_walls {
 	} wall[OWN_WALLS];
 };
 
-/* The outcome of the last upgrade that a user has asked for. */
+/* The outcome of the last upgrade that a user asked for. */
 enum supervisor_upgrade { UPGRADE_NONE, UPGRADE_DONE, UPGRADE_FAILED };
 
 struct about {
-	pid_t service; /* the supervisor's, our parent's */
-	enum supervisor_upgrade upgrade; /* it led to this server */
+	pid_t service; /* pid of the supervisor, our parent */
+	/* outcome of the upgrade that led to this server */
+	enum supervisor_upgrade upgrade;
 	struct own_walls walls;
 };
 

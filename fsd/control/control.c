@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of .fsd: their names, modes and texts. Directories of environments and of
- * sandboxes have files of their own, control_environment.c and control_sandbox.c. Each text is
- * made when it is read.
+ * The files of .fsd: names, modes and texts. The directories of environments
+ * and of sandboxes have files of their own, control_environment.c and
+ * control_sandbox.c. Each text is made when it is read. Owns no state. All
+ * functions run on the loop.
  */
 #include "control.h"
 
@@ -31,7 +32,7 @@
 
 const char fsd_version[] = FSD_VERSION;
 
-/* --- places ------------------------------------------------------------------ */
+/* --- entries ------------------------------------------------------------ */
 
 uint64_t control_files(uint64_t entry)
 {
@@ -50,7 +51,7 @@ static const char *const field_names[] = {
 	"extensions", "interpreter", "modes",
 };
 
-/* In sessions/ or below it. */
+/* Finds a name in sessions/ or below it. */
 static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 			const char *name, uint64_t *ret_place)
 {
@@ -78,7 +79,8 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 	return -ENOENT;
 }
 
-/* Below templates/: the directory of an environment, or what is in it. */
+/* Returns the key of the environment that a directory or file below templates/
+ * belongs to. */
 static uint64_t environment_of(uint64_t entry)
 {
 	return ENTRY_VFILE(entry) == FSD_VFILE_TEMPLATES ? ENTRY_SESSION(entry) : 0;
@@ -104,7 +106,8 @@ static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *
 	return -ENOENT;
 }
 
-/* An entry of lost+found, which is the operator's alone. */
+/* Returns whether it is an entry of lost+found, which only the operator may
+ * use. */
 static bool is_lost(uint64_t entry)
 {
 	return ENTRY_VFILE(entry) == FSD_VFILE_LOST && ENTRY_SESSION(entry);
@@ -202,7 +205,8 @@ bool control_is_fixed(uint64_t entry)
 	case FSD_VFILE_SANDBOXES:
 		return false;
 	case FSD_VFILE_TEMPLATES:
-		return ENTRY_LANG(entry); /* environments come and go */
+		/* environments can be added and removed */
+		return ENTRY_LANG(entry);
 	default:
 		return true;
 	}
@@ -362,8 +366,8 @@ static void text_readme(struct buf *out)
 	buf_str(out, readme_rest);
 }
 
-/* Sandboxes and sessions keep all of something. "busy" is told to whom a machine of
- * another user comes when it is idle, "full" to whom none does. */
+/* Says that sandboxes and sessions keep all machines or processors. "busy": an
+ * idle machine of another user can be ended for uid; "full": none can. */
 static bool text_kept(struct fsd *d, uid_t uid, struct buf *out)
 {
 	struct sched_kept kept;
@@ -419,7 +423,7 @@ static void text_field(uint64_t entry, struct buf *out)
 	const struct lang *lang = &langs[ENTRY_LANG(entry) - 1];
 
 	switch (ENTRY_FIELD(entry)) {
-	case 1: /* without the blanks around it */
+	case 1: /* without the leading and trailing blank */
 		buf_fmt(out, "%.*s\n", (int)strlen(lang->extensions) - 2,
 			lang->extensions + 1);
 		break;
@@ -470,7 +474,7 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 	case FSD_VFILE_LAST_ERROR:
 		text_last_error(d, uid, out);
 		break;
-	default: /* ctl reads as empty; directories are not read */
+	default: /* ctl reads as empty; a directory has no text */
 		break;
 	}
 	return out->failed;

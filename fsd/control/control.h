@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What .fsd shows: texts made on demand from the daemon's state. A place in it
- * is a small number: row | language << 8 | field << 16 | session << 24. Language
- * and field count from 1 and exist below templates/; session and field below
- * sessions/; in lost+found/ the session is an entry's number.
+ * The files below .fsd: texts made on demand from the daemon's state. An entry
+ * is a number: row | language << 8 | field << 16 | session << 24. Language and
+ * field count from 1 and exist below templates/; session and field below
+ * sessions/. In lost+found/ the session is an entry's number. All functions run
+ * on the loop; fsd_ctl's and texts that read the disk may wait in a fiber.
  */
 #ifndef FSD_CONTROL_H
 #define FSD_CONTROL_H
@@ -12,29 +13,35 @@
 
 struct sandbox;
 
-/* 0 is .fsd itself. Return: 0 or -ENOENT. */
+/* Finds a name in a directory below .fsd; dir 0 is .fsd itself. Return: 0 or
+ * -ENOENT. */
 int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	      uint64_t *ret_place);
-/* 0, -ESTALE or -EACCES: a session that has ended, or another user's. */
+/* Checks access. Return: 0; -ESTALE: the session has ended; -EACCES: it is
+ * another user's. */
 int control_check(struct fsd *d, uid_t uid, uint64_t entry);
 bool control_is_dir(uint64_t entry);
-bool control_is_fixed(uint64_t entry); /* never changes while mounted */
+/* Returns whether it never changes while mounted. */
+bool control_is_fixed(uint64_t entry);
 mode_t control_mode(uint64_t entry);
 /* Calls fn for each entry of a directory. */
 void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 	       void (*fn)(void *arg, const char *name, uint64_t entry),
 	       void *arg);
-/* The session whose directory that is, or NULL. Its field CONTROL_FILES is where
- * guest_inode.c begins. */
+/* Name of the directory with a machine's files; guest_inode.c has all entries
+ * below it. */
 #define CONTROL_FILES "files"
-#define CONTROL_ROOT "root" /* of a sandbox: likewise */
+#define CONTROL_ROOT "root" /* The same for a sandbox's root. */
 struct sandbox *control_session(struct fsd *d, uint64_t entry);
-/* The number of the session or sandbox whose files/ that is, with GUEST_ROOT if it
- * is root/; or 0. */
+/* Returns the key of the session or sandbox whose files/ the entry is, with
+ * GUEST_ROOT if it is root/; 0: neither. */
 uint64_t control_files(uint64_t entry);
-/* The whole text of a file, as uid sees it. Return: 0 or negative errno. */
+/* Appends the whole text of a file, as uid may see it. Return: 0 or negative
+ * errno. */
 int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out);
-/* One write to .fsd/ctl. Return: 0 or negative errno with a sentence. */
+/*
+ * Handles one write to .fsd/ctl. Return: 0 or negative errno with a sentence.
+ */
 int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err);
 
 extern const char fsd_version[];

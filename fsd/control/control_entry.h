@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a place below .fsd is a number (control.h); for control*.c and ops_sandbox.c. */
+/*
+ * How an entry below .fsd is coded as a number (control.h); for control*.c and
+ * ops_sandbox.c.
+ */
 #ifndef FSD_CONTROL_ENTRY_H
 #define FSD_CONTROL_ENTRY_H
 
@@ -10,10 +13,10 @@
 #define ENTRY(row, lang, field) \
 	((uint64_t)(row) | (uint64_t)(lang) << 8 | (uint64_t)(field) << 16)
 
-#define FIELD_FILES 0xff /* of a session, of a sandbox */
-#define FIELD_ROOT 0xfe  /* of a sandbox */
+#define FIELD_FILES 0xff /* files/ of a session or a sandbox */
+#define FIELD_ROOT 0xfe /* root/ of a sandbox */
 
-/* In sandboxes/ the language says what the number above it is of. */
+/* In sandboxes/ the language tells what the number in ENTRY_SESSION() is of. */
 enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 
 #define FIELD_CONFIG 1
@@ -22,7 +25,7 @@ enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 #define FIELD_PROCESSES 4
 #define FIELD_CTL 6
 #define FIELD_ERROR 7
-#define FIELD_HOLD 8     /* in no listing */
+#define FIELD_HOLD 8 /* not in listings */
 #define FIELD_SESSIONS 5 /* a directory */
 
 #endif

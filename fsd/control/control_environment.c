@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directories of .fsd/templates. The names are read from the disk at each lookup; a
- * name's hash is its key, so that no table is kept.
+ * The directories of .fsd/templates. The names are read from the disk at each
+ * lookup; a name's hash is its key, so no table is kept. Owns no state. All
+ * functions run on the loop.
  */
 #include "control_environment.h"
 
@@ -14,7 +15,7 @@
 #include "fsd/users/users.h"
 #include "vm/vm.h"
 
-/* One that is shown. e is NULL for base, and for one that cannot be opened. */
+/* An environment to show. e NULL: base, or one that cannot be opened. */
 struct shown {
 	const struct fsd *d;
 	bool base;
@@ -23,7 +24,7 @@ struct shown {
 	struct err err; /* why it cannot be opened */
 };
 
-/* Two of one key are as unlikely as two files of one sum. */
+/* Hashes a name. A collision is ignored: it is very unlikely. */
 static uint64_t key_of(const char *name)
 {
 	return (hash_text(name, 0) & UINT32_MAX) | 1;
@@ -39,7 +40,7 @@ static void names_of(const struct fsd *d, uid_t uid, struct environment_names *r
 		*ret = (struct environment_names){ 0 };
 }
 
-/* The one of that key, or NULL. */
+/* Returns the name with that key, or NULL. */
 static const struct environment_name *
 by_key(const struct environment_names *names, uint64_t key)
 {
@@ -145,7 +146,7 @@ static int text_packages(const struct shown *s, struct buf *out)
 	return r < 0 ? -EIO : 0;
 }
 
-/* One module a line. */
+/* Prints the warm modules, one a line. */
 static int text_imported(const struct shown *s, struct buf *out)
 {
 	struct environment_warm warm = { 0 };
@@ -167,7 +168,8 @@ static int text_imported(const struct shown *s, struct buf *out)
 	return out->failed;
 }
 
-/* Each interpreter tells its own, so that a line may be there twice. */
+/* Prints the modules that are not warm. Each interpreter reports its own, so a
+ * line may be there twice. */
 static int text_cold(const struct shown *s, struct buf *out)
 {
 	const char *all = s->base || s->e ?
@@ -258,7 +260,7 @@ const char *control_environment_field(unsigned field)
 	return field < ARRAY_SIZE(fields) ? fields[field].name : NULL;
 }
 
-/* Return: 0 or -ESTALE. */
+/* Finds the environment of a key. Return: 0 or -ESTALE. */
 static int find(const struct fsd *d, uint64_t key, struct shown *ret)
 {
 	struct environment_names names;

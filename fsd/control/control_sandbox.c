@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places below .fsd/sandboxes: which of a sandbox, a session or a file a number
- * stands for, and the text of each.
+ * The entries below .fsd/sandboxes: finds the sandbox, session or file of a
+ * number, and makes its text. Owns no state. All functions run on the loop.
  */
 #include "control_sandbox.h"
 
@@ -41,7 +41,7 @@ static bool is_top(uint64_t entry)
 	return !ENTRY_SESSION(entry);
 }
 
-/* --- what is there -------------------------------------------------------------- */
+/* --- from numbers to things --------------------------------------------- */
 
 struct seat *control_sandbox_session(struct fsd *d, uint64_t entry)
 {
@@ -138,7 +138,7 @@ static int find_in_sandbox(struct sandbox *s, const char *name, uint64_t *ret)
 	return f ? 0 : -ENOENT;
 }
 
-/* The number of the session of that name. */
+/* Finds the number of the session with that name. */
 struct wanted {
 	const char *name;
 	uint64_t no;
@@ -266,5 +266,7 @@ int control_sandbox_text(struct fsd *d, uint64_t entry, struct buf *out)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].field == ENTRY_FIELD(entry) && rows[i].show)
 			return rows[i].show(s, out);
-	return 0; /* processes: of a machine, which is not asked for a size */
+	/* processes: the text comes from the machine, which is not asked for a
+	 * size */
+	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places in .fsd/sandboxes, as control.h has them: the number above the field is a
- * sandbox's, of one of its sessions, or of a file beside its config.json.
+ * Entries in .fsd/sandboxes, coded as in control.h: the number above the field
+ * is that of a sandbox, of one of its sessions, or of a file beside its
+ * config.json. All functions run on the loop.
  */
 #ifndef FSD_CONTROL_SANDBOX_H
 #define FSD_CONTROL_SANDBOX_H
@@ -12,7 +13,8 @@ struct sandbox;
 struct sandbox_file;
 struct seat;
 
-/* As control_find() and its like, of a place whose row is FSD_VFILE_SANDBOXES. */
+/* Like control_find() and the others, for entries whose row is
+ * FSD_VFILE_SANDBOXES. */
 int control_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		      uint64_t *ret_place);
 int control_sandbox_check(struct fsd *d, uid_t uid, uint64_t entry);
@@ -23,11 +25,13 @@ void control_sandbox_list(struct fsd *d, uid_t uid, uint64_t dir,
 		       void *arg);
 int control_sandbox_text(struct fsd *d, uint64_t entry, struct buf *out);
 
-/* The sandbox that a place is in, and what the place is; NULL: another's. */
+/* Returns the sandbox that the entry belongs to; NULL: it is gone, or the entry
+ * is elsewhere. */
 struct sandbox *control_sandbox(struct fsd *d, uint64_t entry);
-/* The sandbox's own directory, or NULL. */
+/* Returns the sandbox if the entry is its directory, else NULL. */
 struct sandbox *control_sandbox_at(struct fsd *d, uint64_t entry);
-/* The sandbox that an open file of the place holds, or NULL. */
+/* Returns the sandbox that lives until an open file of this entry is closed, or
+ * NULL. */
 struct sandbox *control_sandbox_held(struct fsd *d, uint64_t entry);
 struct seat *control_sandbox_session(struct fsd *d, uint64_t entry);
 struct sandbox_file *control_sandbox_file(struct fsd *d, uint64_t entry);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts the lines of .fsd/security together: the machines' walls as vm found them, those
- * of the guest, and those of this process.
+ * Makes .fsd/security: the walls of machines as vm/ found them, those of the
+ * guest, and those of this process. Owns no state. All functions run on the
+ * loop.
  */
 #include "security.h"
 #include "about.h"
@@ -10,8 +11,8 @@
 
 #include "vm/vm.h"
 
-/* As they were found, what each stops, and for one that is missing the way to
- * have it. */
+/* Prints the walls: their state, what each stops, and the remedy for a missing
+ * one. */
 static void text_walls(const struct walls *w, struct buf *out)
 {
 	for (unsigned i = 0; w && i < WALLS; i++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of .fsd/security: a line a wall, "NAME  active|absent|degraded  DETAIL",
- * as they were found to stand. */
+/*
+ * Makes the text of .fsd/security: a line for each wall, "NAME
+ * active|absent|degraded DETAIL", as it was found to stand.
+ */
 #ifndef FSD_SECURITY_H
 #define FSD_SECURITY_H
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .fsd/stats: figures in the text format of Prometheus. Labels are from fixed
- * sets, but for the uids of quotas; no name of a job or user is one. */
+/*
+ * Makes .fsd/stats: figures in the text format of Prometheus. Labels have fixed
+ * values, except the uids of quotas; no label is a name of a job or user. Owns
+ * no state. All functions run on the loop.
+ */
 #include "stats.h"
 
 #include <inttypes.h>
@@ -37,7 +40,7 @@ static void stats_user(void *arg, uid_t uid, const struct quota_use *use)
 		use->waiting);
 }
 
-/* What the quotas count; bytes are 0 without a quota of them. */
+/* Prints the figures of quotas. Bytes are 0 without a quota of bytes. */
 static void stats_users(struct fsd *d, uid_t uid, bool all, struct buf *out)
 {
 	struct quota_limits may;
@@ -111,8 +114,7 @@ static void class_line(void *arg, const struct vm_class_stats *s)
 		s->memory_mib, s->cpus, l->value(s));
 }
 
-/* By class of machines, environment/MiB/processors; environments are the
- * operator's. */
+/* Prints idle machines by class: environment/MiB/processors. */
 static void stats_classes(const struct fsd *d, struct buf *out)
 {
 	struct class_line line = {out, "fsd_idle_machines", idle_of};
@@ -157,7 +159,7 @@ void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *ou
 		    "Machines that may have a job at a time", waits.machines_most);
 	stats_build(d, s.accel, out);
 	if (!all)
-		return; /* the rest comes from others' jobs, too */
+		return; /* the rest counts other users' jobs, too */
 	statistics_print(d, out);
 	metric_line(out, "fsd_lost_found", "gauge",
 		    "Damaged entries in lost+found", store_lost_count(d->store));

@@ -4,7 +4,10 @@
 
 #include "fsd/fsd.h"
 
-/* all: uid is told of everybody's. healthy: jobs can run, as .fsd/health says. */
+/*
+ * Appends the text of .fsd/stats. all: with the figures of every user, not only
+ * uid's. healthy: jobs can run, as .fsd/health says.
+ */
 void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *out);
 
 #endif

@@ -11,7 +11,8 @@
 
 struct open_files {
 	struct inherit *inherit; /* borrowed */
-	void **object; /* owned array, by place; what is in it is borrowed */
+	/* owned array, by index of the record; objects are borrowed */
+	void **object;
 	uint32_t size;
 	char *room;              /* owned */
 	struct list handles;     /* of struct handle */
@@ -114,7 +115,7 @@ uint64_t open_files_fh(const struct open_files *o,
 	       (inherit_slot(o->inherit, INHERIT_HANDLES, k) + 1);
 }
 
-/* NULL: it is none. */
+/* Returns the record of a number; NULL: it is not open. */
 static struct inherit_handle *record_of(const struct open_files *o, uint64_t fh)
 {
 	uint32_t slot = (uint32_t)fh - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of FUSE operations, and those that only look: lookup, forget, getattr. No
- * other file of this room calls one of these. A lookup of a name has two exceptions for
- * tools that copy a whole job into a draft (find_copy()).
+ * The table of FUSE operations, and lookup, forget and getattr, which change
+ * nothing. A lookup of a name has two exceptions for tools that copy a whole
+ * job into a draft (find_copy()). All functions run on the loop, in a fiber.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +15,12 @@
 #include "ops_refusal.h"
 #include "ops_guest.h"
 
-#define CALL_UNKNOWN (~0ull) /* what who asks does cannot be told */
+#define CALL_UNKNOWN (~0ull) /* the caller's system call is not known */
 
 /*
- * open(O_CREAT | O_EXCL): cp -r opens like that in a directory that it has just
- * made, and the kernel would refuse without asking us further, once we say that
- * the name exists.
+ * Returns whether the caller is in open(O_CREAT | O_EXCL). cp -r opens like
+ * that in a directory that it has just made. If the lookup found the name, the
+ * kernel would return EEXIST without asking us.
  */
 static bool is_exclusive_create(const unsigned long long *call)
 {
@@ -43,14 +43,16 @@ static bool sets_attributes(const unsigned long long *call)
 	return found;
 }
 
-/* A copy of a finished job brings its own state, error, log and ctl. */
+/* Returns whether t may be copied to: a copy of a finished job brings its own
+ * state, error, log and ctl. */
 static bool may_be_copied(const struct target *t)
 {
 	return t->kind == T_VFILE && job_vfiles[t->vfile].kind != VFILE_DIR &&
 	       job_takes_copies(t->job);
 }
 
-/* True if the caller removes a row that it has listed before the job's attempt failed. */
+/* Returns true if the caller removes a virtual file that it has listed before
+ * the job's attempt failed. */
 static bool may_be_removed(const struct target *t,
 			   const unsigned long long *call)
 {
@@ -60,7 +62,8 @@ static bool may_be_removed(const struct target *t,
 	return removes && t->kind == T_VFILE && job_had_vfile(t->job, t->vfile);
 }
 
-/* A copied result is nowhere to be seen. Return: it is one; *ret is that. */
+/* Finds a copied result, which is not visible. Return: whether it is one; then
+ * *ret is set. */
 static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      struct target *ret)
 {
@@ -76,10 +79,11 @@ static bool find_copy(fuse_req_t req, fuse_ino_t parent, const char *name,
 }
 
 /*
- * As ops_find(), for who copies results: those that there are do not exist for
- * him while he makes his own, and his own, of which nothing is kept, do while
- * he gives them times and modes by their names (unzip, Python's copytree). And
- * for who removes what has just gone by itself.
+ * Like ops_find(), with three exceptions. For tools that copy a whole job into
+ * a draft: an existing virtual file is not found by an exclusive create; and a
+ * copied result, of which no data is stored, is found when its times or mode
+ * are set by name (unzip, Python's copytree). For a caller that removes a
+ * virtual file: one that has just disappeared is found.
  */
 static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 		struct target *t)
@@ -95,12 +99,13 @@ static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 		   : r != -ENOENT || (!may_be_removed(t, call) &&
 				      !find_copy(req, parent, name, &copy)))
 		return r;
-	/* Where it cannot be told what he does, it is nothing special. */
+	/* If the call is not known, no exception applies. */
 	if (broker_call(ops_fsd(req)->broker, fuse_req_ctx(req)->pid, call) < 0)
 		call[0] = CALL_UNKNOWN;
-	r = ops_find(req, parent, name, t); /* that was a wait */
+	/* again: broker_call() may have waited */
+	r = ops_find(req, parent, name, t);
 	if (r == 0 && may_be_copied(t) && is_exclusive_create(call))
-		return -ENOENT; /* what comes next is a create */
+		return -ENOENT; /* the caller will create it */
 	if (r == -ENOENT && may_be_removed(t, call))
 		return 0;
 	if (r == -ENOENT && sets_attributes(call) &&
@@ -120,7 +125,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	ops_load(req, parent);
 	r = find(req, parent, name, &t);
 	if (r == -ESTALE)
-		r = -ENOENT; /* the directory went on the way through it */
+		r = -ENOENT; /* the directory was removed meanwhile */
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0)
@@ -157,8 +162,11 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	r = ops_target(req, ino, &t);
 	if (r == 0)
 		r = ops_stat(req, &t, &st);
-	/* The kernel asks again for what is stale, and may find what has taken
-	 * its name; nothing takes a directory's. */
+	/*
+	 * On ESTALE the kernel looks the name up again and may find a new file
+	 * there. A directory's inode number is not replaced like that, so
+	 * return ENOENT.
+	 */
 	if (r == -ESTALE && t.kind == T_NODE && t.node->is_dir)
 		r = -ENOENT;
 	if (r < 0)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From inode numbers to things, their attributes, and back. */
+/*
+ * Resolves inode numbers to things (struct target) and back, locks jobs, and
+ * computes attributes. Owns no state. All functions run on the loop, in a fiber
+ * that may wait for the disk or for a job's lock.
+ */
 #include "fsd/mount/broker.h"
 #include "ops.h"
 
@@ -30,13 +34,14 @@ int ops_check_owner(fuse_req_t req, const struct job *job)
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
 
-	/* Another job may have got the name of the one that it is at. */
+	/* The inotify helper may use only the job that it is watching: another
+	 * job may have got the name. */
 	if (inotify_is_helper(job->d, who->pid))
 		return inotify_is_at(job, who->pid) ? 0 : -EACCES;
 	return who->uid == job->meta.uid || who->uid == 0 ? 0 : -EACCES;
 }
 
-/* --- numbers ------------------------------------------------------------------ */
+/* --- inode numbers ------------------------------------------------------ */
 
 static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 {
@@ -68,7 +73,8 @@ static struct node *root_of(struct job *job, const struct inherit_node *kept)
 	}
 }
 
-/* A stored file by the number that a previous server gave it. -ESTALE: it is gone. */
+/* Restores a stored file by the number that a previous server gave it. -ESTALE:
+ * it is gone. */
 static int restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 {
 	const struct inherit_node *kept = nodes_inherited(d->nodes, ino);
@@ -123,7 +129,7 @@ static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	return r;
 }
 
-/* Return: true if there was a wait. */
+/* Loads a job that was not loaded yet. Return: true if it waited. */
 static bool warm_up(struct job *job)
 {
 	if (!job->leftover.cold || !fiber_self())
@@ -159,8 +165,8 @@ void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
 	struct job *job, *held = NULL;
 
-	/* After a wait it may be another one; who keeps the first one as well
-	 * and waits for that may be waited for. */
+	/* After a wait the name may be another job's. Give the first lock back
+	 * before waiting: two fibers could wait for each other. */
 	while (fiber_self() && (job = ops_job_at(req, ino, name)) &&
 	       ops_check_owner(req, job) == 0 &&
 	       job->lock.owner != fiber_self()) {
@@ -207,7 +213,8 @@ static int child_of_root(fuse_req_t req, const char *name, struct target *t)
 	t->kind = T_JOB;
 	do {
 		t->job = job_by_name(ops_fsd(req), name);
-		/* Before a wait, which would tell others that it is there. */
+		/* Check the owner before waiting: a wait would show other users
+		 * that it exists. */
 		if (!t->job || ops_check_owner(req, t->job) < 0)
 			return -ENOENT;
 	} while (fiber_lock_wait(&t->job->lock));
@@ -249,7 +256,8 @@ static int child_of_node(fuse_req_t req, const struct target *dir,
 	return t->node ? 0 : node->loaded ? -ENOENT : -EIO;
 }
 
-/* Who wants to make it looks for it first, and is told here. */
+/* Refuses a name that is too long. A caller that wants to create it looks it up
+ * first, and gets the sentence here. */
 static int too_long(fuse_req_t req, const struct target *dir, const char *name)
 {
 	if (dir->job)
@@ -373,10 +381,10 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 }
 
 /*
- * What only comes and goes by requests of the kernel it may remember: jobs
- * (unless they may go by themselves) and what users have stored. Rows and results appear by themselves; each open
- * asks for them anew, so that their attributes may be remembered as soon as
- * they are final.
+ * The kernel may cache attributes of things that change only by its requests:
+ * jobs (unless they may be removed by time) and users' files. Virtual files and
+ * results appear without a request; each open asks for them again, so their
+ * attributes may be cached once they are final.
  */
 #define REMEMBER_S 3600.0
 #define REMEMBER_FINAL_S 1.0
@@ -395,7 +403,7 @@ static bool is_final(const struct target *t)
 		return false;
 	switch (job_vfiles[t->vfile].kind) {
 	case VFILE_FOLLOW:
-	case VFILE_WAIT: /* they have no size */
+	case VFILE_WAIT: /* these have no size */
 		return true;
 	default:
 		return job_vfiles[t->vfile].result &&
@@ -405,7 +413,8 @@ static bool is_final(const struct target *t)
 
 double ops_attr_timeout(fuse_req_t req, const struct target *t)
 {
-	/* With other users about, each of them is to be asked for. */
+	/* Other users may use the mount, so the owner must be checked for each
+	 * of them. */
 	if (ops_fsd(req)->options->allow_other)
 		return 0.0;
 	if (t->kind == T_NODE && t->node->area == AREA_FILES)

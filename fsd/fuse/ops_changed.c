@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a change of a job's files comes to, and the answer that waits for it. */
+/*
+ * Reports changes of a job's files to submit/, and replies once the job was
+ * examined. Owns the waiting replies. All functions run on the loop, in a
+ * fiber.
+ */
 #include "ops_refusal.h"
 
 #include <string.h>
@@ -26,7 +30,7 @@ void ops_changed(struct job *job, const struct node *node)
 struct changed_reply {
 	struct submit_wait wait;
 	fuse_req_t req;
-	struct job *job;  /* a reference */
+	struct job *job; /* owns a reference */
 	bool with_stat;
 	struct stat st;
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges what is written to config.json while it is written, so that write(2)
- * itself fails: a shell, PHP and Rust do not look at what close(2) says. That is
- * possible while one writer writes from the start and in order. All else is
- * judged when the file is closed, as what is right is.
+ * Checks config.json while it is written, so that write(2) itself fails: a
+ * shell, PHP and Rust ignore the result of close(2). That is possible while one
+ * writer writes from the start and in order. Other writes, and a correct
+ * config, are judged at close. Owns handle->prefix. All functions run on the
+ * loop, in a fiber.
  */
 #include "ops_handle.h"
 
@@ -24,8 +25,8 @@ static bool is_config(const struct node *node)
 	       !strcmp(node->name, "config.json");
 }
 
-/* The bytes are all that there is behind those that were looked at, or all that
- * there is. Return: where they begin, or NULL. */
+/* Returns where the written bytes continue the checked ones, or NULL: they do
+ * not follow each other, or other bytes exist. */
 static struct json_prefix *find_prefix(struct handle *h, size_t n, off_t off)
 {
 	bool append = h->kept->flags & O_APPEND;
@@ -57,12 +58,12 @@ static int judge(fuse_req_t req, struct handle *h)
 	if (!is_config(h->t.node))
 		return 0;
 	parsed_config_prepare(job_of_node(h->t.node), h->t.node);
-	job = job_of_node(h->t.node); /* whichever it has been moved to */
+	job = job_of_node(h->t.node); /* the job that has the file now */
 	r = is_config(h->t.node) ? submit_judge(job, h->t.node, &err) : 0;
 	return r < 0 ? ops_refuse(req, r, job->meta.name, "%s", err.text) : 0;
 }
 
-/* It has just become whole, too long, or wrong. */
+/* Returns whether the text has just become complete, too long, or wrong. */
 static bool is_due(const struct json_prefix *before,
 		   const struct json_prefix *now)
 {
@@ -89,7 +90,7 @@ int ops_config_written(fuse_req_t req, struct handle *h, const char *data,
 	json_prefix_feed(&next, data, n);
 	if (is_due(p, &next))
 		r = judge(req, h);
-	/* What is refused may be written again, from the same place on. */
+	/* A refused write may be repeated at the same offset. */
 	if (r == 0 && h->prefix)
 		*h->prefix = next;
 	return r;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories: making and removing. */
+/*
+ * mkdir, unlink and rmdir. All functions run on the loop, in a fiber that holds
+ * the job's lock.
+ */
 #include "ops.h"
 
 #include <errno.h>
@@ -84,7 +87,8 @@ int ops_refuse_job_name(fuse_req_t req, const char *name, int r)
 			  "without control characters");
 }
 
-/* The server before was about to do it: what it has done counts. */
+/* Returns whether the previous server had begun this request; then its work
+ * counts. */
 static bool done_before(const struct fsd *d)
 {
 	uint64_t unused;
@@ -93,8 +97,9 @@ static bool done_before(const struct fsd *d)
 }
 
 /*
- * To whom the job of that name is somebody else's, it does not exist, but the
- * name cannot be had. What says so fits other reasons as well.
+ * Checks a new job's name. A job of another user does not exist for the caller,
+ * but its name is taken. The error for that has other possible causes as well,
+ * so it reveals nothing.
  */
 int ops_check_free(fuse_req_t req, const char *name)
 {
@@ -143,7 +148,8 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 	return 0;
 }
 
-/* A virtual name: a copy's output/ in a draft, else nobody's to make. */
+/* Makes a directory with a virtual name: output/ of a copy in a draft; all
+ * others are refused. */
 static int make_vfile_dir(fuse_req_t req, struct job *job, unsigned vfile,
 			  struct target *t)
 {
@@ -214,7 +220,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		fuse_reply_entry(req, &e);
 }
 
-/* True if the helper makes a row that is there. */
+/* Returns true if the inotify helper makes a virtual file that exists. */
 static bool is_told(fuse_req_t req, fuse_ino_t parent, const char *name,
 		    struct fuse_entry_param *ret)
 {
@@ -247,8 +253,8 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 /* --- removing --------------------------------------------------------------------- */
 
-/* Virtual files come and go with the job: rm -r must get past them. A result
- * that is removed by hand stays away until the next run. */
+/* Removes a virtual file. They come and go with the job, so rm -r must succeed.
+ * A result that a user removes stays hidden until the next run. */
 static int unlink_vfile(struct job *job, unsigned vfile)
 {
 	if (job_vfiles[vfile].result && job->results.has) {
@@ -277,7 +283,7 @@ static int do_unlink(fuse_req_t req, struct target *t)
 	requests_begin(ops_fsd(req), 0);
 	if (t->kind == T_VFILE &&
 	    inotify_take_gone(t->job, t->vfile, fuse_req_ctx(req)->pid))
-		return 0; /* it was gone before */
+		return 0; /* it had already disappeared */
 	if (t->kind == T_VFILE)
 		return job_vfiles[t->vfile].kind == VFILE_DIR
 			       ? -EISDIR
@@ -301,7 +307,7 @@ void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (r == 0)
 		r = do_unlink(req, &t);
 	else if (r == -ENOENT && (t.vfile || done_before(ops_fsd(req))))
-		r = 0; /* a result may go by itself after it was looked up */
+		r = 0; /* a result may disappear after its lookup */
 	if (r < 0)
 		ops_fail(req, parent, name, r);
 	else

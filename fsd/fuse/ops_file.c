@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open files: writing, and the closing that starts a job. */
+/*
+ * Writing to open files, and the flush and release that start a job. Owns the
+ * doubt about a close (handle->doubt). All functions run on the loop, in a
+ * fiber that may wait for the disk.
+ */
 #include "ops_handle.h"
 
 #include <errno.h>
@@ -34,8 +38,8 @@ static void reply_ctl(fuse_req_t req, const char *path, int r, struct err *err,
 	}
 }
 
-/* `start`, which may need a large config.json parsed first. The write(2) that
- * it belongs to waits, so the handle lives. */
+/* `start`, which may have to parse a large config.json first. Its write(2)
+ * waits, so the handle stays open. */
 struct slow_start {
 	struct submit_wait wait;
 	fuse_req_t req;
@@ -75,7 +79,8 @@ static void write_start(fuse_req_t req, struct handle *h, size_t size)
 	start_job(req, h, size);
 }
 
-/* By the server before, that was killed before it could say so. */
+/* Returns whether the previous server has done it, and was killed before it
+ * replied. */
 static bool ctl_done_before(struct job *job, enum ctl_verb verb)
 {
 	uint64_t run;
@@ -134,8 +139,8 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);
 }
 
-/* It may have been moved to another job since it was opened. NULL: it had been
- * removed before (/proc/PID/fd/N opens it again). */
+/* Returns the job that has the file now: it may have been moved since the open.
+ * NULL: it was removed before the open (/proc/PID/fd/N opens such a file). */
 static struct job *job_of(const struct handle *h)
 {
 	struct job *job = job_of_node(h->t.node);
@@ -148,10 +153,8 @@ static const char *job_name(const struct handle *h)
 	return job_of(h) ? job_of(h)->meta.name : h->t.node->name;
 }
 
-/*
- * What is done by a descriptor is done for whoever has it by now, also if he
- * could not open the file himself.
- */
+/* Locks the job that has the file now, also if its owner is not the caller:
+ * rights are checked at open. */
 void ops_hold_job_of(const struct handle *h)
 {
 	struct job *job;
@@ -159,12 +162,13 @@ void ops_hold_job_of(const struct handle *h)
 	while (fiber_self() &&
 	       (job = h->t.kind == T_NODE ? job_of(h) : h->t.job) &&
 	       job->lock.owner != fiber_self()) {
-		jobs_let_go(); /* never two */
+		jobs_let_go(); /* never hold two locks */
 		job_hold(job);
 	}
 }
 
-/* r: bytes of data (NULL: by the server before) written or negative errno. */
+/* Ends a write. r: bytes written, or negative errno. data NULL: the previous
+ * server has written them. */
 static void written(fuse_req_t req, struct handle *h, int r, const char *data,
 		    off_t off)
 {
@@ -190,9 +194,10 @@ static void written(fuse_req_t req, struct handle *h, int r, const char *data,
 }
 
 /*
- * What is appended twice is there twice: where the file ended is kept, and what
- * the server before has appended of it is cut off. The kernel lets one write at
- * a time through. Return: 0: it is to be written; size: it was; or a negative
+ * Prepares an append that the previous server may have done, because appending
+ * twice would duplicate it. The file's end is noted before an append; what the
+ * previous server has appended beyond that is cut off. The kernel sends one
+ * write at a time. Return: 0: write it; size: it was written; or a negative
  * errno.
  */
 static int append_again(struct handle *h, size_t size)
@@ -226,7 +231,8 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 						  true));
 		return;
 	}
-	if (store_read_only(h->d->store)) /* it was opened before */
+	/* opened before the store became read-only */
+	if (store_read_only(h->d->store))
 		r = err_set(&err, -EROFS, "%s", store_read_only(h->d->store));
 	else
 		r = quota_write_begin(h->t.node, h->fd, (uint64_t)off, size,
@@ -244,8 +250,8 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 			return;
 		}
 	}
-	/* No lane is held: it changes no name, and may take long. The write(2)
-	 * that it belongs to waits, so the handle lives. */
+	/* No lock is held: the write changes no name and may take long. Its
+	 * write(2) waits, so the handle stays open. */
 	written(req, h, (int)call_write(h->d->store, h->fd, data, size, off),
 		data, off);
 }
@@ -293,9 +299,10 @@ int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size)
 }
 
 /*
- * A FLUSH comes with each close of a duplicate, and nothing says which one is
- * the last. A command of a shell closes what the shell has opened and will give
- * to the next one; but who closes what it opened itself is done.
+ * Returns whether a flush is probably the last one. A FLUSH comes with each
+ * close of a duplicate. A shell's command closes what the shell has opened and
+ * will pass to the next command; but a thread that closes what it has opened
+ * itself is done.
  */
 static bool is_last_close(fuse_req_t req, const struct handle *h)
 {
@@ -309,7 +316,7 @@ static bool is_last_close(fuse_req_t req, const struct handle *h)
 	return pid == h->kept->opener || access(path, F_OK) == 0;
 }
 
-/* A large config.json is parsed first, elsewhere. */
+/* Parses a large config.json first, on a worker thread. */
 static void parse_first(struct handle *h)
 {
 	struct job *job = job_of_node(h->t.node);
@@ -319,9 +326,10 @@ static void parse_first(struct handle *h)
 }
 
 /*
- * A shell that restores what it has redirected closes a duplicate, and may go
- * on writing by the other one. The release of a file comes within microseconds:
- * if it does not, there is time to ask whether that is so.
+ * Time after a close in which its release normally comes; it takes
+ * microseconds. Otherwise the closed descriptor may be a duplicate: a shell
+ * that restores a redirection closes one, and may write on through the other.
+ * Then ask whether that process still has the file open.
  */
 #define DOUBT_NS (5 * NS_PER_MS)
 
@@ -333,7 +341,7 @@ static void ask_closer(void *arg)
 	int32_t closer = h->kept->closer;
 	int has = broker_opens(d->broker, closer, h->t.node->ino);
 
-	/* It may have been released meanwhile, or flushed by another one. */
+	/* It may have been released meanwhile, or flushed by another thread. */
 	if (has > 0 && open_files_at(d->open_files, fh, INHERIT_FILE) == h &&
 	    h->kept->closer == closer && job_of(h)->accept.promised)
 		job_start(job_of(h), submit_after_release);
@@ -344,7 +352,9 @@ static void on_doubt(struct loop_timer *t)
 	struct handle *h = t->arg;
 	const struct job *job = job_of(h);
 
-	if (job->leftover.left && !job->removed) /* what of it is promised is not known */
+	/* the job was not loaded since the restart: whether it promised is not
+	 * known */
+	if (job->leftover.left && !job->removed)
 		ops_doubt(h);
 	else if (job->accept.promised)
 		fiber_run(ask_closer, h);
@@ -358,9 +368,9 @@ void ops_doubt(struct handle *h)
 }
 
 /*
- * What close(2) waits for. Called at each close of a duplicate, too: it may
- * refuse, it never starts anything. Bash flushes before its first write, so
- * what was not changed is not judged.
+ * Handles FLUSH, for which close(2) waits. It also comes at each close of a
+ * duplicate: so it may refuse, but starts no job. Bash flushes before its first
+ * write, so unchanged files are not judged.
  */
 static int flush(fuse_req_t req, struct handle *h)
 {
@@ -370,7 +380,7 @@ static int flush(fuse_req_t req, struct handle *h)
 
 	parse_first(h);
 	h->kept->failed = false;
-	job = job_of_node(h->t.node); /* whichever it has been moved to */
+	job = job_of_node(h->t.node); /* the job that has the file now */
 	if (!job)
 		return 0;
 	r = submit_precheck(job, h->t.node, last);
@@ -389,9 +399,9 @@ static int flush(fuse_req_t req, struct handle *h)
 }
 
 /*
- * What was completed before this file is looked at first, elsewhere if it is
- * large: only then it is known what this close completes. The close(2) that
- * waits for it keeps the handle.
+ * Locks the job after it was examined. Only then it is known what this close
+ * completes; a large config is examined on a worker thread. The close(2) waits,
+ * so the handle stays open.
  */
 static void hold_settled(const struct handle *h)
 {
@@ -433,7 +443,7 @@ static int do_sync(void *arg)
 	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? -errno : 0;
 }
 
-/* The fsync(2) that it belongs to waits, so the handle lives. */
+/* The fsync(2) waits, so the handle stays open. */
 void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	      struct fuse_file_info *fi)
 {
@@ -455,18 +465,20 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 		ops_done(req);
 }
 
-/* A close that has failed completes nothing; the next one may. */
+/* Ends a writer: examines the job, and starts it if it is complete. A close
+ * that has failed completes no job; a later one may. */
 static void settle(struct handle *h, struct node *node)
 {
 	struct job *job = job_of_node(node);
 	struct fsd *d = h->d;
 	uint64_t run;
 
-	/* It may start the job, and only once: the server before may have. */
+	/* This may start the job, and only once: the previous server may have
+	 * started it. */
 	if (job && requests_again(d, &run) && job->meta.run > run)
 		return;
 	requests_begin(d, job ? job->meta.run : 0);
-	/* A closer was answered, perhaps by the server before. */
+	/* A close has succeeded, perhaps in the previous server. */
 	if (job && h->kept->closer && !h->kept->failed)
 		submit_keep_place(job);
 	if (!h->kept->failed)
@@ -479,7 +491,7 @@ static void settle(struct handle *h, struct node *node)
 		submit_after_release(job);
 }
 
-/* The last close of this open file: the moment that counts. */
+/* RELEASE: the last close of this open file. */
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct handle *h = ops_handle(req, fi);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and attributes in a session's machine, and how it is asked. */
+/*
+ * Names and attributes of files in a session's machine, and how the machine is
+ * asked (struct ask). Owns the requests in flight. All functions run on the
+ * loop; only await() waits in a fiber.
+ */
 #include "ops_refusal.h"
 #include "ops_guest.h"
 
@@ -14,13 +18,12 @@
 #include "fsd/living/machine_files.h"
 #include "fsd/living/sandboxes.h"
 
-/* One that takes many answers ends so long after its beginning, and the machine
- * has its wait for the last of them. */
+/* Most time of a request with several answers, before the last one. */
 #define ASK_NS (120 * NS_PER_S)
 
 /* --- asking ------------------------------------------------------------------ */
 
-/* The key of the home or root whose directory that number is, or 0. */
+/* Returns the key of the home or root with this top directory, or 0. */
 uint64_t guest_root_key(fuse_ino_t ino)
 {
 	return INO_CLASS(ino) == INO_FSD ? control_files(INO_REST(ino)) : 0;
@@ -31,7 +34,7 @@ bool guest_is(fuse_ino_t ino)
 	return INO_CLASS(ino) == INO_GUEST || guest_root_key(ino);
 }
 
-/* Where ino is. NULL: nowhere any more. */
+/* Finds the path of ino. NULL: it does not exist any more. */
 static const char *find(struct fsd *d, fuse_ino_t ino, uint64_t *ret_session)
 {
 	*ret_session = guest_root_key(ino);
@@ -54,7 +57,7 @@ bool guest_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size)
 	return true;
 }
 
-/* The owned path of name in dir (NULL: of dir itself), or NULL. */
+/* Joins dir and name (NULL: dir itself). Return: owned, or NULL. */
 static char *join(const char *dir, const char *name)
 {
 	auto_buf struct buf path = { 0 };
@@ -72,7 +75,7 @@ void ask_free(struct ask *a)
 	free(a);
 }
 
-/* It, or its machine, is no more. */
+/* Refuses because the machine, or its session, is gone. Return: the errno. */
 static int refuse_lost(fuse_req_t req, uint64_t key)
 {
 	struct machine_files h;
@@ -103,9 +106,9 @@ void ask_fail(struct ask *a, int r)
 }
 
 /*
- * What a file system may say of a file. All else that a machine says is EIO:
- * ENOSYS would make the kernel do without the operation in the whole mount, and
- * what is no errno of its own it does not take for an answer at all.
+ * Filters an errno of the machine: known ones of filesystems pass, all others
+ * become EIO. For ENOSYS the kernel would never use the operation again in the
+ * whole mount, and it rejects replies with unknown numbers.
  */
 static int believed(int r)
 {
@@ -166,7 +169,7 @@ static int check_name(fuse_req_t req, const char *name, enum wire_fs_op op)
 				  : ops_check_file_name(req, CONTROL_FILES, name);
 }
 
-/* Return: 0 or negative errno. */
+/* Checks access and finds the path. Return: 0 or negative errno. */
 static int check(fuse_req_t req, fuse_ino_t ino, const char *name,
 		 enum wire_fs_op op, char **ret_path, uint64_t *ret_session)
 {
@@ -199,8 +202,8 @@ static void on_interrupt(fuse_req_t req, void *data)
 	sandbox_stop_waiting(data);
 }
 
-/* A sandbox begins with the first use of its files; to look at a directory itself
- * is none. Return: 0 or negative errno. */
+/* Starts the sandbox at the first use of its files, and waits for that. Looking
+ * at the top directory is no use. Return: 0 or negative errno. */
 static int await(fuse_req_t req, fuse_ino_t ino, const char *name,
 		 enum wire_fs_op op)
 {
@@ -306,7 +309,7 @@ bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	memset(ret, 0, sizeof(*ret));
 	if (!ask_stat(a, data, size, &ret->attr))
 		return false;
-	/* The kernel would take neither, and forget neither's number. */
+	/* The kernel would reject these, and not forget the number. */
 	if (a->fs.op != WIRE_FS_STAT &&
 	    S_ISDIR(ret->attr.st_mode) != (a->fs.op == WIRE_FS_MKDIR)) {
 		ask_fail(a, -EIO);
@@ -359,7 +362,7 @@ static struct wire_time time_now(void)
 	return wire_time_of(&now);
 }
 
-/* files/ is there even when no machine is: empty, and nobody's to change. */
+/* Answers for files/ without a machine: empty and read-only. */
 static bool empty_root(struct ask *a, int r)
 {
 	struct wire_fs_stat st = { .kind = WIRE_FILE_DIR, .mode = 0555,
@@ -371,14 +374,14 @@ static bool empty_root(struct ask *a, int r)
 	if ((r != -ESTALE && r != -EIO) || a->fs.path[0] ||
 	    !machine_files_find(a->d, a->session, &h))
 		return false;
-	if (!sandbox_is_single(h.sandbox)) /* whose machine may be yet to come */
+	if (!sandbox_is_single(h.sandbox)) /* its machine may start later */
 		st.mode = 0755;
 	wire_fs_stat_put(&w, &st);
 	a->answered(a, data, w.used);
 	return true;
 }
 
-/* Answers ENOENT for a name in files/ of a session that has no machine. */
+/* Answers ENOENT for a name in files/ of a session without a machine. */
 static bool lookup_failed(struct ask *a, int r)
 {
 	struct machine_files h;
@@ -391,7 +394,7 @@ static bool lookup_failed(struct ask *a, int r)
 	return true;
 }
 
-/* Of files/ itself, whose number is the face's. */
+/* Answers for files/ itself, whose number is that of an entry below .fsd. */
 static void root_answered(struct ask *a, const uint8_t *data, size_t size)
 {
 	struct fuse_entry_param e = { .ino = a->ino, .generation = 1 };
@@ -451,7 +454,7 @@ static void access_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
-/* Who may read and write the machine's files is its affair. */
+/* Permits reading and writing: the machine checks these rights. */
 bool guest_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
 	if (!(mask & X_OK))
@@ -472,7 +475,7 @@ static struct wire_time time_of(const struct ask *a, const struct timespec *ts,
 #define SET_TIMES (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW | \
 		   FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)
 
-/* One thing after the other; the last answer has all of it. */
+/* Sends the next change of several; the last answer has all attributes. */
 static void set_next(struct ask *a)
 {
 	int bits = a->to_set;
@@ -512,7 +515,7 @@ static void set_begin(struct ask *a)
 {
 	struct machine_files h;
 
-	/* To the owner it has already: what cp -a and tar do. */
+	/* Permit a change to the present owner: cp -a and tar make one. */
 	if ((a->to_set & FUSE_SET_ATTR_UID) &&
 	    (!machine_files_find(a->d, a->session, &h) || a->attr.st_uid != h.uid)) {
 		ask_fail(a, -EPERM);
@@ -584,7 +587,7 @@ bool guest_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	int r = 0;
 
 	if (guest_is(parent) != guest_is(to))
-		r = EXDEV; /* mv copies */
+		r = EXDEV; /* then mv copies */
 	else if (guest_is(to) && (flags & ~(unsigned)RENAME_NOREPLACE))
 		r = EINVAL;
 	if (r)

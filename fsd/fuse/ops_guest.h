@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .fsd/sessions/NAME/files, .fsd/sandboxes/NAME/files and root: each operation is asked of the machine
- * and answered when that has answered; the loop never waits, the kernel keeps
- * nothing. Called at the head of each op_*(): false if the number is another's,
- * else the request is answered, or will be.
+ * Operations on .fsd/sessions/NAME/files, .fsd/sandboxes/NAME/files and root.
+ * Each is sent to the machine and answered when the machine has answered; the
+ * loop never waits, and the kernel caches nothing. Each op_*() first calls its
+ * guest_*(): false means that the inode number is not in a machine; else the
+ * request was answered, or will be.
  *
- * Shared by ops_guest.c (names and attributes) and ops_guest_data.c.
+ * Shared by ops_guest.c (names and attributes) and ops_guest_data.c. All
+ * functions run on the loop.
  */
 #ifndef FSD_OPS_GUEST_H
 #define FSD_OPS_GUEST_H
@@ -31,79 +33,84 @@ bool guest_write(fuse_req_t, fuse_ino_t, const char *, size_t, off_t,
 		 const struct fuse_file_info *);
 bool guest_access(fuse_req_t, fuse_ino_t, int mask);
 bool guest_poll(fuse_req_t, fuse_ino_t, struct fuse_pollhandle *);
-/* flush, fsync, release: nothing is kept here. */
+/* For flush, fsync and release: answers at once, as no data is cached here. */
 bool guest_sync(fuse_req_t, fuse_ino_t);
 bool guest_opendir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
 bool guest_readdir(fuse_req_t, fuse_ino_t, size_t, off_t,
 		   struct fuse_file_info *);
 bool guest_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
-/* The path of ino below .fsd, for a sentence. False: it is nowhere any more, or
- * another user's. */
+/* Returns the path of ino below .fsd, for a sentence. False: it does not exist
+ * any more, or is another user's. */
 bool guest_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size);
-/* One of a server before; whoever is in the middle of it is told ESTALE. */
+/* Restores a listing of the previous server; a read in the middle of it fails
+ * with ESTALE. */
 struct inherit_handle;
 void guest_listing_restore(struct fsd *d, struct inherit_handle *kept);
-/* At the very end: listings that nobody closed. */
+/* Frees listings that are still open, at the server's end. */
 void guest_listings_free(struct fsd *d);
 
-/* --- the two files' own ---------------------------------------------------- */
+/* --- shared by the two files -------------------------------------------- */
 
-/* One request on its way. */
+/* A request that waits for its machine. */
 struct ask {
 	struct fsd *d;
 	fuse_req_t req;
-	fuse_ino_t ino;       /* of the file, or of the directory of name */
+	fuse_ino_t ino; /* of the file, or of the directory of `name` */
 	uint64_t session;
-	uint64_t until_ns;    /* nothing more is asked afterwards */
-	struct wire_fs fs;    /* what is asked now; its path and to are owned */
-	/* Instead of ask_send(), at first; may be NULL. */
+	uint64_t until_ns; /* no further question is sent after this time */
+	struct wire_fs fs; /* the present question; its path and to are owned */
+	/* Called in place of the first ask_send(); may be NULL. */
 	void (*begin)(struct ask *a);
-	/* Answers the request and consumes a, or asks again. */
+	/* Answers the request and consumes a, or sends the next question. */
 	void (*answered)(struct ask *a, const uint8_t *data, size_t size);
-	/* Instead of an error, if there is one; may be NULL. */
+	/* Called on an error, which it may handle; may be NULL. */
 	bool (*failed)(struct ask *a, int r);
 	struct fuse_file_info fi;
-	struct stat attr;     /* setattr: of these bits that are left */
+	/* setattr: the attributes of the bits in to_set that are left */
+	struct stat attr;
 	int to_set;
-	fuse_ino_t to_ino;    /* rename: the other directory, and the name */
-	const char *to_name;  /* in it, borrowed until begin() has returned */
-	struct buf data;      /* read, or to be written */
+	fuse_ino_t to_ino; /* rename: inode of the other directory */
+	/* rename: the name there; borrowed until begin() has returned */
+	const char *to_name;
+	struct buf data; /* bytes read, or to write */
 	size_t want, at;
 	off_t off;
 	struct guest_listing *listing;
-	bool again;           /* a server before may have done it */
+	bool again; /* the previous server may have done it */
 };
 
 /*
- * Asks for what is at ino, or at name in it: a copy of what, with all of it
- * filled in that the number and the name tell. False if the number is another's;
- * else the request is answered, or will be.
+ * Sends a question about ino, or about name in it. what: copied; number and
+ * name fill in the rest. Return: false if the number is not in a machine; else
+ * the request was answered, or will be.
  */
 bool ask(fuse_req_t req, fuse_ino_t ino, const char *name,
 	 const struct ask *what);
-/* Return: the errno that the operation meets if it was done already; 0: it may be done
- * twice. */
+/* Returns the errno that the operation gets if it was done before; 0: doing it
+ * twice is harmless. */
 int ask_done_error(enum wire_fs_op op);
-/* Was it begun by a server that was killed? Noted, for this one and the next. */
+/* Checks and notes, also for the next server, whether a killed server had begun
+ * the operation. */
 void ask_may_be_again(struct ask *a);
-/* It was, and done; consumes a. */
+/* Answers a request that the previous server has done; consumes a. */
 void ask_was_done(struct ask *a);
-/* Both consume a at last. */
+/* Both consume a in the end. */
 void ask_send(struct ask *a);
 void ask_fail(struct ask *a, int r);
 void ask_free(struct ask *a);
-/* The next of several, of the same file: by the path that it has now. */
+/* Sends the next question about the same file, by its present path. */
 void ask_again(struct ask *a);
-/* a's file as it was told. Return: false, and the request has failed. */
+/* Decodes the stat of a's file. Return: false: the request has failed. */
 bool ask_stat(struct ask *a, const uint8_t *data, size_t size,
 	      struct stat *ret);
-/* Counts a lookup. The same. */
+/* Decodes a stat and counts a lookup. Return: false: the request has failed. */
 bool ask_entry(struct ask *a, const uint8_t *data, size_t size,
 	       struct fuse_entry_param *ret);
 
-/* The key of the home or root whose own directory that number is, or 0. */
+/* Returns the key of the home or root whose top directory has this number, or
+ * 0. */
 uint64_t guest_root_key(fuse_ino_t ino);
-/* True if the number is a directory files/ or something below one. */
+/* Returns true if the number is a directory files/ or something below one. */
 bool guest_is(fuse_ino_t ino);
 
 #endif

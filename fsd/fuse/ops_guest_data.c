@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open files and listings in a session's machine. */
+/*
+ * Open files and listings in a session's machine. Owns the listings. All
+ * functions run on the loop.
+ */
 #include "handle_table.h"
 #include "fsd/mount/requests.h"
 #include "fsd/living/machine_files.h"
@@ -14,11 +17,12 @@
 #include <string.h>
 
 #define READ_MAX (1u << 20)
-#define LIST_MAX (64u << 20) /* bytes of one listing's names */
-#define LIST_ENOUGH (WIRE_FS_CHUNK / 2) /* of one answer that is not the last */
+#define LIST_MAX (64u << 20) /* most bytes of the names of one listing */
+/* least bytes of an answer that is not the last */
+#define LIST_ENOUGH (WIRE_FS_CHUNK / 2)
 #define ANSWER_MAX (256u << 10)
 
-/* --- what a server before may have done ------------------------------------------ */
+/* --- operations that the previous server may have done ------------------ */
 
 int ask_done_error(enum wire_fs_op op)
 {
@@ -50,13 +54,15 @@ void ask_was_done(struct ask *a)
 		a->answered(a, NULL, 0);
 		return;
 	}
-	a->fs.op = WIRE_FS_STAT; /* its answer tells of what was made */
+	/* its answer has the attributes of the new entry */
+	a->fs.op = WIRE_FS_STAT;
 	ask_send(a);
 }
 
 /* --- opening ------------------------------------------------------------------ */
 
-/* As its owner; then a handle needs no right, whatever becomes of the mode. */
+/* Checks the mode with the owner's bits, once, at open: an open file needs no
+ * right later, whatever its mode becomes. */
 static bool may_open(const struct ask *a, mode_t mode)
 {
 	int how = a->fi.flags & O_ACCMODE;
@@ -137,7 +143,7 @@ static void read_answered(struct ask *a, const uint8_t *data, size_t size)
 		read_next(a);
 }
 
-/* What came before the error counts; the next read meets it again. */
+/* Replies with the bytes before the error; the next read gets the error. */
 static bool read_failed(struct ask *a, int r)
 {
 	(void)r;
@@ -206,7 +212,7 @@ static void write_begin(struct ask *a)
 bool guest_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size,
 		 off_t off, const struct fuse_file_info *fi)
 {
-	/* The kernel may not know where the end is: the machine does. */
+	/* The kernel may not know where the file ends; the machine does. */
 	return ask(req, ino, NULL, &(struct ask){
 		.fs = { .op = WIRE_FS_WRITE, .data = data, .size = size,
 			.flags = fi->flags & O_APPEND ? WIRE_FS_APPEND : 0 },
@@ -235,22 +241,23 @@ bool guest_sync(fuse_req_t req, fuse_ino_t ino)
 /* --- listings -------------------------------------------------------------------- */
 
 /*
- * All names are taken at the beginning, so that what is removed while somebody
- * reads on disturbs nothing: for each a byte of its kind, its text and a NUL.
- * An entry's offset is where the next one begins, behind "." and "..".
+ * A listing holds all names from its beginning, so removals during reading do
+ * not disturb it: for each name a byte of its kind, its text and a NUL. An
+ * entry's offset is where the next one begins, behind "." and "..".
  */
 #define OFF_DOTS 2
 
 struct guest_listing {
 	struct list node; /* in open_files_listings() */
 	struct fsd *d;    /* borrowed */
-	struct inherit_handle *kept; /* owned: no more than its number */
+	struct inherit_handle *kept; /* owned: only reserves its number */
 	struct buf names;
-	struct user_weight weight;   /* of these, at the cost of who reads */
-	bool unread;      /* names are to be read from the beginning */
+	struct user_weight weight; /* the user's share for `names` */
+	bool unread; /* names must be read from the beginning */
 };
 
-/* NULL: of a server before, whose machine is gone. */
+/* Returns the listing; NULL: it is the previous server's, and its machine is
+ * gone. */
 static struct guest_listing *listing_of(fuse_req_t req,
 					const struct fuse_file_info *fi)
 {
@@ -269,7 +276,7 @@ static void listing_free(struct guest_listing *l)
 void guest_listings_free(struct fsd *d)
 {
 	if (!d->open_files)
-		return; /* the server never began */
+		return; /* the server never started */
 	list_for_each(pos, tmp, open_files_listings(d->open_files))
 		listing_free(list_entry(pos, struct guest_listing, node));
 }
@@ -289,7 +296,7 @@ void guest_listing_restore(struct fsd *d, struct inherit_handle *kept)
 	list_add_tail(open_files_listings(d->open_files), &l->node);
 }
 
-/* Without a question. */
+/* Opens a listing; the machine is not asked yet. */
 static void opendir_begin(struct ask *a)
 {
 	struct guest_listing *l = calloc(1, sizeof(*l));
@@ -316,7 +323,7 @@ bool guest_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		.fs.op = WIRE_FS_LIST, .fi = *fi, .begin = opendir_begin });
 }
 
-/* Return: false when there is no room for it any more. */
+/* Adds an entry to the reply. Return: false when it does not fit. */
 static bool put(struct ask *a, char *room, const char *name, mode_t kind,
 		fuse_ino_t ino, off_t off)
 {
@@ -345,7 +352,7 @@ static void reply_listing(struct ask *a)
 		const char *name = names->data + from + 1;
 		size_t next = from + 2 + strlen(name);
 
-		/* Its number is not known before it is looked up. */
+		/* its number is known only after a lookup */
 		if (!put(a, room, name,
 			 names->data[from] == WIRE_FILE_DIR ? S_IFDIR : S_IFREG,
 			 UINT32_MAX, (off_t)next + OFF_DOTS))
@@ -362,7 +369,7 @@ static void drop_names(struct guest_listing *l)
 	user_unweigh(&l->weight);
 }
 
-/* The names count for who reads them. Return: false, and the request has failed. */
+/* Counts the names for the reader. Return: false: the request has failed. */
 static bool weigh(struct ask *a)
 {
 	struct guest_listing *l = a->listing;
@@ -378,8 +385,8 @@ static bool weigh(struct ask *a)
 	return false;
 }
 
-/* Return: 0 or -EFBIG, -ENOMEM. Names that no file here may have are left
- * out. */
+/* Adds the names of one answer. Leaves out names that are not valid here.
+ * Return: 0 or -EFBIG, -ENOMEM. */
 static int add_names(struct buf *names, struct wire_cursor *c)
 {
 	while (!c->failed && c->p < c->end) {
@@ -402,7 +409,8 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 
 	wire_begin(&c, data, size);
 	a->fs.offset = wire_get_u64(&c);
-	r = a->fs.offset && size < LIST_ENOUGH ? -EIO /* it would never end */
+	/* small answers without end */
+	r = a->fs.offset && size < LIST_ENOUGH ? -EIO
 					       : add_names(names, &c);
 	if (r < 0) {
 		drop_names(a->listing);
@@ -417,7 +425,7 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 		reply_listing(a);
 }
 
-/* No machine: files/ is empty. */
+/* Without a machine files/ is empty. */
 static bool list_failed(struct ask *a, int r)
 {
 	struct machine_files h;

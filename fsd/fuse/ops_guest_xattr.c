@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one attribute that a directory in a machine has: how many of its entries are
- * shown by no listing, since they are links, fifos and the like.
+ * The extended attribute of a directory in a machine: how many of its entries
+ * no listing shows, because they are links, fifos and the like. All functions
+ * run on the loop.
  */
 #include "ops_refusal.h"
 #include "ops_guest.h"
@@ -37,7 +38,7 @@ static void hidden_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
-/* Only directories have it. */
+/* For other files than directories the attribute does not exist. */
 static bool hidden_failed(struct ask *a, int r)
 {
 	if (r != -ENOTDIR)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes and frees open files. */
+/*
+ * Makes and frees open files (struct handle), with their records, references
+ * and counts. All functions run on the loop.
+ */
 #include "ops_handle.h"
 
 #include "fsd/jobs/event_log.h"
@@ -102,11 +105,11 @@ void ops_handle_free(struct handle *h)
 	free(h);
 }
 
-/* The mount is gone: nobody will release what is still open. */
+/* Frees all open files: the mount is gone, so no release will come. */
 void ops_handles_free(struct fsd *d)
 {
 	if (!d->open_files)
-		return; /* the server never began */
+		return; /* the server never started */
 	list_for_each(pos, tmp, open_files_handles(d->open_files))
 		ops_handle_free(list_entry(pos, struct handle, node));
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links: symbolic ones that stay in their job, and no others. */
+/*
+ * symlink, readlink and link: symbolic links that stay inside their job, and no
+ * hard links. All functions run on the loop, in a fiber.
+ */
 #include "ops.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@
 		  "one leads outside. Copy the file in its place (cp -L, " \
 		  "tar -h, rsync -L)"
 
-/* What fsd itself reads, at the top of a job. */
+/* Returns whether fsd itself reads such a file at the top of a job. */
 static bool is_ours(const char *name)
 {
 	return code_kind(name) != CODE_NO || !strcmp(name, "config.json") ||
@@ -40,7 +43,7 @@ int ops_check_link(fuse_req_t req, const struct target *dir, const char *name,
 	int r = node_read_link(link, target);
 
 	if (r == -EPERM)
-		return 0; /* it leads outside already, and nobody can read it */
+		return 0; /* it leads outside already, and cannot be read */
 	return r < 0 ? r : check(req, dir, name, target);
 }
 
@@ -101,7 +104,8 @@ void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent,
 	}
 	fuse_reply_entry(req, &e);
 	if (t.node->area == AREA_FILES)
-		ops_changed(t.job, t.node); /* an input may have waited for it */
+		/* the job may have waited for this input */
+		ops_changed(t.job, t.node);
 }
 
 void op_readlink(fuse_req_t req, fuse_ino_t ino)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Listing directories. Each answer is made when it is asked for, from where the
- * last one ended, so none costs more than its size. An entry's offset is its
- * place in an order that removals do not disturb; what came after the
- * beginning was read is not listed, so that renaming while reading ends.
+ * Lists directories. Each reply is made when it is asked for, from where the
+ * last one ended, so its cost follows its size. An entry's offset is its
+ * position in an order that removals do not disturb. Entries that were added
+ * after the beginning was read are not listed, so a reader that renames files
+ * comes to an end.
+ *
+ * Owns the listings. All functions run on the loop, in a fiber that may give
+ * way to others.
  */
 #include "ops_handle.h"
 
@@ -17,8 +21,10 @@
 #include "ops_refusal.h"
 #include "ops_guest.h"
 
-/* Offsets: 0 the beginning; then what comes behind each of
- *   1 "."   2 ".."   3... rows and places   FIRST_SEQ + seq   OFF_CONFIG */
+/*
+ * Offsets: 0 the beginning; then the position behind each of
+ *    1 "."   2 ".."   3... virtual files   FIRST_SEQ + seq   OFF_CONFIG
+ */
 #define OFF_DOTS 2
 #define FIRST_SEQ 4096
 #define OFF_CONFIG ((off_t)1 << 62)
@@ -26,28 +32,32 @@
 #define LIST_MAX (256u << 10) /* most bytes of one answer */
 
 struct listing {
-	struct target t;   /* as it was at the beginning, */
-	bool begun;        /* which has been */
-	struct job *job;   /* references to what was opened, by its kind: a */
-	struct node *node; /* directory that is removed can be looked at */
-	struct node *dir;  /* a reference: what is walked, or NULL: jobs */
-	struct list_cursor cursor; /* of jobs or of dir's children */
-	uint64_t last_seq; /* of those that are listed, */
-	uint64_t passed;   /* and of the one that was looked at last */
-	off_t told;        /* the last offset that was given out */
+	struct target t; /* the directory as it was at the beginning */
+	bool begun; /* `t` and `cursor` are valid */
+	struct job *job; /* reference to the opened job, or NULL */
+	/* reference to the opened node, or NULL: a removed directory can still
+	 * be read */
+	struct node *node;
+	/* reference to the directory that is listed; NULL: the jobs */
+	struct node *dir;
+	/* position in the jobs or in dir's children */
+	struct list_cursor cursor;
+	uint64_t last_seq; /* largest sequence number to list */
+	uint64_t passed; /* that of the last entry listed */
+	off_t told; /* the last offset that was returned */
 	struct inherit_handle *kept; /* owned */
 };
 
-/* One answer on its way. */
+/* A reply in the making. */
 struct answer {
 	fuse_req_t req;
 	char *room;
 	size_t len, size;
-	off_t from;  /* entries with an offset up to it are left out */
-	off_t entry; /* of the row or place that comes next */
-	off_t last;  /* of those that are in it */
+	off_t from; /* leave out entries up to this offset */
+	off_t entry; /* offset of the next virtual file */
+	off_t last; /* offset of the last entry in the reply */
 	bool full;
-	uint64_t until; /* now_ns(): then the others have a turn */
+	uint64_t until; /* now_ns() at which other fibers get a turn */
 	unsigned steps;
 };
 
@@ -85,7 +95,7 @@ static void put_rows(struct answer *a, const struct job *job)
 			    job_vfiles[i].mode);
 }
 
-/* --- what is many ---------------------------------------------------------- */
+/* --- stored files and jobs ---------------------------------------------- */
 
 static uint64_t seq_of(const struct listing *l, struct list *at)
 {
@@ -93,7 +103,7 @@ static uint64_t seq_of(const struct listing *l, struct list *at)
 		      : list_entry(at, struct job, all)->seq;
 }
 
-#define STEPS 256 /* between two looks at the clock */
+#define STEPS 256 /* entries between two checks of the clock */
 #define SLICE_NS (2 * NS_PER_MS)
 
 static bool took_long(struct answer *a)
@@ -108,8 +118,11 @@ static void breathe(struct answer *a)
 	a->until = now_ns() + SLICE_NS;
 }
 
-/* There may be many that are not for this user's eyes: with something to answer
- * that is done now, else after the others' turns. */
+/*
+ * Counts a step. There may be many entries that this user may not see. After a
+ * time slice: if the reply has entries it is complete; else other fibers get a
+ * turn.
+ */
 static void step(struct answer *a)
 {
 	if (!took_long(a))
@@ -120,7 +133,7 @@ static void step(struct answer *a)
 		breathe(a);
 }
 
-/* To the first entry behind seq. */
+/* Moves to the first entry behind seq. */
 static void walk_to(struct listing *l, uint64_t seq, struct answer *a)
 {
 	struct list_cursor *w = &l->cursor;
@@ -137,7 +150,8 @@ static void walk_to(struct listing *l, uint64_t seq, struct answer *a)
 	l->passed = seq;
 }
 
-/* The end, unless jobs come down from the shelf, behind all others. */
+/* Returns whether all were listed. At the end of the loaded jobs, loads more
+ * jobs, which come behind all others. */
 static bool is_at_end(struct listing *l, struct answer *a)
 {
 	struct fsd *d = ops_fsd(a->req);
@@ -156,7 +170,8 @@ static bool is_at_end(struct listing *l, struct answer *a)
 	return false;
 }
 
-/* It comes last: tools that copy in this order start the copy with it. */
+/* config.json is listed last: tools that copy in this order then start the
+ * copied job with it. */
 static bool is_config(const struct node *n)
 {
 	return INO_CLASS(n->ino) == INO_CONFIG && !strcmp(n->name, "config.json");
@@ -181,7 +196,7 @@ static void put_many(struct answer *a, struct listing *l)
 	struct list_cursor *w = &l->cursor;
 	struct node *config;
 
-	/* Mostly it stands there already. */
+	/* usually the cursor is there already */
 	if (a->from != l->told)
 		walk_to(l, a->from > FIRST_SEQ
 				   ? (uint64_t)(a->from - FIRST_SEQ) : 0, a);
@@ -223,7 +238,9 @@ static void listing_free(struct listing *l)
 	free(l);
 }
 
-/* The beginning, or a rewind: the directory as it is now. */
+/*
+ * Starts the listing, also after rewinddir(): takes the directory as it is now.
+ */
 static int listing_begin(struct listing *l, fuse_req_t req, fuse_ino_t ino)
 {
 	struct fsd *d = ops_fsd(req);
@@ -278,10 +295,11 @@ static struct listing *listing_of(fuse_req_t req,
 	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_LISTING);
 }
 
-/* Of what t was opened on. */
+/* Takes references to what t was opened on. */
 static void refer(struct listing *l, const struct target *t)
 {
-	if (t->kind != T_NODE) { /* the job itself, or a row: found by its job */
+	/* the job itself, or a virtual file: found by its job */
+	if (t->kind != T_NODE) {
 		l->job = t->job ? job_ref(t->job) : NULL;
 		return;
 	}
@@ -289,8 +307,8 @@ static void refer(struct listing *l, const struct target *t)
 	node_ref(l->node);
 }
 
-/* It goes on from its last offset: whatever is there now came after that, so
- * some may be listed twice, and none is left out. */
+/* Restores a listing at its last offset. Sequence numbers start again in a new
+ * server, so some entries may be listed twice, but none is left out. */
 void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 {
 	struct listing *l = calloc(1, sizeof(*l));
@@ -300,7 +318,7 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 	if (r == 0 && t.job && t.job->removed)
 		r = -ESTALE;
 	if (r == -ESTALE)
-		kept->ino = 0; /* as of a file, ops_restore.c */
+		kept->ino = 0; /* as for a file in ops_restore.c */
 	if (r < 0 || open_files_adopt(d->open_files, kept, l) < 0) {
 		free(l);
 		return;
@@ -312,7 +330,7 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 static void publish(fuse_req_t req, struct listing *l,
 		    struct fuse_file_info *fi)
 {
-	requests_begin(ops_fsd(req), fi->fh); /* as of a file, ops_open.c */
+	requests_begin(ops_fsd(req), fi->fh); /* as for a file in ops_open.c */
 	inherit_publish(&l->kept->live);
 	fuse_reply_open(req, fi);
 }
@@ -331,7 +349,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	ops_load(req, ino);
 	r = ops_target(req, ino, &t);
-	if (r == -ESTALE) /* removed since it was looked up, as a name is */
+	if (r == -ESTALE) /* removed since its lookup */
 		r = -ENOENT;
 	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
 	if (l)
@@ -391,12 +409,14 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	ops_done(req);
 }
 
-/* They stay open for the next server. */
+/*
+ * Frees the listings at the server's end; they stay open for the next server.
+ */
 void ops_listings_free(struct fsd *d)
 {
 	struct open_files *o = d->open_files;
 	uint32_t count = o ? inherit_count(d->inherit, INHERIT_HANDLES)
-			   : 0; /* it never began */
+			   : 0; /* the server never started */
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct inherit_handle *k =
@@ -411,9 +431,9 @@ void ops_listings_free(struct fsd *d)
 }
 
 /*
- * Directories of a previous server are loaded when something in them is asked for, the
- * large ones a little at a time: the two requests by which the kernel enters a directory
- * wait for it, so all others find it loaded.
+ * Loads a directory of a previous server when a request uses it, a large one a
+ * little at a time. The two requests by which the kernel enters a directory
+ * wait for that, so all others find it loaded.
  */
 void ops_load(fuse_req_t req, fuse_ino_t ino)
 {

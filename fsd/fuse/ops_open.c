@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and creating: stored files, virtual ones, copies without effect. */
+/*
+ * open and create: stored files, virtual files, copies without effect. All
+ * functions run on the loop, in a fiber that may wait for the disk.
+ */
 #include "ops_handle.h"
 
 #include <errno.h>
@@ -30,8 +33,9 @@ static bool wants_write(const struct fuse_file_info *fi)
 }
 
 /*
- * Who only writes past the page cache: the kernel has no page to keep and does
- * not ask about security.capability before each first write.
+ * Bypasses the page cache for a file that is only written: then the kernel
+ * caches no pages, and does not ask for security.capability before each first
+ * write.
  */
 static void set_direct(struct fuse_file_info *fi)
 {
@@ -40,7 +44,8 @@ static void set_direct(struct fuse_file_info *fi)
 
 /* --- opening ------------------------------------------------------------------ */
 
-/* Before it takes a descriptor, which may be a wait: they are counted by then. */
+/* Counts the open file for its user. Before taking a descriptor, because that
+ * may wait. */
 static int pay(fuse_req_t req, const struct target *t, struct user **ret)
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
@@ -117,7 +122,7 @@ int ops_vfile_text(struct handle *h)
 	}
 }
 
-/* renamed: it has a name in STATE/unlinked. */
+/* Completes an open virtual file. renamed: it has a name in STATE/unlinked. */
 static void enlist_vfile(struct handle *h, int fd, bool renamed, bool counts)
 {
 	h->kind = H_FILE;
@@ -135,13 +140,14 @@ static void enlist_vfile(struct handle *h, int fd, bool renamed, bool counts)
 static int open_fd(struct handle *h, int fd)
 {
 	enlist_vfile(h, fd, false, h->t.vfile != JOB_VFILE_LOG);
-	/* what is empty need not be there */
+	/* an empty stream may have no file */
 	return fd == -ENOENT && job_vfiles[h->t.vfile].kind == VFILE_STREAM
 		       ? 0
 		       : MIN(fd, 0);
 }
 
-/* It counts for a job that is removed, and for no run of one that is not. */
+/* Opens a result that is gone and has a name in STATE/unlinked. It counts for
+ * a removed job, and for no run of one that exists. */
 static void open_gone(struct handle *h, int fd)
 {
 	enlist_vfile(h, fd, fd >= 0, h->t.job->removed);
@@ -152,7 +158,7 @@ static bool takes_descriptor(unsigned vfile)
 	return job_vfiles[vfile].kind == VFILE_STREAM || vfile == JOB_VFILE_RESULT;
 }
 
-/* Opens what a row's kind says for reading. */
+/* Opens a virtual file for reading, by the kind of its row. */
 static int open_vfile_read(struct handle *h, struct fuse_file_info *fi)
 {
 	struct job *job = h->t.job;
@@ -164,8 +170,11 @@ static int open_vfile_read(struct handle *h, struct fuse_file_info *fi)
 		return open_fd(h, job_log_open(job));
 	switch (job_vfiles[h->t.vfile].kind) {
 	case VFILE_STREAM:
-		/* Then mmap works; but while somebody truncates it the kernel
-		 * takes no size from us, and would read up to an older one. */
+		/*
+		 * Without direct_io mmap works. But while a process truncates
+		 * it the kernel ignores sizes from us, and would read up to an
+		 * older size.
+		 */
 		fi->direct_io = m->state != JOB_DONE ||
 				inotify_grows(job, h->t.vfile);
 		h->kept->run = job->run ? m->run : 0;
@@ -182,8 +191,8 @@ static int open_vfile_read(struct handle *h, struct fuse_file_info *fi)
 	case VFILE_WAIT:
 		h->kind = H_WAIT;
 		h->kept->run = job->run ? m->run : 0;
-		/* They can be sought, since head and tail -c fail where a
-		 * regular file cannot. */
+		/* Seekable, because head and tail -c fail if they cannot seek
+		 * in a regular file. */
 		if (h->t.vfile != JOB_VFILE_EVENTS)
 			return 0;
 		h->events = events_reader_new(job);
@@ -220,7 +229,8 @@ static int open_vfile(fuse_req_t req, const struct target *t,
 {
 	bool ctl = t->vfile == JOB_VFILE_CTL;
 	bool helper = inotify_is_at(t->job, fuse_req_ctx(req)->pid);
-	bool hold = held_by(t->job, t->vfile); /* also for writing, without effect */
+	/* writing to it is permitted without effect */
+	bool hold = held_by(t->job, t->vfile);
 	bool write = wants_write(fi) && !hold;
 	int r = 0;
 
@@ -291,7 +301,7 @@ static int do_open(fuse_req_t req, const struct target *t,
 	}
 }
 
-/* From here on it is there for the next server, too. */
+/* Publishes the record: from now on the next server has this open file, too. */
 static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 {
 	struct inherit_handle *k = h->kept;
@@ -306,13 +316,14 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 	fi->fh = open_files_fh(h->d->open_files, k);
 	if (k->writer && h->t.job)
 		draft_changed(h->t.job);
-	/* Before it is live: else a server that dies in between leaves a file
-	 * that is open for nobody. */
+	/* Before it is live: a server that dies in between would leave an open
+	 * file without a user. */
 	requests_begin(h->d, fi->fh);
 	inherit_publish(&k->live);
 }
 
-/* What the server before has opened, and was killed before it could say so. */
+/* Returns the file that the previous server has opened for this request, and
+ * was killed before it replied. */
 static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 {
 	struct fsd *d = ops_fsd(req);
@@ -346,7 +357,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	int r = h ? open_files_adopt(d->open_files, kept, h) : -ENOMEM;
 
 	if (r == 0 && h->kind == H_STAGED)
-		r = -ESTALE; /* what it was on ended with its server */
+		r = -ESTALE; /* its text ended with the previous server */
 
 	if (r == 0 && gone)
 		open_gone(h, fd);
@@ -367,7 +378,7 @@ int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
 	if (h && h->fd >= 0)
 		h->payer = user_opens(d->users, kept->uid);
 	kept->run = run;
-	if (r < 0 && h) { /* the number stays its owner's, without an object */
+	if (r < 0 && h) { /* keep the number, without an object */
 		open_files_adopt(d->open_files, take_ptr(h->kept), NULL);
 		ops_handle_free(h);
 	}
@@ -390,7 +401,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 			r = do_open(req, &t, fi, &h);
 		if (r == 0)
 			r = ops_handle_weigh(req, h);
-		/* its close has nothing to say */
+		/* no flush is needed: its close has no result */
 		fi->noflush = !wants_write(fi) || (h && h->kind == H_SINK);
 		if (r == 0)
 			publish(req, h, fi);
@@ -506,7 +517,8 @@ static int do_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		r = create_sink(req, &dir, vfile, t);
 		if (r == 0)
 			*ret = ops_handle_new(ops_fsd(req), H_SINK, t);
-		fi->direct_io = fi->noflush = 1; /* no page of it is kept */
+		/* the kernel shall cache no page of it */
+		fi->direct_io = fi->noflush = 1;
 		return r < 0 ? r : *ret ? 0 : -ENOMEM;
 	}
 	return create_node(req, &dir, name, mode, fi, t, ret);
@@ -530,7 +542,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
-		if (h && t.kind == T_NODE && h->kept->writer) /* nobody will close it */
+		/* no process will close it */
+		if (h && t.kind == T_NODE && h->kept->writer)
 			node_writer_end(t.node);
 		if (h)
 			ops_handle_free(h);

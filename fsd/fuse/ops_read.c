@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open files: reading, and waiting for what there is to read. */
+/*
+ * read and poll of open files: from the disk, from texts, or blocking until
+ * there is more. All functions run on the loop, in a fiber that may wait.
+ */
 #include "ops_handle.h"
 
 #include <errno.h>
@@ -43,7 +46,7 @@ static uint64_t stream_left(const struct handle *h, off_t off)
 	return size - MIN((uint64_t)off, size);
 }
 
-/* The read(2) that it belongs to waits, so the handle lives. */
+/* Reads on a worker thread. The read(2) waits, so the handle stays open. */
 static void reply_from_disk(fuse_req_t req, struct handle *h, size_t size,
 			    off_t off)
 {
@@ -64,7 +67,7 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 	ssize_t n = 0;
 
 	size = MIN(size, READ_MAX);
-	/* Of a stream that grows no more than stat() tells. */
+	/* Of a growing stream, no more than stat() reports. */
 	if (h->kept->run && h->t.job->run && h->kept->run == h->t.job->meta.run)
 		size = (size_t)MIN(size, stream_left(h, off));
 	if (h->t.kind == T_VFILE && h->t.vfile == JOB_VFILE_LOG)
@@ -145,7 +148,8 @@ void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		what = wait_what(h, 1, h->kept->end, 0);
 		events = blocked_poll_events(h->t.job, &what);
 	} else if (h->kind == H_TEXT && h->t.kind == T_VFILE &&
-		   h->t.vfile == JOB_VFILE_STATE) { /* as sysfs: changed, or gone */
+		   /* like sysfs: readable when changed or gone */
+		   h->t.vfile == JOB_VFILE_STATE) {
 		events = h->kept->seen == (int)h->t.job->meta.state &&
 					 !h->t.job->removed
 				 ? 0

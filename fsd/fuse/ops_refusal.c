@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies to the kernel with errors. An error without a sentence of its own gets one here,
- * by its number, with the path that the user named.
+ * Replies to the kernel with errors. An error without a sentence of its own
+ * gets one here, by its number, with the path that the user named. All
+ * functions run on the loop.
  */
 #include "ops_refusal.h"
 
@@ -13,8 +14,8 @@
 #include "fsd/users/last_error.h"
 #include "ops_guest.h"
 
-/* What is said of an error that no sentence was made for. One that is not here
- * is an answer rather than a refusal: ENOENT, EEXIST, ENOTEMPTY, EINTR. */
+/* Sentences for errors without their own. An errno that is not here is a normal
+ * answer, no refusal: ENOENT, EEXIST, ENOTEMPTY, EINTR. */
 static const struct {
 	int code;
 	const char *says;
@@ -58,16 +59,19 @@ int ops_refuse(fuse_req_t req, int code, const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* Who has the helper's uid has not asked for this. */
+	/*
+	 * Not for the helper: the user with its uid did not make this request.
+	 */
 	if (!is_helper(req))
 		last_error_set(ops_fsd(req)->users, fuse_req_ctx(req)->uid, path,
 			       text);
 	return code;
 }
 
-/* --- where ---------------------------------------------------------------------- */
+/* --- paths -------------------------------------------------------------- */
 
-/* As last_error has it: the job, or what is no job's, and a path below. */
+/* A path as last_error shows it: the job, or another top name, and the path
+ * below. */
 struct where {
 	const char *path;
 	char rest[600];
@@ -118,7 +122,7 @@ static struct where find(fuse_req_t req, fuse_ino_t ino, const char *name)
 	if (t.kind == T_FSD)
 		w.path = FSD_DIR_NAME;
 	else if (!t.job || ops_check_owner(req, t.job) < 0)
-		return w; /* its name is nobody else's business */
+		return w; /* do not reveal another user's job */
 	else
 		w.path = t.job->meta.name;
 	find_below(&t, &w);
@@ -157,7 +161,7 @@ void ops_answer(fuse_req_t req, int r)
 	fuse_reply_err(req, -r);
 }
 
-/* Root is told what the job's owner was. */
+/* Returns whether root gets the sentence as the job's owner did. */
 static bool is_told(fuse_req_t req, fuse_ino_t ino)
 {
 	struct fsd *d = ops_fsd(req);
@@ -185,7 +189,7 @@ void ops_fail(fuse_req_t req, fuse_ino_t ino, const char *name, int r)
 	fuse_reply_err(req, -r);
 }
 
-/* --- a job that has begun --------------------------------------------------------- */
+/* --- a job that has started --------------------------------------------- */
 
 int ops_refuse_frozen(fuse_req_t req, struct job *job, const char *name,
 		      bool late)

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every error of an operation goes to the kernel through here, so that no
- * refusal is without its sentence in .fsd/last_error: its own, by ops_refuse(),
- * or one that is made of the error's number.
+ * Replies to the kernel with errors. Every operation uses these, so that every
+ * refusal has a sentence in .fsd/last_error: its own, set by ops_refuse(), or
+ * one for the error's number. All functions run on the loop.
  */
 #ifndef FSD_OPS_REFUSAL_H
 #define FSD_OPS_REFUSAL_H
 
 #include "ops.h"
 
-/* Answers that it was done. */
+/* Replies with success. */
 void ops_done(fuse_req_t req);
-/* Answers with the error -r, of name in the directory ino, or of ino itself
- * (name: NULL). */
+/* Replies with the error -r, of name in the directory ino, or of ino itself
+ * (name NULL). */
 void ops_fail(fuse_req_t req, fuse_ino_t ino, const char *name, int r);
-/* Answers 0 or the error -r, which is no refusal, or whose sentence was said by
- * somebody else than this request: one that waited for the job to be examined,
- * a probe such as access(2). */
+/*
+ * Replies with 0 or the error -r without a sentence: it is no refusal, such as
+ * the answer to access(2), or the sentence was set by the code that has
+ * examined the job.
+ */
 void ops_answer(fuse_req_t req, int r);
-/* As ops_refuse(), with the path of name in ino, or of ino itself (NULL). */
+/* Like ops_refuse(), with the path of name in ino, or of ino itself (name
+ * NULL). */
 int ops_refuse_at(fuse_req_t req, fuse_ino_t ino, const char *name, int code,
 		  const char *sentence);
-/* The job is queued or runs, and name is not to be written (NULL: the job itself
- * is meant). late: it is a file that was to come with the others, as cp -r does
- * it; the job's log says so, once a run. Return: -EBUSY. */
+/*
+ * Refuses to write name (NULL: the job itself) because the job is queued or
+ * runs. late: name came too late to be an input, as with cp -r; the job's log
+ * says so, once a run. Return: -EBUSY.
+ */
 int ops_refuse_frozen(fuse_req_t req, struct job *job, const char *name,
 		      bool late);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Renaming: of jobs, and of files. */
+/*
+ * rename: of jobs, and of files in them. All functions run on the loop, in a
+ * fiber that holds the jobs' locks.
+ */
 #include "ops.h"
 
 #include <errno.h>
@@ -37,8 +40,11 @@ static void undone(struct job *job)
 	submit_evaluate_now(job, false);
 }
 
-/* The rename cannot go back. The call succeeds if it is on record that the job is
- * refused; else the next server would find a draft. */
+/*
+ * For a rename that cannot be undone: the call succeeds if it is persisted that
+ * the job is refused. Otherwise the next server would find a draft, so the call
+ * fails.
+ */
 static int stay_refused(const struct job *job, int failure)
 {
 	return store_meta_write(job->d->store, &job->meta) < 0 ? failure : 0;
@@ -99,8 +105,8 @@ static int rename_job(fuse_req_t req, struct job *job, const char *to)
 	return r < 0 && err.text[0] ? ops_refuse(req, r, to, "%s", err.text) : r;
 }
 
-/* rsync writes a temporary file and renames it: onto a virtual name, in a
- * draft, that is a copy without effect. */
+/* rsync writes a temporary file and renames it. Onto a virtual name in a draft,
+ * that is a copy without effect. */
 static int rename_to_vfile(fuse_req_t req, struct target *from, unsigned vfile)
 {
 	struct job *job = from->job;
@@ -146,7 +152,7 @@ static int check_replace(const struct target *from, const struct target *dir,
 	return 0;
 }
 
-/* Return: 0 or negative errno, of some with a sentence. */
+/* Moves a file. Return: 0 or negative errno, for some with a sentence. */
 static int move_node(struct node *node, struct job *job, struct node *dir,
 		     const char *name, struct err *err)
 {
@@ -168,8 +174,11 @@ static int move_node(struct node *node, struct job *job, struct node *dir,
 	return 0;
 }
 
-/* old: its directory before, and its name. What has replaced a file cannot go
- * back. */
+/*
+ * Starts the job after a file's rename, or undoes the rename. old_dir, old_job,
+ * old_name: where it was before. If the file has replaced another one, the
+ * rename cannot be undone.
+ */
 static int start_node_renamed(struct node *node, struct job *job,
 			      struct node *old_dir, struct job *old_job,
 			      const char *old_name, bool replaced)
@@ -198,7 +207,7 @@ static int check_move(fuse_req_t req, struct target *from,
 	if (r == 0 && from->job != dir->job)
 		r = ops_check_writable(req, &source, name);
 	if (r == 0 && from->node->area == AREA_OUTPUT)
-		r = -EXDEV; /* results stay: mv copies them */
+		r = -EXDEV; /* results cannot be moved: mv copies them */
 	if (r == 0)
 		r = check_replace(from, dir, name, flags);
 	if (r < 0)
@@ -254,7 +263,7 @@ static int renamed_before(struct target *found, struct target *to,
 	return r < 0 ? stay_refused(job, r) : 0;
 }
 
-/* ret_job: whose state it may change. */
+/* Renames. ret_job: the job whose state may have changed. */
 static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     fuse_ino_t newparent, const char *newname, unsigned flags,
 		     struct job **ret_job)
@@ -271,7 +280,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (r == -ENOENT && to.kind == T_JOB && job_vfile_by_name(newname) &&
 	    job_takes_copies(to.job) &&
 	    requests_again(ops_fsd(req), &run_before))
-		return 0; /* rename_to_vfile() has taken it */
+		return 0; /* rename_to_vfile() has already removed it */
 	if (r == -ENOENT && requests_again(ops_fsd(req), &run_before) &&
 	    ops_child(req, &to, newname, &from) == 0)
 		return renamed_before(&from, &to, name, run_before, ret_job);
@@ -285,7 +294,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return -EINVAL;
 	if (from.kind == T_JOB && to.kind == T_ROOT)
 		return rename_job(req, from.job, newname);
-	/* EXDEV would have mv copy, and take half of the job apart. */
+	/* Not EXDEV: mv would then copy, and take half of the job apart. */
 	if (from.kind == T_JOB)
 		return ops_refuse(req, -EPERM, name,
 				  "a job cannot be moved into another "
@@ -295,7 +304,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return ops_refuse_at(req, parent, name, -EPERM,
 				     "a virtual file cannot be renamed");
 	if (!from.job)
-		return -ENOENT; /* the tree that it is in is given up */
+		return -ENOENT; /* its tree is being removed */
 	if (to.kind == T_JOB && (vfile = job_vfile_by_name(newname)))
 		return rename_to_vfile(req, &from, vfile);
 	if (to.kind == T_ROOT)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open files of the server before, by what it has left of them in
- * d->inherit. What they are on is found by its number, or by its name in
- * STATE/unlinked; where it is gone, a handle stays without an object and its
- * owner is told ESTALE.
+ * Restores the open files of the previous server from their records in
+ * d->inherit. Finds a file by its inode number, or by its name in STATE/unlinked.
+ * If the file is gone, the handle stays without an object, and its user gets
+ * ESTALE. All functions run on the loop, at the server's start.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #include "ops_guest.h"
 #include "handle_table.h"
 
-/* By the name that it got before it went, or by its own: its server was killed before it
- * went. *ret: a stream that is nowhere was empty. */
+/* Opens a result by its name in STATE/unlinked. If the server was killed before it
+ * made that name, renames the run's file now. *ret -1: an empty stream had no file. */
 static int open_unlinked(struct fsd *d, const struct inherit_handle *kept,
 			 const struct job *job, unsigned vfile, int *ret)
 {
@@ -35,8 +35,8 @@ static int open_unlinked(struct fsd *d, const struct inherit_handle *kept,
 	return -ESTALE;
 }
 
-/* A result that was there when it was opened, of a job that is removed or of a run
- * before its last: it is that handle's alone. */
+/* Restores a result that existed at its open, of a removed job or of an earlier
+ * run. Only this open file has it now. */
 static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 			struct target *t)
 {
@@ -80,14 +80,14 @@ static void restore_file(struct fsd *d, struct inherit_handle *kept)
 		r = ops_handle_restore(d, kept, &t, -1);
 	if (r == 0)
 		return;
-	/* Another file may get its number in the store now, which the next
-	 * server would take for it. */
+	/* Forget the number: another file may get it now, which the next server
+	 * would take for this one. */
 	if (r == -ESTALE || r == -ENOENT || r == -EISDIR)
 		kept->ino = 0;
 	log_warn("an open file cannot be taken over: %s", strerror(-r));
 }
 
-/* All that is open of jobs that are removed is known. */
+/* Counts the open files of removed jobs, after all were restored. */
 static void count_gone(struct fsd *d)
 {
 	list_for_each(pos, tmp, open_files_handles(d->open_files)) {
@@ -98,7 +98,8 @@ static void count_gone(struct fsd *d)
 	}
 }
 
-/* The release of a duplicate that was closed never comes. */
+/* Arms the doubt about closes again: the release of a closed duplicate never
+ * comes. */
 static void doubt_closes(struct fsd *d)
 {
 	list_for_each(pos, tmp, open_files_handles(d->open_files)) {
@@ -131,11 +132,13 @@ void ops_restore(struct fsd *d)
 		struct inherit_handle *kept =
 			inherit_at(d->inherit, INHERIT_HANDLES, i);
 
-		/* Without memory it goes, and its user is told ESTALE. */
+		/*
+		 * Without memory the handle is lost, and its user gets ESTALE.
+		 */
 		if (!kept || open_files_adopt(d->open_files, kept, NULL) < 0)
 			continue;
 		if (!kept->ino)
-			continue; /* gone with the server before that one */
+			continue; /* it was gone already in an earlier server */
 		if (kept->kind == INHERIT_FILE)
 			restore_file(d, kept);
 		else if (kept->kind == INHERIT_LISTING)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making, writing and removing in .fsd/sandboxes. What is written to config.json is
- * gathered with the open file and taken as a whole when it is closed, so that a
- * reader, and the sandbox, have the old config or the new one. A file beside it is
- * a text in memory, which a rename makes the config.
+ * Makes, writes and removes entries of .fsd/sandboxes. Text written to
+ * config.json is collected in the open file and applied at its close, so that a
+ * reader, and the sandbox, have the old config or the new one. Other files
+ * beside it are texts in memory; a rename makes one the config.
+ *
+ * Owns the text of an H_STAGED handle. All functions run on the loop.
  */
 #include "ops_sandbox.h"
 
@@ -67,7 +69,8 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 				  "begin with \".\"", LIMIT_JOB_NAME);
 	if (s && sandbox_uid(s) == who->uid && !requests_again(d, &before))
 		return -EEXIST;
-	if (s && sandbox_uid(s) == who->uid) { /* by a server that was killed */
+	/* by the previous server, which was killed */
+	if (s && sandbox_uid(s) == who->uid) {
 		*ret = (struct target){ .kind = T_FSD,
 					.entry = control_sandbox_entry(s) };
 		return 0;
@@ -197,7 +200,7 @@ int ops_sandbox_open(fuse_req_t req, const struct target *t,
 	struct fsd *d = ops_fsd(req);
 	struct sandbox_file *f = control_sandbox_file(d, t->entry);
 
-	if (is_own(t, FIELD_HOLD)) { /* what is written has no effect */
+	if (is_own(t, FIELD_HOLD)) { /* writing to it has no effect */
 		*ret = ops_handle_new(d, H_SINK, t);
 		return *ret ? 0 : -ENOMEM;
 	}
@@ -231,7 +234,7 @@ int ops_sandbox_text(struct handle *h)
 	r = is_own(&h->t, FIELD_PROCESSES)
 		    ? sandbox_show_processes(s, &text)
 		    : control_sandbox_text(h->d, h->t.entry, &text);
-	buf_done(&h->text); /* another reader may have been at it meanwhile */
+	buf_done(&h->text); /* another reader may have set it meanwhile */
 	h->text = text;
 	return r;
 }
@@ -266,8 +269,8 @@ unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
 
 /* --- writing ------------------------------------------------------------------------- */
 
-/* A text that is about to be so long, of a file or with an open one. Return: 0 or
- * negative errno, which last_error tells. */
+/* Counts a text that will have `size` bytes for its user: of a file (f), or of
+ * an open file (h). Return: 0 or negative errno, after setting last_error. */
 static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
 		 uint64_t size)
 {
@@ -279,7 +282,7 @@ static int weigh(fuse_req_t req, struct handle *h, struct sandbox_file *f,
 	return r < 0 ? ops_refuse(req, r, FSD_DIR_NAME, "%s", err.text) : 0;
 }
 
-/* NULL: it is no more. */
+/* Returns the text to read or write; NULL: its file is gone. */
 static struct buf *text_of(struct handle *h)
 {
 	struct sandbox_file *f = control_sandbox_file(h->d, h->t.entry);
@@ -334,7 +337,7 @@ static int take_config(fuse_req_t req, struct handle *h, bool check_only)
 			   : sandbox_configure(s, text, h->text.len, &err);
 
 	if (r == -ENODATA && check_only)
-		return 0; /* there may be more */
+		return 0; /* more may be written later */
 	if (r == -ENODATA) {
 		refuse(req, s, -EINVAL, &err);
 		return r;
@@ -342,7 +345,7 @@ static int take_config(fuse_req_t req, struct handle *h, bool check_only)
 	return r < 0 ? refuse(req, s, r, &err) : 0;
 }
 
-/* The bytes are in its text. */
+/* Handles bytes that were written into the text. */
 static int taken(fuse_req_t req, struct handle *h, const char *data,
 		 size_t size, bool in_order)
 {
@@ -374,7 +377,7 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 	}
 	if (is_own(&h->t, FIELD_CTL) ||
 	    (!h->kept->changed && is_own(&h->t, FIELD_UNTIL)))
-		buf_clear(text); /* it is written as a whole */
+		buf_clear(text); /* each write replaces the whole text */
 	at = h->kept->flags & O_APPEND ? text->len : (uint64_t)off;
 	in_order = at == text->len;
 	r = at > LIMIT_CONFIG_BYTES || size > LIMIT_CONFIG_BYTES - at
@@ -394,7 +397,8 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		fuse_reply_write(req, size);
 }
 
-/* Bash closes a duplicate before each command's output is whole. */
+/* Returns whether this close is the last one: bash closes a duplicate before a
+ * command's output is complete. */
 static bool is_last_close(fuse_req_t req, const struct handle *h)
 {
 	pid_t pid = fuse_req_ctx(req)->pid;
@@ -433,7 +437,7 @@ void ops_staged_release(struct handle *h)
 				      h->text.len, &err);
 	else if (is_own(&h->t, FIELD_UNTIL) && h->cut && !h->kept->changed)
 		r = sandbox_set_until(s, "", 0, &err);
-	if (r < 0) /* its last close was told so */
+	if (r < 0) /* its last close got the error */
 		last_error_set(h->d->users, sandbox_uid(s), sandbox_name(s),
 			       err.text);
 }
@@ -454,7 +458,7 @@ int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
 	if ((to_set & FUSE_SET_ATTR_UID) && attr->st_uid != sandbox_uid(s))
 		return -EPERM;
 	if (!(to_set & FUSE_SET_ATTR_SIZE))
-		return 0; /* modes and times have no effect */
+		return 0; /* setting modes and times has no effect */
 	if (!text)
 		return attr->st_size ? -EINVAL : 0;
 	if (h && h->kind == H_STAGED)

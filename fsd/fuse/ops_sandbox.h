@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes, writes and removes entries of .fsd/sandboxes. Each function is called for a
- * target of kind T_FSD; *_is says whether its place is one of ours.
+ * Makes, writes and removes entries of .fsd/sandboxes. Call each function with
+ * a target of kind T_FSD for which ops_sandbox_is() is true. All functions run
+ * on the loop.
  */
 #ifndef FSD_OPS_SANDBOX_H
 #define FSD_OPS_SANDBOX_H
@@ -10,13 +11,13 @@
 
 bool ops_sandbox_is(const struct target *t);
 
-/* Return: 0 or negative errno, with last_error told where there is a reason. */
+/* Return: 0 or negative errno, with last_error set if there is a reason. */
 int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 		      const char *name, struct target *ret);
 int ops_sandbox_create(fuse_req_t req, const struct target *dir,
 		       const char *name, struct target *ret,
 		       struct handle **ret_handle);
-/* Opens a file that may be written, for writing. */
+/* Opens a file for writing. */
 int ops_sandbox_open(fuse_req_t req, const struct target *t,
 		     const struct fuse_file_info *fi, struct handle **ret);
 int ops_sandbox_setattr(fuse_req_t req, const struct target *t,
@@ -28,18 +29,18 @@ int ops_sandbox_rename(fuse_req_t req, const struct target *from,
 		       const struct target *dir, const char *name,
 		       unsigned flags);
 
-/* The text as it is now, read at open and again from the start. Return: 0 or
- * negative errno. */
+/* Makes the text of a file, at open and at each read from the start. Return: 0
+ * or negative errno. */
 int ops_sandbox_text(struct handle *h);
-/* As poll(2) has it; ph is owned, or NULL. */
+/* Returns events as poll(2). ph: owned, or NULL. */
 unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph);
 
 /* Serve an H_STAGED handle. Both answer the request. */
 void ops_staged_read(fuse_req_t req, struct handle *h, size_t size, off_t off);
 void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size, off_t off);
-/* Takes the file over; close(2) waits for it. Returns 0, or a negative errno whose
- * sentence was recorded. */
+/* Takes the written text over; close(2) waits for that. Return: 0, or a
+ * negative errno after setting last_error. */
 int ops_staged_flush(fuse_req_t req, struct handle *h);
 void ops_staged_release(struct handle *h);
 

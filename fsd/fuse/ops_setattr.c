@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing attributes, and what they allow. */
+/*
+ * setattr and access: modes, times, sizes, and the rights that a mode gives.
+ * All functions run on the loop, in a fiber.
+ */
 #include "ops_handle.h"
 
 #include <errno.h>
@@ -16,9 +19,10 @@
 #include "fsd/jobs/unsynced_inputs.h"
 
 /*
- * Everything in a job is its owner's. To whom it belongs already it may be
- * given: cp -a and tar do. For root they pass on what a source says, and would
- * fail with each archive of somebody else's: that is heard without effect.
+ * Checks a chown. All files of a job belong to its owner; a change to the
+ * present owner is permitted, as cp -a and tar make one. For root these pass on
+ * the owner in an archive, and would fail for each archive of another user:
+ * that is accepted without effect.
  */
 static int check_chown(fuse_req_t req, const struct target *t,
 		       const struct stat *attr, int to_set)
@@ -53,7 +57,7 @@ static int set_size(fuse_req_t req, const struct target *t, off_t size,
 	int r;
 
 	if (t->kind != T_NODE)
-		return 0; /* truncating ctl or a copy's sink */
+		return 0; /* truncating ctl or a copied result */
 	if (t->node->area == AREA_OUTPUT)
 		return ops_refuse_at(req, ops_ino(t), NULL, -EPERM,
 				     "results cannot be changed");
@@ -153,8 +157,9 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 }
 
 /*
- * Without an answer the kernel takes everything for executable. What may be
- * written is for open() to say: rm asks about each file that it thinks is not.
+ * Handles access(2); without it the kernel would take every file as executable.
+ * Whether it may be written is left to open(): rm asks about each file that
+ * seems not writable.
  */
 void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
@@ -170,5 +175,5 @@ void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 		if (r == 0 && !S_ISDIR(st.st_mode) && !(st.st_mode & 0111))
 			r = -EACCES;
 	}
-	ops_answer(req, r); /* a question */
+	ops_answer(req, r); /* a question, so no sentence */
 }

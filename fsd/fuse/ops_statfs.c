@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The room that the caller has: their quotas, else the disk's own figures. */
+/*
+ * statfs: the caller's free space, by quotas, else the disk's. All functions
+ * run on the loop; statvfs(2) may wait for the disk.
+ */
 #include "ops_refusal.h"
 
 #include <errno.h>
@@ -8,7 +11,7 @@
 #include "fsd/store/store.h"
 #include "fsd/users/users.h"
 
-#define UNIT 512u /* of blocks, where a quota counts bytes */
+#define UNIT 512u /* block size where a quota counts bytes */
 
 static uint64_t left(uint64_t limit, uint64_t used)
 {

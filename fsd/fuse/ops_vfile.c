@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sizes and times of virtual files. A result has the time at which it was
- * written, so that a program that was edited after its run is newer.
+ * written, so that a program edited after its run is newer. All functions run
+ * on the loop; they may wait for the disk.
  */
 #include "handle_table.h"
 #include "ops_handle.h"
@@ -12,7 +13,7 @@
 #include "fsd/submit/restart.h"
 #include "fsd/run/run.h"
 
-/* The size and the time of the last write, of a file that the store has. */
+/* Takes size and time of the last write of a stored file. */
 static void take(const struct stat *stored, struct stat *ret)
 {
 	ret->st_size = stored->st_size;
@@ -49,12 +50,12 @@ void ops_stat_vfile(struct job *job, unsigned vfile, struct stat *st)
 		break;
 	case JOB_VFILE_STDOUT:
 	case JOB_VFILE_STDERR:
-		/* One that is empty need not be in the store. */
+		/* An empty one may have no file in the store. */
 		if (job->results.has)
 			stat_result(job, JOB_VFILE_RESULT, st);
 		st->st_size = 0;
 		stat_result(job, vfile, st);
-		if (job->run) /* some of it may not be in the store yet */
+		if (job->run) /* part of it may not be in the store yet */
 			st->st_size = (off_t)run_stream_size(
 				job, vfile == JOB_VFILE_STDOUT ? VM_OUT : VM_ERR);
 		break;

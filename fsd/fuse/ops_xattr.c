@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extended attributes: user.fsd.* of the mount and of jobs, read-only. */
+/*
+ * getxattr and listxattr: user.fsd.* of the mount and of jobs, read-only. All
+ * functions run on the loop.
+ */
 #include "ops.h"
 
 #include <errno.h>
@@ -24,7 +27,7 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.pid"))
 		return snprintf(room, 64, "%d", (int)getpid());
-	/* When that has gone somebody else may have its number. */
+	/* If the supervisor has ended, another process may have its number. */
 	if (t->kind == T_ROOT && !strcmp(name, "user.fsd.service"))
 		return getppid() == d->about->service ?
 			       snprintf(room, 64, "%d", (int)d->about->service) :
@@ -41,7 +44,7 @@ static int xattr_value(fuse_req_t req, const struct target *t, const char *name,
 		store_id(t->job->meta.no, id);
 		return snprintf(room, 64, "%s", id);
 	}
-	/* ENODATA would promise that one can be set, and editors try it. */
+	/* ENODATA would mean that it can be set, and editors try that. */
 	return strncmp(name, "system.posix_acl_", 17) ? -ENODATA : -EOPNOTSUPP;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parks reads and writes that cannot be answered yet, and poll handles. A change of the
- * job begins a turn that goes through them in slices; an interrupt takes one out.
+ * Parks reads and writes that cannot be answered yet, and poll handles. After a
+ * change of the job a slice of work goes through its parked requests; an
+ * interrupt removes one. Owns struct parked. All functions run on the loop.
  */
 #include "requests_int.h"
 #include "blocked_reads.h"
@@ -21,23 +22,25 @@ struct parked {
 	struct job *job;  /* a reference */
 	fuse_req_t req;   /* answered once */
 	struct blocked_read what;
-	void *data;       /* owned: of a write, or NULL */
+	void *data; /* owned: the bytes of a write, or NULL */
 };
 
-/* --- what is there to read ---------------------------------------------- */
+/* --- answering ---------------------------------------------------------- */
 
 static bool is_over(const struct job *job)
 {
 	return job->removed || job->meta.state == JOB_DONE;
 }
 
-/* It will not go on by itself; `error` says why. */
+/* Returns whether the job is refused for good: it cannot start unless a file
+ * changes. */
 static bool is_refused(const struct job *job)
 {
 	return job->meta.state == JOB_REFUSED && submit_is_decided(job);
 }
 
-/* The line that exit_code holds, or why there is none. -EAGAIN: not yet. */
+/* Returns the line that exit_code has, or why there is none. -EAGAIN: the job
+ * has not ended. */
 static int read_wait(struct job *job, const struct blocked_read *what, char *room,
 		     size_t size)
 {
@@ -88,8 +91,8 @@ static int try_read(struct job *job, const struct blocked_read *what, char *room
 
 enum answer {
 	ANSWERED,
-	NOT_YET, /* until something happens */
-	GO_ON,   /* there is more to do first */
+	NOT_YET, /* wait for a change */
+	GO_ON, /* try again: something else must be done first */
 };
 
 static enum answer answer(struct job *job, fuse_req_t req,
@@ -148,15 +151,17 @@ static void on_interrupt(fuse_req_t req, void *data)
 	fuse_reply_err(req, EINTR);
 }
 
-/* data: of a write, copied; or NULL. */
+/* Parks a request. data: bytes of a write, which are copied; or NULL. */
 static void park(struct job *job, struct fuse_req *req,
 		 const struct blocked_read *what, const void *data)
 {
 	struct parked *p;
 
-	/* What it waited for so far may have taken long. Not left to
-	 * on_interrupt(): libfuse would call it from the call below, and touch
-	 * the answered request once more. */
+	/*
+	 * It may have been interrupted while it waited for a lock. Do not leave
+	 * that to on_interrupt(): libfuse would call it inside the call below,
+	 * and then use the answered request.
+	 */
 	if (fuse_req_interrupted(req)) {
 		fuse_reply_err(req, EINTR);
 		return;
@@ -236,7 +241,7 @@ void blocked_poll_set(struct job *job, struct blocked_poll *p,
 	list_add_tail(&job->readers.polls, &p->node);
 }
 
-/* Return: true if there are more. */
+/* Notifies polls. Return: true if there are more. */
 static bool tell_polls(struct job *job, uint64_t until)
 {
 	struct blocked_poll *p;
@@ -250,7 +255,7 @@ static bool tell_polls(struct job *job, uint64_t until)
 	return false;
 }
 
-/* To be come to again, after the others. */
+/* Moves a request to the end, to be tried again after the others. */
 static void put_off(struct parked *p)
 {
 	struct job *job = p->job;
@@ -267,7 +272,7 @@ static bool answer_parked(struct job *job, uint64_t until)
 
 	while (job->readers.kick_at.head && (at = list_cursor_next(&job->readers.kick_at))) {
 		struct parked *p = list_entry(at, struct parked, node);
-		/* Afterwards an answered request is no more. */
+		/* if it is answered, p is freed */
 		enum answer now =
 			p->data ? answer_write(p->job, p->req, p->data,
 					       &p->what)
@@ -297,7 +302,8 @@ static bool on_kick(struct time_slice *t, uint64_t until)
 
 static void kick(struct job *job)
 {
-	list_cursor_end(&job->readers.kick_at); /* what was passed may be due now */
+	/* start over: a request passed before may be ready now */
+	list_cursor_end(&job->readers.kick_at);
 	list_cursor_begin(&job->readers.kick_at, &job->readers.cursors, &job->readers.parked);
 	if (job->readers.kicked)
 		return;

@@ -20,17 +20,19 @@
 struct broker {
 	int sock;
 	struct child child;
-	struct loop *loop;     /* borrowed; NULL: nobody is to be told */
+	/* borrowed; NULL: gone() is not to be called any more */
+	struct loop *loop;
 	struct loop_fd end, answers;
-	struct list waiting;   /* of struct broker_wait; the first one is asked */
-	struct broker_wait nobody; /* who was asked for and forgot it */
+	struct list waiting; /* of struct broker_wait; the first one was sent */
+	/* stands for a sent question that was dropped */
+	struct broker_wait nobody;
 	struct loop_timer late;
 	struct loop_call tell;
 	void (*gone)(void *arg);
 	void *arg;
 };
 
-/* --- the daemon's side ----------------------------------------------------------- */
+/* --- starting it -------------------------------------------------------- */
 
 int broker_open(const char *mountpoint, bool allow_other, struct broker **ret,
 		struct err *err)
@@ -41,7 +43,7 @@ int broker_open(const char *mountpoint, bool allow_other, struct broker **ret,
 	auto_close int ours = -1, theirs = -1;
 	struct spawn s = {
 		.argv = argv, .fds = &theirs, .fd_count = 1,
-		/* without root fusermount3 does it, by its setuid bit */
+		/* without root fusermount3 mounts, by its setuid bit */
 		.may_gain = true,
 	};
 	struct broker *k = calloc(1, sizeof(*k));
@@ -75,7 +77,9 @@ static void on_tell(struct loop_call *c)
 	k->gone(k->arg);
 }
 
-/* From the loop: who asks may be in the middle of something. */
+/*
+ * Reports the end from the loop: the caller may be in the middle of other work.
+ */
 static void tell_gone(struct broker *k)
 {
 	loop_fd_del(&k->end);
@@ -96,8 +100,11 @@ static const uint8_t fds_of_op[BROKER_OPS] = {
 	[BROKER_CLONE] = 1, [BROKER_INOTIFY] = 2,
 };
 
-/* flags: MSG_DONTWAIT or 0. Return: 0, or -EAGAIN, or -EPIPE: it does not
- * answer, now or ever. What is in *a says whether fds are set. */
+/*
+ * Reads an answer. flags: MSG_DONTWAIT or 0. Return: 0, and a->code says
+ * whether fds are set; -EAGAIN; -EPIPE: the broker has ended, or does not
+ * answer in time.
+ */
 static int receive(struct broker *k, uint32_t op, struct broker_answer *a,
 		   int fds[BROKER_FDS_MAX], int flags)
 {
@@ -112,7 +119,7 @@ static int receive(struct broker *k, uint32_t op, struct broker_answer *a,
 	while (count)
 		close(fds[--count]);
 	if (n == (ssize_t)sizeof(*a)) {
-		a->code = -EMFILE; /* no room for its descriptors */
+		a->code = -EMFILE; /* no descriptor was free for its answer */
 		return 0;
 	}
 	log_warn("the broker does not answer: %s",
@@ -126,7 +133,7 @@ static int send_to(struct broker *k, const struct broker_request *q, int flags)
 		       ? 0 : -EPIPE;
 }
 
-/* Late answers would be taken for the next one's. */
+/* Gives the broker up: a late answer would be taken for the next question's. */
 static void give_up(struct broker *k)
 {
 	static const struct broker_answer none = { .code = -EPIPE };
@@ -162,7 +169,7 @@ static void ask_next(struct broker *k)
 		give_up(k);
 }
 
-/* The first one's answer. Return: as receive(). */
+/* Reads the answer to the first question. Return: as receive(). */
 static int take_answer(struct broker *k, int flags)
 {
 	struct broker_wait *w = list_first(&k->waiting, struct broker_wait,
@@ -172,7 +179,7 @@ static int take_answer(struct broker *k, int flags)
 	int r = receive(k, w ? w->request.op : 0, &a, fds, flags);
 
 	if (r == 0 && !w)
-		r = -EPIPE; /* nobody has asked */
+		r = -EPIPE; /* an answer without a question */
 	if (r == -EPIPE)
 		give_up(k);
 	if (r < 0)
@@ -242,7 +249,8 @@ static void on_pause_end(struct broker_wait *w, const struct broker_answer *a,
 	fiber_wake(p->fiber);
 }
 
-/* Return: as broker_clone(), ...; fds has room for BROKER_FDS_MAX. */
+/* Asks and waits. fds: at least BROKER_FDS_MAX. Return: as broker_clone() and
+ * the others. */
 static int ask(struct broker *k, const struct broker_request *q,
 	       struct broker_answer *a, int *fds)
 {
@@ -260,7 +268,7 @@ static int ask(struct broker *k, const struct broker_request *q,
 			fiber_pause();
 		return r < 0 ? r : a->code;
 	}
-	broker_drain(k);  /* they came before */
+	broker_drain(k); /* earlier questions come first */
 	r = k->sock < 0 ? -EPIPE : send_to(k, q, 0);
 	if (r == 0)
 		r = receive(k, q->op, a, fds, 0);
@@ -293,11 +301,11 @@ bool broker_drain(struct broker *k)
 	bool any = k && !list_empty(&k->waiting);
 
 	while (any && !list_empty(&k->waiting))
-		take_answer(k, 0); /* if there is none, none waits any more */
+		take_answer(k, 0); /* on an error no caller waits any more */
 	return any;
 }
 
-/* Nobody asks any more. */
+/* Call it when no caller is left. */
 void broker_close(struct broker *k)
 {
 	if (!k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by broker*.c only. */
+/* The inside of the broker: shared by broker.c and broker_main.c. */
 #ifndef FSD_BROKER_INT_H
 #define FSD_BROKER_INT_H
 
@@ -7,6 +7,6 @@
 #include "vm/os/spawn.h"
 #include "broker.h"
 
-#define BROKER_FDS_MAX 2 /* beside an answer */
+#define BROKER_FDS_MAX 2 /* most descriptors with an answer */
 
 #endif

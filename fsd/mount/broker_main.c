@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker's process. */
+/*
+ * The broker's process: serves one request after the other, on one thread,
+ * until the server closes its socket. Keeps only the capabilities listed in
+ * `kept`.
+ */
 #include "broker_int.h"
 
 #include <dirent.h>
@@ -21,13 +25,13 @@
 #include "mount_table.h"
 #include "inotify.h"
 
-/* One lives as a rule; another may be started while the last one ends. */
+/* Usually one lives; another may be started while the last one ends. */
 #define HELPERS_MAX 4
 
 struct self {
 	const char *mountpoint, *others;
-	dev_t device;     /* of the mount, once that was seen; 0: not yet */
-	unsigned helpers; /* that live */
+	dev_t device; /* the mount's, once it was seen; 0: not yet */
+	unsigned helpers; /* helpers that live */
 };
 
 struct reply {
@@ -37,8 +41,9 @@ struct reply {
 };
 
 /*
- * A clone belongs to nobody's tree: an umount of the mount point does not find
- * it busy. Who may not clone opens the root itself.
+ * Opens the root of the mount. A clone belongs to no directory tree, so it does
+ * not make an umount of the mount point fail as busy. Without the right to
+ * clone, opens the root itself.
  */
 static int do_clone(struct self *me, struct reply *r,
 		    const struct broker_request *q)
@@ -100,7 +105,7 @@ static int do_call(struct self *me, struct reply *r,
 	f = fopen(name, "re");
 	if (!f)
 		return -errno;
-	/* The first of them is decimal, or the word "running". */
+	/* The first field is decimal, or the word "running". */
 	if (fscanf(f, "%llu %llx %llx %llx", &word[0], &word[1], &word[2],
 		   &word[3]) != BROKER_CALL_WORDS)
 		return -ENODATA;
@@ -109,7 +114,8 @@ static int do_call(struct self *me, struct reply *r,
 	return 0;
 }
 
-/* Of so many descriptors; with more it is too long a look. */
+/* Most descriptors of a process to check; with more the check would take too
+ * long. */
 #define OPENS_MOST 512
 
 static bool is_open_as(pid_t pid, const char *fd, uint64_t ino)
@@ -165,7 +171,8 @@ static int (*const operations[BROKER_OPS])(struct self *me,
 	[BROKER_OPENS] = do_opens,
 };
 
-/* Return: false at the daemon's end, or when it speaks wrongly. */
+/* Serves one request. Return: false when the server has ended, or has sent a
+ * wrong message. */
 static bool serve_one(int sock, struct self *me)
 {
 	struct broker_request q = { 0 };
@@ -177,7 +184,8 @@ static bool serve_one(int sock, struct self *me)
 	if (count)
 		close(fd);
 	while (waitpid(-1, NULL, WNOHANG) > 0)
-		me->helpers -= me->helpers > 0; /* or fusermount3 */
+		/* the child may also be a fusermount3 */
+		me->helpers -= me->helpers > 0;
 	if (n != (ssize_t)sizeof(q) || count || q.op >= BROKER_OPS ||
 	    !operations[q.op])
 		return false;
@@ -190,9 +198,10 @@ static bool serve_one(int sock, struct self *me)
 }
 
 static const unsigned kept[] = {
-	CAP_SYS_ADMIN,  /* clones of the mount, its end */
-	CAP_SYS_PTRACE, /* the system call of another user's process */
-	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT, /* what the helper gives up */
+	CAP_SYS_ADMIN, /* to clone the mount, and to unmount */
+	CAP_SYS_PTRACE, /* to read the system call of another user's process */
+	/* the helper needs these to give up its rights */
+	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT,
 };
 
 int broker_main(int argc, char **argv)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be told of which job, and when. */
+/*
+ * Pending inotify events: which job has which, and when they are sent to the
+ * helper. Owns struct note, and the two queues of jobs. All functions run on
+ * the loop.
+ */
 #include "inotify_int.h"
 
 #include <errno.h>
@@ -10,27 +14,27 @@
 #include "fsd/jobs/lifecycle.h"
 
 /*
- * While a job runs its news are collected for so long: a short one is told of
- * once, when it has ended, and one that writes much does not fill the queues
- * of its watchers.
+ * While a job runs its events are collected for this time. So a short job
+ * causes one note, at its end, and one that writes much does not fill its
+ * watchers' queues.
  */
 #define COLLECT_NS (20 * NS_PER_MS)
 /*
- * Who has waited for the end reads the results now, and may remove the job
- * next: all of that comes first. What is to be told waits until nobody has
- * asked for anything for so long, but no longer than that.
+ * Events of an ended job wait until no request has come for QUIET_NS, at most
+ * PATIENCE_NS: users who waited for the end now read the results and may remove
+ * the job, which must come first.
  */
 #define QUIET_NS (NS_PER_MS / 2)
 #define PATIENCE_NS (5 * NS_PER_MS)
-/* The end of the daemon waits no longer than this for what is left to tell. */
+/* Longest wait at the server's end for notes to be sent. */
 #define FINISH_NS NS_PER_S
-/* A job has no more notes than this: who runs one again and again, faster than
- * anybody could be told, gets the news of several runs in one. */
+/* Most notes of a job. If it is run again and again, faster than events can be
+ * sent, several runs share a note. */
 #define NOTES_MAX 16
 
 #define BIT(vfile) (1u << (vfile))
 
-/* In the order in which they are told; nothing comes after exit_code. */
+/* The order of events; exit_code must be last. */
 static const uint8_t told[] = {
 	JOB_VFILE_STDOUT, JOB_VFILE_STDERR, JOB_VFILE_OUTPUT,
 	JOB_VFILE_RESULT, JOB_VFILE_STATE,	JOB_VFILE_EXIT_CODE,
@@ -47,7 +51,7 @@ static unsigned results_of(const struct job *job)
 	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
 		if (job_vfiles[told[i]].result && job_has_vfile(job, told[i]))
 			found |= BIT(told[i]);
-	/* In a draft it is what its user has copied there. */
+	/* a draft's output/ has only copies of its user */
 	return job->results.sink ? found & ~BIT(JOB_VFILE_OUTPUT) : found;
 }
 
@@ -62,8 +66,8 @@ static unsigned count_notes(const struct job *job)
 	return n;
 }
 
-/* The newest one, or a new one if rows that it speaks of are gone since then.
- * NULL without memory. */
+/* Returns the job's newest note, or a new one if files that it lists have
+ * disappeared since. NULL without memory. */
 static struct note *note_of(struct job *job, unsigned gone)
 {
 	struct note *note = NULL;
@@ -85,7 +89,8 @@ static struct note *note_of(struct job *job, unsigned gone)
 	return note;
 }
 
-/* known: what watchers had been told when the first of its notes was made. */
+/* Stores for the next server that events are pending. known: the files that
+ * watchers knew when the first note was made. */
 static void keep_untold(struct job *job, unsigned known)
 {
 	uint32_t place;
@@ -94,7 +99,7 @@ static void keep_untold(struct job *job, unsigned known)
 		return;
 	job->inotify.untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
 	if (!job->inotify.untold)
-		return; /* the next server would not tell it */
+		return; /* then the next server does not send them */
 	job->inotify.untold->known = known;
 	job->inotify.untold->job = job->meta.no;
 	inherit_publish(&job->inotify.untold->live);
@@ -131,7 +136,7 @@ static void on_due(struct loop_timer *t)
 	inotify_pump(t->arg);
 }
 
-/* Into the queue where it belongs. A queued job is held by a reference. */
+/* Puts a job into its queue. The queue owns a reference to it. */
 static void enqueue(struct inotify *n, struct job *job)
 {
 	bool urgent = has_urgent(job), queued = !list_empty(&job->inotify.queue);
@@ -157,18 +162,18 @@ static void dequeue(struct job *job)
 	job_unref(job);
 }
 
-/* When the first of the jobs that have ended may be told of. */
+/* Returns when events of the first ended job may be sent. */
 static uint64_t ready_ns(struct inotify *n, const struct job *job)
 {
 	uint64_t quiet = mountpoint_asked_ns(n->d) + QUIET_NS;
 
-	/* When it is at it, the newest requests are the helper's. */
+	/* while notes are being sent, the latest requests are the helper's */
 	if (n->at_it)
 		return job->inotify.due_ns;
 	return MAX(job->inotify.due_ns, MIN(quiet, job->inotify.due_ns + PATIENCE_NS));
 }
 
-/* The one that is next and due, or NULL. */
+/* Returns the next job that is due, or NULL. */
 static struct job *next_job(struct inotify *n)
 {
 	struct job *ready = list_first(&n->ready, struct job, inotify.queue);
@@ -188,7 +193,7 @@ static struct job *next_job(struct inotify *n)
 	return NULL;
 }
 
-/* --- what the helper is to do ------------------------------------------------ */
+/* --- steps of the helper ------------------------------------------------ */
 
 static void add_step(struct inotify_message *m, enum inotify_action action,
 		     unsigned vfile)
@@ -201,7 +206,7 @@ static void add_step(struct inotify_message *m, enum inotify_action action,
 static void add_steps(struct inotify_message *m, const struct note *note,
 		      unsigned vfile)
 {
-	/* by made, closed, grew; one action for as much as it can tell */
+	/* by made, closed, grew: one action that causes all these events */
 	static const enum inotify_action actions[2][2][2] = {
 		[0][0] = { INOTIFY_ACTIONS, INOTIFY_GROW },
 		[0][1] = { INOTIFY_CLOSE, INOTIFY_END },
@@ -233,7 +238,7 @@ static void make_message(struct inotify *n)
 		m->count = 1;
 		return;
 	}
-	/* exit_code is the first to go, as it is the last to come */
+	/* reverse order: exit_code disappears first */
 	for (size_t i = ARRAY_SIZE(told); i--;)
 		if (n->note->gone & BIT(told[i]))
 			add_step(m, INOTIFY_UNLINK, told[i]);
@@ -241,7 +246,7 @@ static void make_message(struct inotify *n)
 		add_steps(m, n->note, told[i]);
 }
 
-/* The helper is through with the note, or will never be. */
+/* Ends a note: the helper has done it, or never will. */
 static void note_done(struct inotify *n)
 {
 	struct job *job = take_ptr(n->job);
@@ -257,7 +262,7 @@ static void note_done(struct inotify *n)
 		drop_untold(job);
 	remove = remove && !job->removed;
 	job_unref(job);
-	/* It is still there: the table has a reference. */
+	/* the table of jobs still has a reference */
 	if (remove && !jobs_ended(d))
 		retain_told(job);
 }
@@ -266,7 +271,7 @@ void inotify_answered(struct inotify *n, bool found)
 {
 	if (!n->note)
 		return;
-	/* It may have got another name meanwhile. */
+	/* The job may have been renamed meanwhile. */
 	if (!found && !n->job->removed &&
 	    strcmp(n->job->meta.name, n->message.job) != 0) {
 		inotify_lost(n);
@@ -283,14 +288,15 @@ void inotify_lost(struct inotify *n)
 		note_done(n);
 		return;
 	}
-	n->note->urgent = true; /* it was late already */
+	n->note->urgent = true; /* do not wait again: it is late already */
 	list_add(&n->job->inotify.notes, &n->note->node);
 	n->note = NULL;
 	enqueue(n, n->job);
 	job_unref(take_ptr(n->job));
 }
 
-/* r: -ESTALE: there is nobody to tell; else a new helper is told. */
+/* Handles a note that was not sent. r: -ESTALE: there is no mount any more;
+ * else a new helper will get it. */
 static void not_told(struct inotify *n, int r)
 {
 	if (r == -ESTALE)
@@ -328,7 +334,7 @@ void inotify_pump(struct inotify *n)
 	lifecycle_post_idle(n->d->lifecycle);
 }
 
-/* --- what happens to jobs ----------------------------------------------------- */
+/* --- changes of jobs ---------------------------------------------------- */
 
 static void on_known(struct job *job)
 {
@@ -346,8 +352,8 @@ static void on_entered(struct job *job)
 	note = n && !job->removed ? note_of(job, known & ~now) : NULL;
 	if (!note)
 		return;
-	/* output/ goes untold: the kernel takes a directory that was removed for
-	 * dead, and it will come again with the same number. */
+	/* Not for output/: the kernel takes a removed directory as dead, and it
+	 * will be back with the same number. */
 	note->gone |= known & ~now & ~BIT(JOB_VFILE_OUTPUT);
 	note->made |= now & ~known;
 	note->closed |= BIT(JOB_VFILE_STATE) | (ended ? now & FINAL : 0);
@@ -420,7 +426,7 @@ const struct job_watcher inotify_watcher = {
 
 bool inotify_is_helper(const struct fsd *d, pid_t pid)
 {
-	/* 0 is anybody from another pid namespace */
+	/* 0: a process of another pid namespace */
 	return d->inotify && pid > 0 &&
 	       (pid == d->inotify->pid || inotify_link_was(d->inotify, pid));
 }
@@ -461,7 +467,7 @@ enum inotify_sight inotify_sight(const struct job *job, enum job_vfile vfile,
 						      : INOTIFY_AS_IT_IS;
 }
 
-/* Once it was made it is not made again, should another helper go on. */
+/* Takes a step out of the set, so that another helper does not repeat it. */
 static bool take(unsigned *set, enum job_vfile vfile)
 {
 	bool found = *set & BIT(vfile);
@@ -521,7 +527,7 @@ void inotify_new(struct fsd *d)
 	d->inotify = n;
 }
 
-/* Some of it may be told twice: that it was told is known when it was. */
+/* Some events may be sent twice: a note is dropped only after it was sent. */
 void inotify_take_over(struct fsd *d)
 {
 	uint32_t count = inherit_count(d->inherit, INHERIT_UNTOLD);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper: does through the mount what the daemon says, so that the kernel
- * tells watchers. It is single-threaded, for its requests are known by its pid;
- * holds nothing of the mount when there is nothing to tell; may do nothing
- * that its user could not; and sees no other files.
+ * The helper's process: does the server's steps through the mount, so that the
+ * kernel reports them to watchers. It has one thread, because the server
+ * recognizes its requests by its pid. It keeps the mount open only while notes
+ * are sent. It has no more rights than its user, and can open no other files.
  */
 #include "inotify_int.h"
 #include "vm/os/fdpass.h"
@@ -21,7 +21,7 @@
 
 #define NOBODY 65534
 
-/* --- what it does; the working directory is the job's ---------------------------- */
+/* --- actions; the working directory is the job's ------------------------ */
 
 static void do_unlink(const char *name)
 {
@@ -38,11 +38,11 @@ static void do_mkdir(const char *name)
 	mkdir(name, 0777);
 }
 
-/* The size that is asked for is not the one that it gets. */
+/* Causes MODIFY; the server ignores the size. */
 static void do_grow(const char *name)
 {
 	if (truncate(name, 0) < 0) {
-		/* nobody is told then; it may be gone */
+		/* the file may be gone; then there is no event */
 	}
 }
 
@@ -51,7 +51,7 @@ static void open_and_close(const char *name, int flags, bool grew)
 	int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
 
 	if (fd >= 0 && grew && write(fd, "", 1) < 0) {
-		/* likewise */
+		/* as above */
 	}
 	fd_close(&fd);
 }
@@ -61,7 +61,7 @@ static void do_change(const char *name)
 	open_and_close(name, O_TRUNC, false);
 }
 
-/* Exclusive, or the kernel would ask for the name twice. */
+/* O_EXCL: otherwise the kernel would look the name up twice */
 static void do_whole(const char *name)
 {
 	open_and_close(name, O_CREAT | O_EXCL, false);
@@ -91,14 +91,14 @@ static void (*const actions[])(const char *name) = {
 };
 _Static_assert(ARRAY_SIZE(actions) == INOTIFY_ACTIONS, "each is done");
 
-/* Return: the answer. */
+/* Does the steps. Return: the answer. */
 static uint8_t perform(int root, const struct inotify_message *m)
 {
 	if (fchdir(root) < 0)
 		return 1;
 	if (m->remove)
 		return rmdir(m->job) < 0;
-	/* Outside of the job none of these names may be touched. */
+	/* In another directory these names would be other files. */
 	if (chdir(m->job) < 0)
 		return 1;
 	for (unsigned i = 0; i < m->count; i++)
@@ -108,8 +108,8 @@ static uint8_t perform(int root, const struct inotify_message *m)
 
 /* --- messages ----------------------------------------------------------------------- */
 
-/* A descriptor that comes along replaces *root.
- * Return: false at the end of the daemon. */
+/* Reads a message. A descriptor with it replaces *root. Return: false when the
+ * server has ended. */
 static bool receive(int sock, struct inotify_message *m, int *root)
 {
 	int fd;
@@ -133,9 +133,10 @@ static void let_go(int *root)
 /* --- rights --------------------------------------------------------------------------- */
 
 /*
- * Its root becomes a directory with nothing that can be opened in it. Without
- * other users the mount lets only the daemon's own in. What a container does
- * not allow is left: capabilities it gives up in any case.
+ * Makes its root a directory in which no file can be opened. Without
+ * allow-other only fsd's own user may use the mount, so the user stays. If a
+ * container forbids some of this, it is skipped, but the capabilities are
+ * always dropped.
  */
 static int restrain(bool others)
 {
@@ -147,7 +148,7 @@ static int restrain(bool others)
 		log_debug("its user stays: %s", strerror(errno));
 	if (chdir("/") < 0 || rights_keep(NULL, 0) < 0)
 		return -errno;
-	/* A change of user has taken this back. */
+	/* the change of user has cleared this */
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;
 }
 

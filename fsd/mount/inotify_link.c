@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper as a process, and the socket to it. */
+/*
+ * Starts the inotify helper, sends it messages, and replaces it when it dies.
+ * Owns the helper's socket and pidfd. All functions run on the loop.
+ */
 #include "inotify_int.h"
 #include "vm/os/fdpass.h"
 #include "broker.h"
@@ -12,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Whoever kills it gets a new one after so long, and twice that each time, */
+/* Pause before a new helper; doubles each time. */
 #define RESTART_NS (500 * NS_PER_MS)
 #define RESTART_MAX_NS (16 * NS_PER_S)
-/* until one has lived for so long. */
+/* A helper that has lived this long resets the pause. */
 #define STEADY_NS (10 * NS_PER_S)
-/* A clone of the mount is kept for so long when there is nothing to tell. */
+/* How long the helper keeps a clone of the mount open without a note. */
 #define KEEP_NS (20 * NS_PER_MS)
 
 bool inotify_link_is_up(const struct inotify *n)
@@ -27,10 +30,8 @@ bool inotify_link_is_up(const struct inotify *n)
 
 /* --- the mount's root --------------------------------------------------------- */
 
-/*
- * Of a descriptor on the mount; asks the kernel for nothing else, for any other
- * question would come back to this thread. Return: 0 or negative errno.
- */
+/* Returns the device of a descriptor on the mount. Other questions about it
+ * would be requests to this very thread. Return: 0 or negative errno. */
 static int device_of(int fd, uint32_t *ret_major, uint32_t *ret_minor)
 {
 	struct statx st;
@@ -42,7 +43,8 @@ static int device_of(int fd, uint32_t *ret_major, uint32_t *ret_minor)
 	return 0;
 }
 
-/* The mount point may have lost our mount, or have another one above it. */
+/* Returns whether it is our mount: it may be gone from the mount point, or have
+ * another one above it. */
 static bool is_ours(const struct inotify *n, int fd)
 {
 	uint32_t major, minor;
@@ -71,7 +73,7 @@ static int send_message(struct inotify *n, int fd)
 	ssize_t r = fdpass_send(n->sock, &n->message, sizeof(n->message), &fd,
 				fd >= 0, MSG_DONTWAIT);
 
-	/* A dead one is noticed by its end, and what it was told kept. */
+	/* a dead helper is noticed by its end; the note stays */
 	return r >= 0 || r == -EPIPE || r == -ECONNRESET ? 0 : (int)r;
 }
 
@@ -110,7 +112,7 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size <= 0) {
-		loop_fd_del(src); /* its end will be told, too */
+		loop_fd_del(src); /* its end will be reported, too */
 		return;
 	}
 	inotify_answered(n, !missing);
@@ -140,10 +142,8 @@ static void on_former_end(struct loop_fd *src, uint32_t events)
 	forget_former(n, container_of(src, struct former, src));
 }
 
-/*
- * A helper that has lost its server ends, but for the call that it is in: that
- * comes to us, and is nobody's wish any more. So it is known until it has ended.
- */
+/* Remembers a helper that has lost its server. It ends, but a call that it is
+ * in may still come to us, and must have no effect. */
 static void retire(struct inotify *n, unsigned place, pid_t pid, int pidfd)
 {
 	struct former *f = &n->former[place];
@@ -173,7 +173,7 @@ bool inotify_link_was(const struct inotify *n, pid_t pid)
 	return false;
 }
 
-/* Records the helper. If all places are taken, it replaces another one. */
+/* Records the helper. If the table is full, it replaces another one. */
 static void enter(struct inotify *n)
 {
 	struct inherit_head *head = inherit_head(n->d->inherit);
@@ -196,7 +196,7 @@ static void close_link(struct inotify *n)
 	broker_forget(n->d->broker, &n->asks);
 	fd_close(&n->sock);
 	n->has_mount = false;
-	if (n->pid > 0) /* without its socket it ends */
+	if (n->pid > 0) /* it ends when its socket is closed */
 		retire(n, n->place, n->pid, take_fd(&n->pidfd));
 	fd_close(&n->pidfd);
 	n->pid = 0;
@@ -220,7 +220,7 @@ static void restart_later(struct inotify *n)
 		       n->pause_ns - MIN(lived, n->pause_ns));
 }
 
-/* What is being told of waits for a new helper. */
+/* Closes the link; the present note waits for a new helper. */
 static void lose_link(struct inotify *n, int r)
 {
 	log_warn("watchers (inotify) are told of job %s later: %s",
@@ -229,7 +229,7 @@ static void lose_link(struct inotify *n, int r)
 	restart_later(n);
 }
 
-/* The mount's root has come, and goes on to the helper. */
+/* Passes the mount's root on to the helper. */
 static void on_clone(struct broker_wait *w, const struct broker_answer *a,
 		     const int *fds)
 {
@@ -347,5 +347,6 @@ void inotify_link_end(struct inotify *n)
 	close_link(n);
 	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
 		if (n->former[i].pid)
-			drop_former(&n->former[i]); /* the next server knows it */
+			/* the next server has them in shared memory */
+			drop_former(&n->former[i]);
 }

@@ -20,7 +20,8 @@
 #define TYPE "fuse.fsd"
 #define LINE_MAX_BYTES (PATH_MAX + 2048)
 
-/* For each: m. Return: what fn says at last, when it is not 0; else 0. */
+/* Calls fn for each mount until it returns other than 0. Return: that value, or
+ * 0. */
 static int each(int (*fn)(const struct mntent *m, void *arg), void *arg)
 {
 	char line[LINE_MAX_BYTES];
@@ -103,7 +104,8 @@ bool mounts_is_fsd(const char *path)
 	return l.is_fsd;
 }
 
-/* What the kernel does not let us into has no realpath(): its parent has. */
+/* realpath() fails for a directory that may not be entered, so it resolves its
+ * parent. */
 bool mounts_is_fsd_at(const char *path, uid_t *ret_owner)
 {
 	auto_free char *copy = strdup(path), *dir = NULL, *name = NULL;

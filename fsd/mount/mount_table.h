@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mounts of fsd among those of this process's namespace. One is known by the
- * device number of its file system, for its path can be another one by now, or
- * somebody else's. A number is used again once the file system is gone.
+ * Finds mounts of fsd in this process's mount namespace. A mount is identified
+ * by the device number of its filesystem: its path may change, or be another
+ * mount's. A number is used again once its filesystem is gone. Any thread; asks
+ * no filesystem, so it cannot block.
  */
 #ifndef FSD_MOUNT_TABLE_H
 #define FSD_MOUNT_TABLE_H
@@ -16,14 +17,14 @@ struct mount_found {
 	uid_t owner; /* who made it */
 };
 
-/* Of what is on top there; asks no file system. 0: it cannot be told. */
+/* Returns the device of the topmost mount at path; 0: not known. */
 dev_t mounts_device(const char *path);
-/* Where a file system of fsd is on top. Return: 0 or -ENOENT. */
+/* Finds where a filesystem of fsd is topmost. Return: 0 or -ENOENT. */
 int mounts_find(dev_t device, struct mount_found *ret);
-/* Is the last mount on that path one of fsd? Dead or alive. */
+/* Returns whether the last mount on that path is one of fsd, dead or alive. */
 bool mounts_is_fsd(const char *path);
-/* The same of a path as a user has typed it, which he need not be able to enter.
- * True: *ret_owner has mounted it. */
+/* The same for a path as a user has typed it, which fsd may not be able to
+ * enter. True: *ret_owner has mounted it. */
 bool mounts_is_fsd_at(const char *path, uid_t *ret_owner);
 
 #endif

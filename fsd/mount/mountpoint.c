@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's side: the loop answers what comes through the mount. */
+/*
+ * The server's side of the mount: reads requests from its descriptor in the
+ * loop, in turns. Owns struct mountpoint. All functions run on the loop.
+ */
 #include "mountpoint.h"
 
 #include <errno.h>
@@ -11,13 +14,14 @@
 #include "library.h"
 #include "requests_int.h"
 
-/* Requests are served for so long before other sources have a turn. */
+/* Longest turn before the loop handles other sources. */
 #define TURN_NS (2 * NS_PER_MS)
 
 /*
- * Who works with files asks again at once: while the questions come closer
- * together than this, the next one is waited for awake. That halves the time
- * of each, and costs a processor as long as a burst lasts.
+ * While requests follow each other within this time, the loop polls for the
+ * next one instead of sleeping. Users of files ask again at once; polling
+ * halves the time of each request, and uses a processor as long as the burst
+ * lasts.
  */
 #define LINGER_NS (200000ull)
 
@@ -31,8 +35,8 @@ static void on_gone(struct mountpoint *s, int r)
 	s->unmounted(s->d);
 }
 
-/* Request after request, for a turn; less when one of them has set something
- * going: a job's machine is to start before its owner's next question. */
+/* Handles requests for one turn. It ends early when one of them has scheduled
+ * work: a job's machine shall start before its owner's next request. */
 static void on_requests(struct loop_fd *src, uint32_t events)
 {
 	struct mountpoint *s = src->arg;
@@ -83,7 +87,7 @@ int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
 		const struct inherit_handle *h =
 			inherit_at(d->inherit, INHERIT_HANDLES, i);
 
-		/* They ask again, and are told what has changed. */
+		/* The kernel then polls again and gets the new state. */
 		if (h && h->poll)
 			requests_wake(d, h->poll);
 	}
@@ -100,8 +104,11 @@ void mountpoint_close(struct fsd *d)
 	if (!d->requests)
 		return;
 	loop_fd_del(&d->requests->mountpoint.src);
-	/* This process has given up the rights that it takes. Once it has gone
-	 * its number of a device is anybody's. */
+	/*
+	 * Through the broker: this process has given up the right to unmount.
+	 * Once the connection has ended, the device number may be another
+	 * mount's.
+	 */
 	if (!mountpoint_has_ended(requests_fd(d)))
 		broker_umount(d->broker);
 	requests_close(d);

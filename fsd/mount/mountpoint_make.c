@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The supervisor's side: making the mount and taking it away. */
+/*
+ * The supervisor's side of the mount: makes it and unmounts it, with
+ * fusermount3 where this user may not. Runs in the supervisor, which has one
+ * thread; may wait for fusermount3.
+ */
 #include "mountpoint.h"
 
 #include <errno.h>
@@ -17,8 +21,8 @@
 
 #define REMOVE_WAIT_MS 2500
 
-/* By force: who is in it gets no answer any more. By fusermount3 where this user
- * may not. */
+/* Unmounts by force: processes inside get no more answers. Uses fusermount3
+ * where this user may not unmount. */
 static int take_away(const char *path)
 {
 	const char *argv[] = { "fusermount3", "-u", "-q", "-z", "--", path,
@@ -41,7 +45,7 @@ static int take_away(const char *path)
 	return r;
 }
 
-/* What fusermount3 asks of it. */
+/* Checks the conditions of fusermount3. */
 static bool may_mount_on(const char *path, const struct stat *st)
 {
 	return geteuid() == 0 || st->st_uid == geteuid() ||
@@ -85,8 +89,8 @@ int mountpoint_check(const char *mountpoint, struct err *err)
 	return 0;
 }
 
-/* The library knows how, also where fusermount3 has to. Its session serves
- * nothing: each server makes its own. */
+/* Has the library mount, which also knows fusermount3. The session serves no
+ * request: each server makes its own. */
 static struct fuse_session *make_session(bool allow_other)
 {
 	static const struct fuse_lowlevel_ops none;
@@ -115,7 +119,8 @@ static bool has_fusermount(void)
 	return false;
 }
 
-/* The library and fusermount3 have said more on standard error. */
+/* Returns the cause; the library and fusermount3 have written more on standard
+ * error. */
 static const char *why_not(bool allow_other)
 {
 	if (geteuid() == 0)
@@ -160,9 +165,9 @@ bool mountpoint_has_ended(int fd)
 }
 
 /*
- * Is the mount that was found at path the one that we made at made? The kernel
- * gives the device number of a mount to the next one as soon as the connection
- * has ended: another fsd's mount may have it, and that one may be dead, too.
+ * Returns whether the mount found at path is the one that we made at `made`.
+ * When a connection has ended, the kernel gives its device number to the next
+ * mount: that may be another fsd's, and dead, too.
  */
 static bool is_ours(int fd, const char *path, const char *made)
 {
@@ -176,7 +181,8 @@ static bool is_ours(int fd, const char *path, const char *made)
 void mountpoint_free(struct fuse_session *session, dev_t device,
 		     const char *path)
 {
-	static struct fuse_session *left; /* where it stays */
+	/* the session of a mount that stays */
+	static struct fuse_session *left;
 	struct mount_found at;
 	int r = -EBUSY;
 
@@ -193,8 +199,8 @@ void mountpoint_free(struct fuse_session *session, dev_t device,
 	if (r < 0)
 		log_warn("%s: something else is mounted above the mount of "
 			 "fsd, which stays under it without a service", path);
-	/* The library would take away whatever is there now. The end of this
-	 * process ends the connection. */
+	/* Keep the session: freeing it would unmount whatever is there now. The
+	 * end of this process ends the connection. */
 	left = session;
 }
 

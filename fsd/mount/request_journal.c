@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for their answer, in memory that outlives this process;
- * and those that a server before this one has left there.
+ * Requests that wait for their answer, in memory that outlives this process,
+ * and the replay of those that the previous server left. Owns struct pending
+ * and the records in shared memory. All functions run on the loop.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,7 @@
 
 #include "requests_int.h"
 
-/* A request that so many servers died of, each while it looked at it, is
- * refused. */
+/* A request is refused if this many servers have died while they handled it. */
 #define TRIES_MAX 5u
 
 #define BLOCK_BYTES (INHERIT_BLOCK - sizeof(uint32_t))
@@ -28,7 +28,7 @@ struct pending *request_find(struct requests *q, uint64_t unique)
 	return NULL;
 }
 
-/* What does not fit into the record itself. */
+/* Returns how many blocks hold what does not fit into the record. */
 static uint32_t block_count(const struct inherit_request *k)
 {
 	return k->len <= INHERIT_SHORT
@@ -36,7 +36,7 @@ static uint32_t block_count(const struct inherit_request *k)
 		       : (k->len - 1) / (uint32_t)BLOCK_BYTES + 1;
 }
 
-/* NULL: it is not whole. */
+/* Returns a block; NULL: the request is not complete. */
 static struct inherit_block *block_at(struct inherit *in,
 				      const struct inherit_request *k,
 				      uint32_t i)
@@ -46,7 +46,8 @@ static struct inherit_block *block_at(struct inherit *in,
 		       : NULL;
 }
 
-/* The record before its blocks: a killed server leaves no half one. */
+/* Removes the record before its blocks, so that a killed server leaves no half
+ * record. */
 static void drop_record(struct inherit *in, struct inherit_request *k)
 {
 	struct inherit_request was = *k;
@@ -108,7 +109,7 @@ static struct pending *link_kept(struct requests *q, struct inherit_request *k,
 	return p;
 }
 
-/* NULL: there is no room. */
+/* Makes the record. NULL: the table is full. */
 static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
 					   uint32_t len, uint64_t seq,
 					   const struct inherit_progress *p)
@@ -130,8 +131,8 @@ static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
 	return NULL;
 }
 
-/* Its answer comes when nobody looks at it any more, or its message is needed
- * for others. */
+/* Stores a request whose answer will come later, or whose message is needed for
+ * the next one. */
 struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
 				     uint32_t len, uint64_t seq,
 				     const struct inherit_progress *p)
@@ -145,9 +146,9 @@ struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
 	return k;
 }
 
-/* --- from the server before -------------------------------------------------------- */
+/* --- replay ------------------------------------------------------------- */
 
-/* The messages that it was looking at become requests like the others. */
+/* Turns messages that the previous server was handling into stored requests. */
 static void keep_messages(struct fsd *d)
 {
 	for (unsigned i = 0; i < INHERIT_MESSAGES; i++) {
@@ -161,7 +162,7 @@ static void keep_messages(struct fsd *d)
 	}
 }
 
-/* Blocks of requests that were not whole yet. */
+/* Frees blocks of incomplete requests. */
 static void drop_blocks(struct inherit *in, struct inherit_request **list,
 			uint32_t count)
 {
@@ -181,7 +182,8 @@ static void drop_blocks(struct inherit *in, struct inherit_request **list,
 	inherit_recycle(in, INHERIT_BLOCKS);
 }
 
-/* room: INHERIT_MESSAGE_MAX bytes. Return: it is whole. */
+/* Copies a request into room (INHERIT_MESSAGE_MAX bytes). Return: whether it is
+ * complete. */
 static bool copy_kept(struct fsd *d, const struct inherit_request *k,
 		      uint8_t *room)
 {
@@ -209,7 +211,7 @@ static int by_seq(const void *a, const void *b)
 	return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
 }
 
-/* All that are whole, in their order. Return: how many. */
+/* Collects all complete requests, in their order. Return: how many. */
 static uint32_t collect(struct fsd *d, struct inherit_request **list,
 			uint8_t *room)
 {
@@ -222,7 +224,8 @@ static uint32_t collect(struct fsd *d, struct inherit_request **list,
 
 		if (!k)
 			continue;
-		/* Twice: it died while it kept the message. */
+		/* A second copy exists if the server died while it stored the
+		 * message. */
 		if (copy_kept(d, k, room) &&
 		    !request_find(d->requests, header_of(room)->unique) &&
 		    link_kept(d->requests, k, header_of(room)->unique))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads requests and writes answers in place of libfuse, which parses them. A request
- * stands in shared memory from before its operation begins until its answer is written. A
- * fiber serves each request; request_journal.c has the part for the next server.
+ * Reads requests and writes answers in place of libfuse, which parses them. A
+ * request is in shared memory from before its operation begins until its answer
+ * is written. A fiber serves each request; request_journal.c has the part for
+ * the next server. All functions run on the loop.
  */
 #include "requests_int.h"
 
@@ -18,7 +19,7 @@
 #include "fsd/users/last_error.h"
 #include "library.h"
 
-/* None may take longer than this by its size alone. */
+/* Bounds the time that one write takes by its size. */
 #define WRITE_MAX (256u << 10)
 
 static struct look *look_now(const struct fsd *d)
@@ -60,8 +61,8 @@ static ssize_t on_writev(int fd, struct iovec *iov, int count, void *userdata)
 		return out->len;
 	}
 	n = writev(fd, iov, count);
-	/* Refused or not, there will be no other answer: ENOENT is one that
-	 * the kernel has had from the server before. */
+	/* Even if the kernel refuses it, no other answer will follow. ENOENT:
+	 * it has got one from the previous server. */
 	if (out->unique)
 		answered(d, out->unique);
 	return n;
@@ -80,16 +81,19 @@ static const struct fuse_custom_io custom_io = {
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
-	/* Our replies are short or come from a buffer: a copy is cheaper than
-	 * a pipe. */
+	/* No splice: replies are short or come from a buffer, so a copy is
+	 * cheaper than a pipe. */
 	conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 				  FUSE_CAP_SPLICE_MOVE);
 	conn->max_write = MIN(conn->max_write, WRITE_MAX);
 	conn->time_gran = 1;
-	/* The kernel sends a RELEASE as a background request. It holds back what is
-	 * more than this, 12 by default, and later requests pass it: who had closed
-	 * a file and said `start` was told that the file is open. The kernel lets a
-	 * daemon without root have some 300 for each GiB of the host. */
+	/*
+	 * The kernel sends a RELEASE as a background request. It holds back
+	 * more than max_background of those (default 12), and later requests
+	 * pass them: then a user who had closed a file and wrote `start` got
+	 * the error that the file is open. Without root the kernel allows some
+	 * 300 for each GiB of the host's memory.
+	 */
 	conn->max_background = UINT16_MAX;
 }
 
@@ -114,12 +118,12 @@ static void give(struct fsd *d, const uint8_t *data, uint32_t len)
 	fuse_session_process_buf(d->requests->session, &buf);
 }
 
-/* What the kernel and the first server have agreed on, unless that one died
- * before it could answer. */
+/* Repeats to libfuse what the kernel and the first server have negotiated. If
+ * that server died before it answered INIT, the message is replayed. */
 static void repeat_init(struct fsd *d)
 {
 	struct inherit_head *head = inherit_head(d->inherit);
-	/* The first of all messages is in the first place. */
+	/* INIT, the first of all messages, is in the first slot. */
 	struct inherit_message *first = inherit_message(d->inherit, 0);
 	bool unanswered = header_of(first->data)->len &&
 			  header_of(first->data)->opcode == FUSE_INIT;
@@ -164,8 +168,8 @@ void look_free(struct look *l)
 	free(l);
 }
 
-/* The kernel answers it with an error, so whoever asked is told; but each
- * operation is to answer for itself. */
+/* Logs a request without an answer. The kernel returns an error to its caller,
+ * but each operation should answer itself. */
 static void tell_unanswered(const void *data)
 {
 	log_error("request %" PRIu64 " (operation %" PRIu32
@@ -187,7 +191,8 @@ void requests_close(struct fsd *d)
 	if (!q)
 		return;
 	if (q->session)
-		fuse_session_destroy(q->session); /* and its fd */
+		/* also closes its descriptor */
+		fuse_session_destroy(q->session);
 	while ((h = hash_any(&q->by_unique, &from))) {
 		struct pending *p = container_of(h, struct pending, node);
 
@@ -228,9 +233,9 @@ void request_tell(struct fsd *d, uint64_t unique, int32_t error,
 			 strerror(errno));
 }
 
-/* --- looking at one ---------------------------------------------------------------- */
+/* --- handling one request ----------------------------------------------- */
 
-/* Nobody looks at it any more. */
+/* Ends the handling of a request. */
 static void look_end(struct look *l)
 {
 	struct requests *q = l->d->requests;
@@ -249,14 +254,15 @@ static void look_end(struct look *l)
 	look_free(l);
 }
 
-/* Opening is not among them: ctl can be written. */
+/* Operations that are refused when the store is read-only. Not open, because
+ * ctl may be written. */
 #define CHANGES_NAMES                                                        \
 	(1ull << FUSE_MKDIR | 1ull << FUSE_MKNOD | 1ull << FUSE_SYMLINK |    \
 	 1ull << FUSE_UNLINK | 1ull << FUSE_RMDIR | 1ull << FUSE_RENAME |    \
 	 1ull << FUSE_RENAME2 | 1ull << FUSE_LINK | 1ull << FUSE_CREATE |    \
 	 1ull << FUSE_SETATTR)
 
-/* Return: true if it was refused. */
+/* Refuses such an operation. Return: true if it was refused. */
 static bool refuse(const struct look *l)
 {
 	const struct fuse_in_header *in = header_of(l->data);
@@ -309,7 +315,8 @@ struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
 	return l;
 }
 
-/* Consumes it. Until it has waited or ended once, it may be what kills us. */
+/* Handles a request; consumes l. Until it has waited or ended once, it counts
+ * as the possible cause of this server's death. */
 void look_at(struct look *l)
 {
 	struct inherit_progress *progress = l->progress;
@@ -326,7 +333,7 @@ void look_at(struct look *l)
 	progress->tries = 0;
 }
 
-/* The last one is for those who find all others taken. */
+/* The last slot is for a request that finds all others taken. */
 #define SPILL (INHERIT_MESSAGES - 1)
 
 static unsigned free_message(const struct requests *q)
@@ -338,7 +345,8 @@ static unsigned free_message(const struct requests *q)
 	return i;
 }
 
-/* Its message must be free for the next one at once. */
+/* Copies a request out of the last slot, which must be free for the next one at
+ * once. */
 static struct look *spill(struct fsd *d, struct inherit_message *m,
 			  uint32_t len)
 {
@@ -375,7 +383,8 @@ int requests_next(struct fsd *d)
 	n = read(q->fd, m->data, sizeof(m->data));
 	if (n < 0)
 		return errno == EAGAIN	? 0
-		       : errno == EINTR || errno == ENOENT ? 1 /* it is gone */
+		       /* the request was cancelled */
+		       : errno == EINTR || errno == ENOENT ? 1
 							   : -errno;
 	if ((size_t)n < sizeof(*in) || in->len != n) {
 		message_clear(m);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by requests*.c, mountpoint.c and blocked_reads.c only. */
+/*
+ * The inside of the requests: shared by requests*.c, mountpoint.c and
+ * blocked_reads.c.
+ */
 #ifndef FSD_REQUESTS_INT_H
 #define FSD_REQUESTS_INT_H
 
@@ -15,21 +18,22 @@ struct pending {
 	struct inherit_request *kept;
 };
 
-/* A request on its way through an operation, perhaps in a fiber that waits. */
+/* A request in an operation, perhaps in a fiber that waits. */
 struct look {
 	struct list node; /* in requests->looks */
 	struct fsd *d;
-	const uint8_t *data; /* the message's, or the copy */
+	const uint8_t *data; /* of the message, or `copy` */
 	uint32_t len;
 	uint64_t unique;
 	bool answered;
 	struct inherit_progress *progress;
-	struct inherit_message *message; /* taken, or NULL */
-	unsigned place;                  /* of the message */
+	/* the message in shared memory, or NULL */
+	struct inherit_message *message;
+	unsigned place; /* index of the message */
 	uint8_t *copy;                   /* owned, or NULL */
 };
 
-/* mountpoint.c */
+/* the mount's descriptor in the loop; see mountpoint.c */
 struct mountpoint {
 	struct fsd *d;    /* borrowed */
 	void (*unmounted)(struct fsd *d);
@@ -37,18 +41,21 @@ struct mountpoint {
 	struct loop_fd src;
 };
 
-#define REQUESTS_ROOM (128u << 10) /* most bytes of one follow reply */
+#define REQUESTS_ROOM (128u << 10) /* most bytes of one reply of a follow */
 
 struct requests {
 	struct mountpoint mountpoint;
-	char room[REQUESTS_ROOM]; /* blocked_reads.c: data of a reply that is sent at once */
+	/* blocked_reads.c: bytes of a reply that is sent at once */
+	char room[REQUESTS_ROOM];
 	struct fuse_session *session; /* owned; libfuse's */
 	int fd;                 /* the session's */
 	struct hash by_unique;  /* of struct pending */
 	struct list looks;      /* of struct look */
-	struct look *plain;     /* the one that runs in no fiber, or NULL */
+	/* the request that runs outside of fibers, or NULL */
+	struct look *plain;
 	bool taken[INHERIT_MESSAGES];
-	bool first_answer_lost; /* the kernel has had it: of INIT */
+	/* the kernel has got the answer to INIT, but its copy is lost */
+	bool first_answer_lost;
 };
 
 static inline const struct fuse_in_header *header_of(const void *data)
@@ -56,7 +63,7 @@ static inline const struct fuse_in_header *header_of(const void *data)
 	return data;
 }
 
-/* Nobody is to look at it any more: not after our end either. */
+/* Marks the message as free, so that the next server does not replay it. */
 static inline void message_clear(struct inherit_message *m)
 {
 	struct fuse_in_header *in = (void *)m->data;
@@ -70,20 +77,21 @@ static inline bool has_answer(uint32_t opcode)
 	       opcode != FUSE_INTERRUPT;
 }
 
-/* requests.c: data is borrowed until the look ends. NULL: without memory. */
+/* requests.c: makes the record of a request. data is borrowed until
+ * look_free(). NULL: without memory. */
 struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
 		      struct inherit_progress *progress);
-/* Gives it to libfuse; consumes it. */
+/* Passes the request to libfuse; consumes l. */
 void look_at(struct look *l);
 void look_free(struct look *l);
-/* An answer, or a notification (unique 0), past libfuse. */
+/* Sends an answer, or a notification (unique 0), without libfuse. */
 void request_tell(struct fsd *d, uint64_t unique, int32_t error,
 		  const void *data, size_t size);
 
-/* request_journal.c: of those whose answer is still to come. */
+/* request_journal.c: requests that wait for their answer. */
 struct pending *request_find(struct requests *q, uint64_t unique);
 void request_forget(struct fsd *d, struct pending *p);
-/* NULL: there is no room. */
+/* Stores a request. NULL: the table is full. */
 struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
 				     uint32_t len, uint64_t seq,
 				     const struct inherit_progress *p);

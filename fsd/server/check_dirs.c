@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks how the directories of a mount lie to each other before it is made, and makes a
- * mount point that is missing.
+ * Checks how the directories of a mount lie to each other before it is made,
+ * and makes a missing mount point. Owns no state; runs before there is a
+ * thread.
  */
 #include "check_dirs.h"
 
@@ -19,8 +20,8 @@
 #include "owners.h"
 #include "default_dirs.h"
 
-/* The part of path behind dir, without a slash: "" if they are equal; NULL if path is not
- * in dir. Both are absolute. */
+/* Returns the part of path after dir, without a slash: "" if they are equal;
+ * NULL if path is not in dir. Both are absolute. */
 static const char *below(const char *dir, const char *path)
 {
 	size_t len = strcmp(dir, "/") ? strlen(dir) : 0;
@@ -32,7 +33,8 @@ static const char *below(const char *dir, const char *path)
 	return path[len] ? NULL : path + len;
 }
 
-/* A mount there would hide what the state directory has of this name. */
+/* Returns whether a mount of this name would hide a part of the state
+ * directory. */
 static bool is_state(const char *name)
 {
 	static const char *const parts[] = { "jobs", "templates", "trash",
@@ -106,7 +108,7 @@ int places_check(const struct mount_options *o, struct err *err)
 		{ "image", o->vm.image_dir },
 		{ "directory of templates", o->vm.cache_dir },
 	};
-	/* One that is still to be made has no parts, whatever its parent has. */
+	/* A state directory that does not exist yet has no parts. */
 	auto_free char *state = absolute_path(o->state_dir);
 	const char *in_state = state ? below(state, o->rooms.mountpoint) : NULL;
 

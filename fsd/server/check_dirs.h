@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a mount's directories lie, beside each other. */
+/*
+ * Checks how the directories of a mount lie to each other. Call these before
+ * there is a thread; they read the disk.
+ */
 #ifndef FSD_CHECK_DIRS_H
 #define FSD_CHECK_DIRS_H
 
@@ -12,10 +15,11 @@ struct mount_options;
  * Return: 0 or negative errno with a sentence. */
 int places_check(const struct mount_options *options, struct err *err);
 
-/* Makes the directory path, if its parent is this user's. Return: it, absolute and
- * owned by the caller, or NULL with a sentence. */
+/* Makes the directory path, if its parent belongs to this user. Return: the
+ * absolute path, owned by the caller; or NULL with a sentence. */
 char *place_make(const char *path, struct err *err);
-/* How many entries has the directory, which a mount there hides? Sentence: which. */
+/* Returns how many entries the directory has, which a mount there would hide.
+ * Sentence: which. */
 unsigned place_hides(const char *path, struct err *err);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one fork of this room: before there is a thread, a loop or a mount. */
+/*
+ * Starts the supervisor in the background. Forks once, before there is a
+ * thread, a loop or a mount; only this file of the folder forks. Owns no state.
+ */
 #include "daemonize.h"
 
 #include "fsd/base/complain.h"
@@ -43,12 +46,13 @@ static int child(const struct mount_options *options, int ready_fd)
 	if (ready.fd < 0)
 		return complain("mount", 1, "%s", strerror(-ready.fd));
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
-	store_make_dirs(options->state_dir); /* else the next one says why */
+	/* on failure daemon_log_open() reports it */
+	store_make_dirs(options->state_dir);
 	ready.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
 	if (!ready.log)
 		return no_log(options, errno);
 	setsid();
-	/* Standard error follows when the mount answers: hold(). */
+	/* hold() redirects standard error when the mount answers. */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(null, STDOUT_FILENO) < 0)
 		r = complain("mount", 1, "/dev/null: %s", strerror(errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service in the background, ready when the call returns. */
+/* fsd mount --daemon: a service in the background. */
 #ifndef FSD_DAEMONIZE_H
 #define FSD_DAEMONIZE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Default places: of the state from the user's home, of image, QEMU and environments from
- * the place of the program. The environment variables of fsd(8) come first.
+ * Default directories: that of the state by the user's home; those of image,
+ * QEMU and environments by the program's path. The environment variables of
+ * fsd(8) come first. Owns no state.
  */
 #include "default_dirs.h"
 
@@ -16,7 +17,7 @@
 
 #include "layout/layout.h"
 
-/* dir and tail in one; NULL without memory. */
+/* Joins dir and tail; NULL without memory. */
 static char *join(const char *dir, const char *tail)
 {
 	char *text;
@@ -24,8 +25,11 @@ static char *join(const char *dir, const char *tail)
 	return asprintf(&text, "%s%s", dir, tail) < 0 ? NULL : text;
 }
 
-/* The directory that $variable names, or tail in this user's home. NULL with errno: there
- * is none. Never in /tmp, where another user could have made it. */
+/*
+ * Returns the directory that $variable names, or tail in this user's home. NULL
+ * with errno: there is none. Never in /tmp, where another user could have made
+ * it.
+ */
 static char *in_home(const char *variable, const char *tail)
 {
 	const char *dir = getenv(variable), *home = getenv("HOME");
@@ -54,8 +58,8 @@ char *default_state_dir(void)
 	return dir ? join(dir, "/fsd") : NULL;
 }
 
-/* The path of what lies at one of two places near the program; first: beside
- * it, second: where it is installed. NULL without memory. */
+/* Returns the path `first`, beside the program, or `second`, where an
+ * installation has it. NULL without memory. */
 static char *near_program(const char *first, const char *second,
 			  const char *must_have)
 {
@@ -86,13 +90,13 @@ char *default_image_dir(void)
 					  "/manifest");
 }
 
-/* Where the image directory is, its name left out. */
+/* Returns `tail` in the directory that has the image's directory. */
 static char *beside(const char *image, const char *tail)
 {
 	auto_free char *parent = join(image, "/..");
 	auto_free char *full = parent ? realpath(parent, NULL) : NULL;
 
-	/* An image that is not there has no environments beside it. */
+	/* an image that does not exist has no environments beside it */
 	return join(full ? full : parent ? parent : "", tail);
 }
 
@@ -163,7 +167,7 @@ char *absolute_path(const char *path)
 	char *copy, *slash, *parent, *full;
 	const char *name;
 
-	/* realpath() of a dead mount fails: resolve only its parent. */
+	/* realpath() of a dead mount fails, so resolve only its parent. */
 	full = realpath(path, NULL);
 	if (full || errno != ENOTCONN)
 		return full;

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where things are unless the command line says otherwise. */
+/* Default directories and paths. Call these at start; they read the disk. */
 #ifndef FSD_DEFAULT_DIRS_H
 #define FSD_DEFAULT_DIRS_H
 
 #include "vm/environment/environment.h"
 
-/* Owned by the caller. NULL with errno; ENOENT: this user has no home. */
+/*
+ * Return: owned by the caller; NULL with errno, ENOENT: this user has no home.
+ */
 char *default_state_dir(void);
-/* The first that has a manifest: $FSD_IMAGE, image/ beside the program,
- * ../share/fsd/image; else the last of them, for the error message. */
+/*
+ * Returns the first of these that has a manifest: $FSD_IMAGE, image/ beside the
+ * program, ../share/fsd/image; else the last of them, for the error message.
+ * Owned by the caller.
+ */
 char *default_image_dir(void);
 /*
- * Where environments are, the first that is read first: what was asked for by
- * --environments (NULL: not), or $FSD_ENVIRONMENTS; else
- * $XDG_DATA_HOME/fsd/environments, then environments/ beside the directory of
- * the image (NULL: the default one). Return: 0 or -ENOMEM.
+ * Finds the directories of environments, in the order in which they are
+ * searched: --environments (asked; NULL: not given), or $FSD_ENVIRONMENTS; else
+ * $XDG_DATA_HOME/fsd/environments, then environments/ beside the image's
+ * directory (image NULL: the default one). Return: 0 or -ENOMEM.
  */
 struct environment_dirs {
 	char *own[ENVIRONMENT_PLACES]; /* owned */
@@ -22,19 +27,19 @@ struct environment_dirs {
 };
 int environment_dirs_find(const char *asked, const char *image,
 			  struct environment_dirs *ret);
-/* Where a new environment is made: the last of them that this user may write or
- * make; the first, if there is none. */
+/* Returns the directory for new environments: the last one that this user may
+ * write or make; the first, if there is none. */
 const char *environment_dirs_own(const struct environment_dirs *dirs);
 void environment_dirs_done(struct environment_dirs *dirs);
-/* Where templates are that root made for all users of this host. */
+/* Templates that root has made for all users of this host. */
 #define SHARED_TEMPLATES "/var/cache/fsd/templates"
-/* The QEMU that was built or installed with this program: qemu/ beside it,
- * ../share/fsd/qemu. NULL: there is none, or no memory. */
+/* Returns the QEMU that was built or installed with this program: qemu/ beside
+ * it, ../share/fsd/qemu. NULL: there is none, or no memory. */
 char *brought_qemu(void);
-/* Absolute, without links; the last component need not be a living mount.
- * NULL with errno. */
+/* Returns path as absolute and without links; its last component may be a dead
+ * mount. Owned by the caller. NULL with errno. */
 char *absolute_path(const char *path);
-/* The same for the existing part of a path that is not made yet. NULL with errno. */
+/* The same for a path of which the last parts do not exist yet. */
 char *existing_path(const char *path);
 
 #endif

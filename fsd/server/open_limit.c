@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limit of open files. The supervisor and each server raise it for themselves.
+ * Raises the limit of open files. The supervisor and each server do this for
+ * themselves. Owns no state.
  */
 #include "open_limit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the command line of `fsd mount` by the table in options.h. A row names a member
- * of struct mount_options and how its text is read, or a function for what has a form of
- * its own. The environment, this host and the place of the program give the
- * defaults.
+ * Parses the command line of `fsd mount` by the table in options.h. A row names
+ * a member of struct mount_options and how its text is parsed, or a function
+ * for a special form. Defaults come from environment variables, this host and
+ * the program's path. Owns no state; runs before there is a thread.
  */
 #include "options.h"
 
@@ -19,21 +19,21 @@
 #include "default_dirs.h"
 #include "check_dirs.h"
 
-#define CPUS_EACH 4        /* machines at work that share a processor */
-#define MEMORY_EACH_MB 512 /* for each machine that is allowed */
+#define CPUS_EACH 4 /* running machines for each processor */
+#define MEMORY_EACH_MB 512 /* memory for each machine */
 #define NUMBER_MAX 10000
 #define UIDS_LOWEST 1000u
 
 /* --- one option ----------------------------------------------------------------------- */
 
 enum kind {
-	KIND_TEXT,   /* const char *: as it stands */
+	KIND_TEXT, /* const char *: the text itself */
 	KIND_FLAG,   /* bool: true */
-	KIND_CHOICE, /* bool: is it the second of two words? */
+	KIND_CHOICE, /* bool: whether it is the second of two words */
 	KIND_NUMBER, /* unsigned, from min to NUMBER_MAX */
 	KIND_COUNT,  /* uint64_t; 0: no limit */
 	KIND_SIZE,   /* uint64_t: bytes that may end in K, M or G */
-	KIND_BY,     /* what set() makes of it */
+	KIND_BY, /* parsed by set() */
 };
 
 struct row {
@@ -41,7 +41,7 @@ struct row {
 	enum kind kind;
 	size_t at;        /* the member's offset */
 	unsigned min;
-	const char *zero; /* what a size of 0 is, for people */
+	const char *zero; /* the meaning of a size of 0, for people */
 	int (*set)(struct mount_options *o, const char *text, struct err *err);
 };
 
@@ -57,7 +57,7 @@ static int set_accel(struct mount_options *o, const char *text, struct err *err)
 		       "--accel is \"%s\"; it must be auto, kvm or tcg", text);
 }
 
-/* The program that builds reads them again. */
+/* Checks the form; the building program parses it again. */
 static int set_sources(struct mount_options *o, const char *text,
 		       struct err *err)
 {
@@ -127,8 +127,8 @@ static int set_size(uint64_t *to, const char *name, const char *text,
 		       "bytes, or one with K, M or G; 0 is %s", name, text, zero);
 }
 
-/* In struct vm_options 0 is the default. On the command line it is none at all, which
- * 1 byte comes to. */
+/* In struct vm_options 0 means the default. On the command line it means no
+ * idle machine, for which 1 byte serves. */
 static int set_idle(struct mount_options *o, const char *text, struct err *err)
 {
 	int r = set_size(&o->vm.idle_memory, "idle-memory", text,
@@ -140,7 +140,7 @@ static int set_idle(struct mount_options *o, const char *text, struct err *err)
 
 #define YEAR_S 31536000u
 
-/* Seconds; 0 is the longest. */
+/* Parses seconds; 0 means the longest. */
 static int set_max_timeout(struct mount_options *o, const char *text,
 			   struct err *err)
 {
@@ -188,7 +188,7 @@ static int set_max_memory(struct mount_options *o, const char *text,
 
 static const struct row rows[] = { MOUNT_OPTION_TABLE(ROW) };
 #define ROWS ARRAY_SIZE(rows)
-#define FIRST_ROW 256 /* getopt_long()'s number of it: no letter */
+#define FIRST_ROW 256 /* value of the first row for getopt_long(): no letter */
 
 static int set_choice(bool *to, const struct row *row, const char *text,
 		      struct err *err)
@@ -253,7 +253,8 @@ static int apply(struct mount_options *o, const struct row *row,
 
 /* --- the command line ------------------------------------------------------------------ */
 
-/* A complaint of getopt_long(3) names the command that a user has called. */
+/* Calls getopt_long(3) with the command's name that the user knows, for its
+ * messages. */
 static int next(int argc, char **argv, const struct option *longs)
 {
 	char *own = argv[0], name[] = "fsd mount";
@@ -286,8 +287,11 @@ static int parse(struct mount_options *o, int argc, char **argv,
 	return r;
 }
 
-/* Absolute. A server gets it so from its supervisor, and the directory may have
- * another name by then. One that is missing is made. */
+/*
+ * Returns the absolute mount point; makes it if it is missing. A server gets an
+ * absolute one from its supervisor, and must not resolve it again: the
+ * directory may have been renamed.
+ */
 static char *mountpoint_of(const char *path, const char *command,
 			   struct err *err)
 {
@@ -315,7 +319,7 @@ static int no_state(struct err *err)
 	return -ENOENT;
 }
 
-/* Without memory there are none. */
+/* Finds the directories of environments. Without memory there are none. */
 static void find_environments(struct mount_options *o)
 {
 	struct environment_dirs dirs;
@@ -344,7 +348,8 @@ static void set_defaults(struct mount_options *o)
 		o->vm.shared[1] = SHARED_TEMPLATES;
 	}
 	if (o->vm.shared[0] && o->vm.shared[0][0] != '/')
-		o->vm.shared[0] = NULL; /* a server has no directory of its own */
+		/* a relative path: a server's working directory is "/" */
+		o->vm.shared[0] = NULL;
 	if (!o->vm.image_dir)
 		o->vm.image_dir = o->found[1] = default_image_dir();
 	find_environments(o);

@@ -16,8 +16,11 @@
 #include "fsd/jobs/retention.h"
 #include "fsd/sched/sched.h"
 
-/* X(name, value or NULL, how it is set (options.c), help or NULL: no user's, what the
- * value is for completion, its words). The help and completion are cli's. */
+/*
+ * Rows: X(name, value or NULL, how it is set (options.c), help or NULL (not for
+ * users), the kind of value for completion, its words). cli/ uses help and
+ * completion.
+ */
 #define MOUNT_OPTION_TABLE(X) \
 	X("state", "DIR", TEXT(state_dir), \
 	  "durable state (default: /var/lib/fsd for root,\n" \
@@ -95,42 +98,44 @@
 	  "return when the mount answers", CLI_TEXT, NULL) \
 	X("log-level", "LEVEL", BY(set_level), \
 	  "error, warn, info or debug", CLI_WORDS, "error warn info debug") \
-	/* fsd run's */ \
+	/* for fsd run */ \
 	X("cache", "DIR", TEXT(vm.cache_dir), NULL, CLI_DIR, NULL) \
 	X("private", NULL, FLAG(die_with_parent), NULL, CLI_TEXT, NULL) \
-	/* env build's: what is made for one program that brings its #! */ \
+	/* for env build: machines that run one program with a #! */ \
 	X("plain", NULL, FLAG(vm.plain), NULL, CLI_TEXT, NULL) \
-	/* fsd template's: no template of others */ \
+	/* for fsd template: use no template of others */ \
 	X("alone", NULL, FLAG(alone), NULL, CLI_TEXT, NULL)
 
 struct mount_options {
-	struct fsd_options rooms; /* read by the rooms below */
+	struct fsd_options rooms; /* options that lower rooms read */
 	const char *state_dir;
 	bool relaxed;             /* --durability relaxed */
-	struct vm_options vm;     /* but for what each server adds */
+	struct vm_options vm; /* without what each server adds */
 	bool alone;               /* no templates of others */
-	struct sched_limits sched; /* reserve UINT64_MAX: some */
-	struct quota_limits quota;   /* of each uid */
-	struct retain_limits retain; /* likewise */
+	struct sched_limits sched; /* reserve UINT64_MAX: the default share */
+	struct quota_limits quota; /* for each uid */
+	struct retain_limits retain; /* for each uid */
 	struct environment_options environments;
 	bool build_packages; /* --build-packages yes */
-	const char *build_sources; /* --build-sources; NULL: the registries */
+	/* --build-sources; NULL: the default registries */
+	const char *build_sources;
 	bool daemonize;
 	bool die_with_parent; /* fsd run's private mount */
-	char **argv;          /* borrowed: what these were parsed from, */
+	/* Borrowed: the arguments that these options were parsed from; each
+	 * server parses them again. */
+	char **argv;
 	int argc;             /* to be parsed again by each server */
-	char *found[4 + ENVIRONMENT_PLACES]; /* owned: what
-						mount_options_parse() found */
+	/* owned; texts that mount_options_parse() found */
+	char *found[4 + ENVIRONMENT_PLACES];
 };
 
 /*
- * Reads the arguments of `fsd mount`, and fills in what they leave open. A mount point
- * that is missing is made, but not for SUPERVISOR_SERVES. Texts are borrowed from argv. Not
- * thread safe (getopt_long(3)).
- * Return: 0; -EINVAL: a value is wrong; -ENOTSUP: there is no such option, then
- * getopt_long() has complained on standard error, or there is not one operand; -ENOENT:
- * there is no mount point or no state directory. *err has the sentence, "" where
- * getopt_long() has complained.
+ * Parses the arguments of `fsd mount`, and fills in defaults. Makes a missing
+ * mount point, except for SUPERVISOR_SERVES. Texts are borrowed from argv. Not
+ * thread safe (getopt_long(3)). Return: 0; -EINVAL: a value is wrong; -ENOTSUP:
+ * an unknown option, which getopt_long() has reported on standard error, or not
+ * exactly one operand; -ENOENT: there is no mount point or no state directory.
+ * *err has the sentence, "" if getopt_long() has reported it.
  */
 int mount_options_parse(struct mount_options *options, int argc, char **argv,
 			struct err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks from the root to the state directory and checks the owner and the mode of each
- * directory on the way.
+ * Walks from the root to the state directory and checks the owner and the mode
+ * of each directory on the way. Owns no state; runs before there is a thread.
  */
 #include "owners.h"
 
@@ -19,7 +19,7 @@
 #include "options.h"
 #include "default_dirs.h"
 
-/* As which a user namespace shows all users that it does not know. */
+/* The uid by which a user namespace shows all users that it does not map. */
 #define OVERFLOW_UID 65534u
 
 static bool in_namespace(void)
@@ -34,8 +34,8 @@ static bool in_namespace(void)
 	return !all;
 }
 
-/* The user who became root by sudo(8), who can do all that root can; else who we
- * are. Only root's own environment says so. */
+/* Returns the user who became root by sudo(8) and so has all rights of root;
+ * else this process's user. Only root's own environment is trusted for that. */
 static uid_t behind_root(void)
 {
 	const char *text = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -51,7 +51,8 @@ static bool is_trusted(uid_t uid)
 	       (uid == OVERFLOW_UID && in_namespace());
 }
 
-/* A group of one's own, as useradd(8) makes it for each user. */
+/* Returns whether it is the user's own group, as useradd(8) makes one for each
+ * user. */
 static bool is_own_group(gid_t gid)
 {
 	const struct passwd *user = getpwuid(behind_root());
@@ -70,8 +71,11 @@ static bool others_may_write(const struct stat *st)
 		!is_own_group(st->st_gid));
 }
 
-/* last: it is the state directory itself. In a parent with the sticky bit only an owner can
- * replace an entry; the check of the next directory finds that owner. */
+/*
+ * Checks one directory. last: it is the state directory. In a parent with the
+ * sticky bit only an owner can replace an entry; the check of the next
+ * directory finds that owner.
+ */
 static int look(const char *path, bool last, struct err *err)
 {
 	const char *what = last ? "the state directory" :
@@ -97,8 +101,11 @@ static int look(const char *path, bool last, struct err *err)
 	return 0;
 }
 
-/* From the root down, so that what a sentence is of was not replaced. whole: path
- * is all of the state directory's, not only a parent's. */
+/*
+ * Checks all directories from the root down, so that each one checked can no
+ * longer be replaced. whole: path is the complete state directory, not only a
+ * parent.
+ */
 static int look_at_all(char *path, bool whole, struct err *err)
 {
 	int r = look("/", whole && !path[1], err);
@@ -114,8 +121,8 @@ static int look_at_all(char *path, bool whole, struct err *err)
 	return r;
 }
 
-/* Makes the state directory now if any user may make entries in its parent. Else another
- * user could make it first. The check of it follows. */
+/* Makes the state directory now if any user may create entries in its parent:
+ * another user could make it first. The check of it follows. */
 static int make_early(const char *dir, const char *parent, struct err *err)
 {
 	struct stat st;

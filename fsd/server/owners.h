@@ -10,7 +10,7 @@
 
 struct mount_options;
 
-/* Looks at the state directory and each of its parents, as far as they are there.
+/* Checks the state directory and each of its parents, as far as they exist.
  * Return: 0 (permissive: with a warning), or negative errno with a sentence. */
 int owners_check(const struct mount_options *options, struct err *err);
 

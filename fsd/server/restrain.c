@@ -24,7 +24,7 @@
 #include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true /* it looks for leaks with processes of its own */
+#define SANITIZED true /* it searches for leaks in processes of its own */
 #else
 #define SANITIZED false
 #endif
@@ -39,7 +39,7 @@ static void note(struct own_walls *walls, enum own_wall wall, int r,
 
 /* --- files ---------------------------------------------------------------------- */
 
-/* For all users of the host, as what is put there is. */
+/* Makes the directory readable for all users of the host, as its files are. */
 static void make_readable(const char *path)
 {
 	if (store_make_dirs(path) == 0 && chmod(path, 0755) < 0)
@@ -52,7 +52,8 @@ static int give_up_files(const struct mount_options *o)
 	struct rights_path paths[3 + VM_SHARED_MAX + ENVIRONMENT_PLACES] = {
 		{ o->state_dir, true },
 		{ o->vm.cache_dir, true },
-		{ "/proc", false }, /* our own descriptors, who is alive */
+		/* our own descriptors, and which processes live */
+		{ "/proc", false },
 	};
 	size_t count = 3;
 	int r = store_make_dirs(o->vm.cache_dir), set;
@@ -64,7 +65,7 @@ static int give_up_files(const struct mount_options *o)
 		    access(o->vm.shared[i], R_OK | X_OK) == 0)
 			paths[count++] = (struct rights_path){
 				o->vm.shared[i], false };
-	/* One that is made later could not be read. */
+	/* Make missing directories now: those made later could not be read. */
 	for (size_t i = 0; i < ENVIRONMENT_PLACES && more[i]; i++) {
 		if (access(more[i], F_OK) < 0 && !o->die_with_parent)
 			make_readable(more[i]);
@@ -91,10 +92,10 @@ static const int denied[] = {
 	SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise),
 	SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp), SCMP_SYS(tkill),
-	/* as root it could end, stop or starve any process of root's */
+	/* as root it could end, stop or starve any process of root */
 	SCMP_SYS(kill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo),
 	SCMP_SYS(pidfd_send_signal), SCMP_SYS(process_mrelease),
-	/* the network: what it needs it has */
+	/* the network: its sockets are open already */
 	SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen),
 	SCMP_SYS(accept), SCMP_SYS(accept4),
 	/* mounts, roots, namespaces */
@@ -121,8 +122,8 @@ static const int denied[] = {
 	SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(personality),
 };
 
-/* Threads are made by clone; clone3 hides its flags, and the C library then
- * does without it. */
+/* Permits clone for threads only. A filter cannot read the flags of clone3, so
+ * that is denied as unknown; the C library then uses clone. */
 static int add_clone(scmp_filter_ctx ctx)
 {
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3),
@@ -142,8 +143,8 @@ static int add_clone(scmp_filter_ctx ctx)
 	return r;
 }
 
-/* Calls whose argument is a file's mode, without its set-id bits: a program in
- * its directory would be anybody's way to root. */
+/* Calls with a file's mode as an argument: set-id bits are denied. A setuid
+ * program in its directory would give any user root's rights. */
 static const struct {
 	int call;
 	unsigned arg;
@@ -154,13 +155,13 @@ static const struct {
 	{ SCMP_SYS(mknod), 1 },	 { SCMP_SYS(mknodat), 2 },
 };
 
-/* They put input into the terminal that fsd was started from. */
+/* These put input into the terminal that fsd was started from. */
 static const unsigned typing[] = { TIOCSTI, TIOCLINUX };
 
-/* Modes that cannot be seen here. */
+/* Calls whose mode is in memory, where a filter cannot read it. */
 static const int hidden[] = { SYS_openat2, 452 /* fchmodat2 */ };
 
-/* EPERM when the argument, masked, has the value. */
+/* Denies a call with EPERM if (argument & mask) equals value. */
 static int deny_when(scmp_filter_ctx ctx, int call, unsigned arg, uint64_t mask,
 		     uint64_t value)
 {
@@ -184,13 +185,13 @@ static int add_arguments(scmp_filter_ctx ctx)
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(hidden); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), hidden[i],
 				     0);
-	/* of its own threads: abort() */
+	/* permit only its own threads: abort() needs that */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
 				     SCMP_SYS(tgkill), 1,
 				     SCMP_A0(SCMP_CMP_NE,
 					     (scmp_datum_t)getpid(), 0));
-	/* its own limits */
+	/* permit only its own limits */
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
 				     SCMP_SYS(prlimit64), 1,
@@ -218,9 +219,9 @@ static int give_up_calls(void)
 	return r;
 }
 
-/* --- all of it ---------------------------------------------------------------------- */
+/* --- all together ------------------------------------------------------- */
 
-/* A user's file may be read-only and still be root's to write. */
+/* Root must be able to write a user's file that is read-only. */
 static const unsigned kept[] = { CAP_DAC_OVERRIDE };
 
 int restrain(const struct mount_options *options, struct own_walls *walls,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One server from start to end. Before the mount answers an error ends it with
- * a sentence; afterwards none may. It may be killed at any moment: the supervisor
- * starts another one, which finds in d->inherit and in the store what this one
- * was at.
+ * One server from start to end. Before the mount answers, an error ends it with
+ * a sentence; afterwards none may. It may be killed at any moment: the
+ * supervisor starts another one, which finds unfinished work in d->inherit and
+ * in the store. Owns struct fsd. All functions run on the main thread, which
+ * runs the loop.
  */
 #include <errno.h>
 #include <limits.h>
@@ -55,7 +56,7 @@
 #include "fsd/jobs/unloaded_jobs.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* The real machines; in fsd-fake those of tests. The Makefile says which. */
+/* Real machines, or in fsd-fake those of tests; set by the Makefile. */
 extern const struct vm_backend FSD_BACKEND;
 
 /* --- signals --------------------------------------------------------------- */
@@ -84,7 +85,7 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 
 	sigemptyset(&set);
 	sigaddset(&set, SUPERVISOR_LEAVE);
-	if (private) { /* as its supervisor, see there */
+	if (private) { /* as in its supervisor */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 	} else {
@@ -92,11 +93,13 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 		sigaddset(&set, SIGTERM);
 	}
 	sigaddset(&set, SIGUSR1); /* end after the running jobs */
-	sigaddset(&set, SIGUSR2); /* another server follows then, */
-	sigaddset(&set, SUPERVISOR_NOW); /* or at once */
+	sigaddset(&set, SIGUSR2); /* ... and another server follows */
+	/* ... and another server follows at once */
+	sigaddset(&set, SUPERVISOR_NOW);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* it is an error like a full disk */
+	/* so that write(2) fails, as on a full disk */
+	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	src->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	src->events = EPOLLIN;
@@ -105,7 +108,7 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 	return src->fd < 0 ? -errno : loop_fd_add(d->loop, src);
 }
 
-/* --- the room below ------------------------------------------------------------- */
+/* --- events of vm/ and the broker --------------------------------------- */
 
 static void on_vm_changed(void *arg)
 {
@@ -121,8 +124,8 @@ static void on_vm_changed(void *arg)
 		sched_kick(d->sched);
 }
 
-/* Another server has a jailer of its own; with this one's its machines died, but
- * not those of servers before us. */
+/* This server's jailer has ended, and its machines with it, but not those of
+ * earlier servers. Another server has a jailer of its own. */
 static void on_vm_broken(void *arg)
 {
 	struct fsd *d = arg;
@@ -133,7 +136,7 @@ static void on_vm_broken(void *arg)
 	shutdown_hand_over(d, false);
 }
 
-/* Jobs do not need it, so it can wait until none is running. */
+/* Jobs do not need the broker, so the handover waits until none is running. */
 static void on_broker_gone(void *arg)
 {
 	shutdown_hand_over(arg, false);
@@ -159,9 +162,10 @@ static void on_drop(void *arg, uint64_t key)
 	fdstore_drop(d->fdstore, FDSTORE_SOCKET, key);
 }
 
-#define PACKAGES_MAX (1u << 20) /* bytes of their list */
+#define PACKAGES_MAX (1u << 20) /* most bytes of the list of packages */
 
-/* Reads the packages of the image, which environments may need: lines "name version". */
+/* Reads the image's packages, which environments may need: lines "name
+ * version". */
 static char *find_packages(const char *image)
 {
 	auto_buf struct buf text = { .cap = PACKAGES_MAX };
@@ -223,10 +227,10 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 	return r;
 }
 
-/* --- the server before -------------------------------------------------------------- */
+/* --- from the previous server ------------------------------------------- */
 
-/* The kernel's descriptor of the mount, which the supervisor makes for the first
- * server. */
+/* Gets the kernel's descriptor of the mount; the supervisor makes it for the
+ * first server. */
 static int get_mount(enum supervisor_upgrade *upgrade, struct err *err)
 {
 	struct supervisor_mount what = { 0 };
@@ -243,7 +247,7 @@ static int get_mount(enum supervisor_upgrade *upgrade, struct err *err)
 		*upgrade = what.upgrade;
 	if (n > 0 && count)
 		return fd;
-	/* It has said why it could not. */
+	/* the supervisor has already reported why */
 	return err_set(err, -EPIPE, "%s", "");
 }
 
@@ -281,8 +285,8 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 
 /* --- start and end --------------------------------------------------------------- */
 
-/* Readers of a state hear of it before watchers of inotify do, and both before the
- * job's time begins to count. */
+/* The order of calls: readers of a state get it before watchers of inotify, and
+ * both before the job's time begins to count. */
 static const struct job_watcher *const watchers[] = {
 	&run_watcher, &submit_watcher, &blocked_watcher, &inotify_watcher,
 	&retain_watcher, NULL,
@@ -318,7 +322,8 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 			       "that served before; umount, then mount");
 	if (r < 0)
 		return err_sys(err, r, "the memory of the server before");
-	/* A user with a quarter of all descriptors leaves the others enough. */
+	/* A quarter of all descriptors for each user leaves enough for the
+	 * others. */
 	r = users_new(open_limit_raise() / 4, &o->quota, &d->users);
 	if (r < 0)
 		return err_sys(err, r, "the users");
@@ -330,7 +335,7 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 	return 0;
 }
 
-/* Makes the contexts that need no option, those of the lowest room first. */
+/* Makes the contexts that need no option, lower rooms first. */
 static int make_contexts(struct fsd *d)
 {
 	int r = fdstore_new(SUPERVISOR_FD_CONTROL, &d->fdstore);
@@ -395,7 +400,7 @@ static void finish_begun(struct fsd *d)
 {
 	bool asked;
 
-	store_finish_tasks(d->store);  /* some answer requests, some end runs */
+	store_finish_tasks(d->store); /* some answer requests, some end runs */
 	do {
 		asked = broker_drain(d->broker);
 		fibers_finish();
@@ -406,7 +411,7 @@ static void finish_begun(struct fsd *d)
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	finish_begun(d);
-	ops_listings_free(d); /* they are on their way through the jobs */
+	ops_listings_free(d); /* they have cursors in the lists of jobs */
 	jobs_end(d);
 	sandboxes_end(d);
 	time_slices_finish(&d->slices);
@@ -447,10 +452,8 @@ static void tell_ready(void)
 		log_warn("nobody waits for the mount to be ready");
 }
 
-/*
- * For another server to go on: as if this one had been killed, but that what it
- * would still have written is written.
- */
+/* Ends this server so that another one takes over: as if it had been killed,
+ * but after all pending writes. */
 __attribute__((noreturn)) static void hand_over(struct fsd *d)
 {
 	job_logs_flush(d);
@@ -465,7 +468,7 @@ static void tell_walls(const struct fsd *d)
 	const struct walls *walls = vm_walls(d->vm);
 	const char *missing[WALLS_EVERYWHERE + 1] = { NULL };
 
-	if (walls) /* a guest reports its own later */
+	if (walls) /* a guest's walls are known later */
 		walls_missing(walls, WIRE_WALLS_ALL, missing);
 	for (unsigned i = 0; missing[i]; i++)
 		log_warn("the wall %s is missing; .fsd/security says why",
@@ -492,7 +495,7 @@ int serve(const struct mount_options *options)
 			       ? 1
 			       : complain("mount", 1, "%s", err.text);
 	}
-	/* From here our own lines go there: --daemon says nothing when all is
+	/* Log to the file from now on: --daemon prints nothing when all is
 	 * well. */
 	if (log)
 		daemon_log_begin(log);

@@ -5,8 +5,8 @@
 
 struct mount_options;
 
-/* Serves the supervisor at descriptor 3 (supervisor.h) until the end. It must be called
- * before there is a thread. options: borrowed. Return: exit code. */
+/* Runs the server for the supervisor at descriptor 3 (supervisor.h) until its
+ * end. Call it before there is a thread. options: borrowed. Return: exit code. */
 int serve(const struct mount_options *options);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a server: stop, with or without the running jobs, and the handover to
- * another server. Both wait for the same event, that no run needs this server any
- * more. Rooms below call lifecycle_post_idle() when a run ends or when all notes were
- * sent; on_idle() then examines the counts, outside of whatever ended the run.
+ * The end of a server: stop, with or without the running jobs, and the handover
+ * to another server. Both wait until no run needs this server any more. Lower
+ * rooms call lifecycle_post_idle() when a run ends or when all notes were sent;
+ * on_idle() then checks the counts, outside of the code that ended the run.
+ * Owns d->lifecycle. All functions run on the loop, except on_refused().
  */
 #include "shutdown.h"
 
@@ -18,8 +19,8 @@
 #include "fsd/run/runs.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* Running jobs. Those that go on anyway are nothing to wait for if no others
- * can begin, nor are those that need not end. */
+/* Returns the number of running jobs to wait for. Not those that continue in
+ * the next server anyhow, if no others can begin; nor those that need not end. */
 static unsigned waited_for(const struct fsd *d)
 {
 	const struct run_counts *c = runs_counts(d->runs);
@@ -44,7 +45,8 @@ void shutdown_stop(struct fsd *d, bool now)
 	unsigned busy = c->busy - c->endless;
 
 	lifecycle_stop(d->lifecycle);
-	if (lifecycle_is_broken(d->lifecycle)) /* no other server comes to begin them */
+	/* no other server will start them */
+	if (lifecycle_is_broken(d->lifecycle))
 		list_for_each(pos, tmp, jobs_all(d))
 			run_stop_without_jailer(list_entry(pos, struct job, all));
 	if (!now && busy) {
@@ -101,7 +103,8 @@ static void on_idle(void *arg)
 		  "no job begins and nothing can be written; when it is repaired, " \
 		  "fsd upgrade --now or a new mount writes again"
 
-/* On any thread. Other threads end in the middle of what they do. */
+/* Handles a refused record; any thread. Ends the process at once, in the middle
+ * of other threads' work. */
 static void on_refused(void *arg, int error)
 {
 	struct fsd *d = arg;

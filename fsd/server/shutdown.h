@@ -10,18 +10,22 @@
 
 /* Makes d->lifecycle, before any run. Return: 0 or -ENOMEM. */
 int shutdown_init(struct fsd *d);
-/* now: running jobs end as interrupted; else the loop ends with the last of them. */
+/* Ends the server. now: running jobs end as interrupted; else it ends after the
+ * last of them. */
 void shutdown_stop(struct fsd *d, bool now);
-/* The loop ends so that another server takes over: at once (now), and the running
+/* Ends the server so that another one takes over. now: at once, and running
  * programs are adopted; else when no machine runs a program. */
 void shutdown_hand_over(struct fsd *d, bool now);
 
 /*
- * After store_open(): a record that the disk refuses ends this server as if it had been
- * killed. If three servers ended so within a minute, the mount is read-only instead.
+ * Call it after store_open(): if the disk refuses a record, this server ends as
+ * if it had been killed. After three such ends within a minute the mount is
+ * read-only instead.
  */
 void shutdown_heed_disk(struct fsd *d);
-/* The operator asks for another server: it may write again. */
+/*
+ * Ends the read-only mode; call it when the operator asks for another server.
+ */
 void shutdown_trust_disk(struct fsd *d);
 
 #endif

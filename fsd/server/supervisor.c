@@ -37,20 +37,21 @@
 #include "options.h"
 #include "service_manager.h"
 
-/* A server that does not come to answer is tried so often, with a pause that
- * begins with the first and doubles up to the second. */
+/* A server that dies before it answers is replaced up to TRIES_MAX times, after
+ * a pause that begins with PAUSE_MS and doubles up to PAUSE_MAX_MS. */
 #define TRIES_MAX 12
 #define PAUSE_MS 50u
 #define PAUSE_MAX_MS 5000u
 
-/* Until a program that was installed answers; a start with 100,000 jobs on a slow
- * disk takes some 5 s. */
+/* Time for a newly installed program to answer; a start with 100,000 jobs on a
+ * slow disk takes some 5 s. */
 #define ANSWER_NS (60 * NS_PER_S)
 
-/* Descriptors that are not its servers'; messages of a server that are read before
- * something else is done. */
+/* OWN_FDS: descriptors for other uses than a server's stored ones. HEAR_MAX:
+ * messages of a server that are read in one turn. */
 #define OWN_FDS 64u
-#define FILES_MIN 256 /* a server takes some 40, a machine 6, a job what it opens */
+/* a server takes some 40, a machine 6, a job as many as it opens */
+#define FILES_MIN 256
 #define HEAR_MAX 256
 
 /* Signals that the supervisor handles. It forwards all but SIGCHLD to the server. */
@@ -61,26 +62,27 @@
 
 struct supervisor {
 	const struct mount_options *options;
-	struct ready *ready;        /* NULL once told */
-	char *manager;              /* owned: its socket; NULL once told, or none waits */
+	struct ready *ready; /* NULL once notified */
+	/* owned: path of the service manager's socket; NULL once notified, or none waits */
+	char *manager;
 	int signals, inherit;       /* owned */
-	struct fuse_session *session; /* owned: of the mount, or NULL; */
-	int mount;                  /* borrowed: its descriptor, or -1 */
-	dev_t device;               /* of its file system */
-	int exe;                    /* owned: what the next server runs */
-	int old_exe;                /* owned: what to go back to, or -1 */
-	char path[PATH_MAX];        /* where the program is installed */
+	struct fuse_session *session; /* owned: the mount's session, or NULL */
+	int mount; /* borrowed: the mount's descriptor, or -1 */
+	dev_t device; /* device of the mount's filesystem */
+	int exe; /* owned: the program for the next server */
+	int old_exe; /* owned: the program to fall back to, or -1 */
+	char path[PATH_MAX]; /* path of the installed program */
 	struct child server;
-	int control;                /* owned: the server's */
-	struct fdstore_table *kept; /* owned */
+	int control; /* owned: our socket to the server */
+	struct fdstore_table *kept; /* owned: the stored descriptors */
 	enum supervisor_upgrade upgrade;
-	int asked;                  /* for one: the signal, until it is passed on */
-	uint64_t started_ns;        /* the server, now_ns() */
+	int asked; /* signal that asked for an upgrade, until it is forwarded */
+	uint64_t started_ns; /* when the server was started (now_ns()) */
 	bool serves, ever_served;
-	bool ending;                /* somebody has told us to end, */
-	bool given_up;              /* and a candidate was killed for that */
+	bool ending; /* a user has asked for the end */
+	bool given_up; /* ... and a candidate was killed because of that */
 	unsigned tries;
-	int code;                   /* of the end; below 0: not yet */
+	int code; /* exit code of the service; < 0: it goes on */
 };
 
 /* --- the server -------------------------------------------------------------------- */
@@ -118,7 +120,7 @@ static int start_server(struct supervisor *h, struct err *err)
 			  .fds = (int[]){ theirs, h->inherit },
 			  .fd_count = 2,
 			  .error_fd = STDERR_FILENO,
-			  .may_gain = true, /* its broker runs fusermount3 */
+			  .may_gain = true, /* its broker may run fusermount3 */
 			  .parting = ending_signal(h),
 		  }, &h->server, err);
 	free(argv);
@@ -130,7 +132,8 @@ static int start_server(struct supervisor *h, struct err *err)
 	return r;
 }
 
-/* Now, when it is prepared: what is wrong with machines is said before. */
+/* Makes the mount and passes it on. Only when the server is prepared: errors
+ * about machines are reported before. */
 static void give_mount(struct supervisor *h)
 {
 	struct supervisor_mount what;
@@ -142,7 +145,7 @@ static void give_mount(struct supervisor *h)
 					   &h->session, &h->device, &err);
 		if (h->mount < 0) {
 			h->code = complain("mount", 1, "%s", err.text);
-			return; /* the server sees the end of its socket */
+			return; /* the server gets the end of its socket */
 		}
 	}
 	what = (struct supervisor_mount){ .upgrade = h->upgrade };
@@ -157,7 +160,8 @@ static void tell_server(struct supervisor *h, int sig)
 		pidfd_send_signal(h->server.pidfd, sig, NULL, 0);
 }
 
-/* It is a program that was installed and has not answered yet. */
+/* Returns whether the server runs a newly installed program and has not
+ * answered yet. */
 static bool is_candidate(const struct supervisor *h)
 {
 	return h->old_exe >= 0 && !h->serves && h->server.pidfd >= 0;
@@ -172,7 +176,8 @@ static void end_server(struct supervisor *h, int sig)
 	tell_server(h, h->given_up ? SIGKILL : sig);
 }
 
-/* Its number must not be one that the server gets. Return: fd or -errno. */
+/* Opens the program with a number above those that a server inherits. Return:
+ * fd or -errno. */
 static int open_program(const char *path)
 {
 	auto_close int low = open(path, O_PATH | O_CLOEXEC);
@@ -182,8 +187,8 @@ static int open_program(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The program as it is installed now; the one that runs is kept until the new
- * one has answered. */
+/* Takes the installed program for the next server. Keeps the present one until
+ * the new one has answered. */
 static void take_installed(struct supervisor *h)
 {
 	int fd = open_program(h->path);
@@ -202,7 +207,7 @@ static void take_installed(struct supervisor *h)
 	h->exe = fd;
 }
 
-/* Of a server that serves. */
+/* Starts an upgrade; the present server must be serving. */
 static void upgrade(struct supervisor *h)
 {
 	take_installed(h);
@@ -263,10 +268,12 @@ static void hear_kept(struct supervisor *h, const struct fdstore_message *m, int
 	answer = fdstore_table_hear(h->kept, m, fd, &theirs);
 	if (answer && fdpass_send(h->control, answer, sizeof(*answer), &theirs,
 				  theirs >= 0, MSG_DONTWAIT) < 0)
-		fd_close(&h->control); /* it waits for no more than one */
+		/* the server waits for one answer only */
+		fd_close(&h->control);
 }
 
-/* dead: it has ended, and these are its last words. Return: there may be more. */
+/* Handles one message of the server. dead: it has ended, and these are its last
+ * ones. Return: there may be more. */
 static bool hear_one(struct supervisor *h, bool dead)
 {
 	struct fdstore_message m = { 0 };
@@ -297,7 +304,7 @@ static void hear_server(struct supervisor *h)
 		;
 }
 
-/* --- one after the other ------------------------------------------------------------- */
+/* --- one server after the other ----------------------------------------- */
 
 static void say_end(int status)
 {
@@ -317,7 +324,7 @@ static bool by_us(int signal)
 	       signal == SUPERVISOR_LEAVE;
 }
 
-/* Return: the exit code of the service, or -1: start another server. */
+/* Returns the exit code of the service, or -1: start another server. */
 static int judge_end(const struct supervisor *h, int status)
 {
 	bool next = WIFEXITED(status) && WEXITSTATUS(status) == SUPERVISOR_NEXT;
@@ -345,7 +352,7 @@ static int judge_end(const struct supervisor *h, int status)
 
 static void on_signal(struct supervisor *h);
 
-/* A pause, unless somebody wants us to end. */
+/* Waits before the next server, unless a signal asks for the end. */
 static void rest(struct supervisor *h)
 {
 	struct pollfd p = { .fd = h->signals, .events = POLLIN };
@@ -406,7 +413,7 @@ static void on_end(struct supervisor *h)
 
 	if (!child_reap(&h->server, &status))
 		return;
-	/* Its last words came before its end. */
+	/* Messages that it sent before its end. */
 	while (h->control >= 0 && h->code < 0 && hear_one(h, true))
 		;
 	child_end(&h->server);
@@ -443,7 +450,8 @@ static void on_signal(struct supervisor *h)
 		end_server(h, sig == SIGINT ? SIGTERM : sig);
 		return;
 	}
-	/* One that starts would be ended by it, as if it could not serve. */
+	/* Wait if the server is only starting: the signal would end it, as if
+	 * it could not serve. */
 	h->asked = sig;
 	if (h->serves)
 		upgrade(h);
@@ -459,8 +467,11 @@ static int watch_signals(struct supervisor *h)
 	size_t count = private ? ARRAY_SIZE(heard_private) : ARRAY_SIZE(heard);
 	sigset_t set;
 
-	/* SIGINT too where a shell lets background commands ignore it: who ends
-	 * a script by Ctrl-C wants no mount to be left of it. */
+	/*
+	 * SIGINT is handled even if a shell has set it to ignored for
+	 * background commands: a user who ends a script by Ctrl-C wants no
+	 * mount left.
+	 */
 	sigemptyset(&set);
 	for (size_t i = 0; i < count; i++)
 		sigaddset(&set, private ? heard_private[i] : heard[i]);
@@ -474,7 +485,8 @@ static int watch_signals(struct supervisor *h)
 	return h->signals < 0 ? -errno : 0;
 }
 
-/* Of as many as its servers can have open. */
+/* Makes the table of stored descriptors, as large as its servers can have files
+ * open. */
 static int make_store(struct supervisor *h, struct err *err)
 {
 	uint64_t files = open_limit_raise();
@@ -511,8 +523,8 @@ static int begin(struct supervisor *h, struct err *err)
 	return r < 0 ? r : start_server(h, err);
 }
 
-/* A program that was installed and never answers. Return: milliseconds until it
- * is ended, or -1. */
+/* Returns milliseconds until a newly installed program that does not answer is
+ * ended; -1: never. */
 static int patience(struct supervisor *h)
 {
 	uint64_t end = h->started_ns + ANSWER_NS, now = now_ns();
