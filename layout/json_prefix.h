@@ -19,7 +19,7 @@ enum json_prefix_state {
 	JSON_WRONG, /* the byte at `at` is not allowed there */
 };
 
-/* What may come between two tokens. */
+/* The tokens that may come next between two tokens. */
 enum json_expect {
 	JSON_VALUE, /* at the root, after a colon, or after a comma in a list */
 	JSON_VALUE_OR_END, /* after [ */

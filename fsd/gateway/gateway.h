@@ -19,29 +19,33 @@ struct upload_names;
 
 struct gateway {
 	struct options options;
-	struct keys keys;        /* the loop's */
+	struct keys keys; /* used by the loop */
 	struct mount mount;
 	struct reactor reactor;
 	struct crew crew;
 	struct watcher watcher;
-	struct alones alones; /* the workers' */
-	/* Each is made, and known, by one file or folder above this header. */
+	struct alones alones; /* used by the workers */
+	/* Each is made and known by one file or folder above this header. */
 	struct http *http;
-	struct tokens *tokens;             /* of all sandboxes, as they are known */
-	struct running *running;           /* cells */
-	struct upload_names *upload_names; /* of uploads whose file is open */
+	struct tokens *tokens; /* known tokens of all sandboxes */
+	struct running *running; /* running cells */
+	struct upload_names *upload_names; /* uploads whose file is open */
 	struct ui *ui;                     /* the dashboard */
-	/* On the loop, for each job of the gateway that has ended: main.c sets it. result:
-	 * result.json, or NULL. */
+	/* Called on the loop when a job of the gateway has ended; set by
+	 * main.c. result: result.json, or NULL. */
 	void (*ran)(struct gateway *g, const char *job, const char *owner,
 		    const json_t *result);
-	/* The same job before it is removed: on a worker, what is shown of it (the
-	 * caller's, or NULL); and with that on the loop (taken). NULL: not wanted. */
+	/*
+	 * For the same job, before it is removed. peek(), on a worker: returns
+	 * what the dashboard shows of it (owned by the caller, or NULL);
+	 * peeked(), on the loop, gets that (takes it). NULL: not wanted.
+	 */
 	json_t *(*peek)(struct gateway *g, const char *job);
 	void (*peeked)(struct gateway *g, const char *job, json_t *seen);
 	bool stopping; /* SIGTERM came */
 	int64_t started_ms;
-	struct crew_work orphans; /* a look for what another one has left */
+	/* searches for jobs that a dead gateway has left */
+	struct crew_work orphans;
 };
 
 #endif

@@ -16,14 +16,15 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/health.h"
 
-/* The mount is well, but sandboxes use all machines: a request to a sandbox still succeeds. */
+/* Returns whether the mount is well but sandboxes use all machines: a request
+ * to a sandbox still succeeds. */
 static bool is_full(const struct buf *text)
 {
 	return text->data && (!strncmp(text->data, "full: ", 6) ||
 			      !strncmp(text->data, "busy: ", 6));
 }
 
-/* Is the mount well? Else a line that says what is wrong. */
+/* Returns whether the mount is well; else text has a line with the reason. */
 static bool health(struct request *r, struct buf *text)
 {
 	struct err err = { 0 };

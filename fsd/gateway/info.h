@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway's words about itself. */
+/* Routes about the gateway itself. */
 #ifndef GATEWAY_INFO_H
 #define GATEWAY_INFO_H
 
@@ -8,7 +8,7 @@
 void get_health(struct request *r);
 void get_healthz(struct request *r);
 void get_metrics(struct request *r);
-/* 501: what fsd does not have; the route's topic names it. */
+/* Replies 501: fsd does not have it; the route's topic names it. */
 void not_there(struct request *r);
 
 #endif

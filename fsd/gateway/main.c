@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd-gateway: HTTP in front of a mount. It is a client of the mount and nothing else:
- * it starts no machine, and what must outlive it is in the mount. `fsd gateway` runs
- * it; see fsd-gateway(8).
+ * fsd-gateway: HTTP in front of a mount. It is only a client of the mount: it
+ * starts no machine, and everything that must outlive it is in the mount. `fsd
+ * gateway` runs it; see fsd-gateway(8). The main thread runs the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,9 +45,9 @@ static int new_key(void)
 	return 0;
 }
 
-/* --- what it is made of --------------------------------------------------------- */
+/* --- start -------------------------------------------------------------- */
 
-/* Other hosts may ask: then they need a key. */
+/* Checks an address: if other hosts can reach it, keys are needed. */
 static int check_address(const struct gateway *g, const char *address,
 			 struct err *err)
 {
@@ -81,7 +81,7 @@ static int listen_debug(struct gateway *g, struct err *err)
 	return r;
 }
 
-/* The names that a Host header may have besides loopback. */
+/* Notes a name that a Host header may have besides loopback. */
 static void know_host(struct gateway *g, const char *address)
 {
 	struct hosts *h = &g->options.hosts;
@@ -91,7 +91,7 @@ static void know_host(struct gateway *g, const char *address)
 		h->host[h->hosts++] = strdup(name);
 }
 
-/* Those that an Origin header may have. */
+/* Notes the ports that an Origin header may have. */
 static void know_ports(struct gateway *g)
 {
 	struct hosts *h = &g->options.hosts;
@@ -142,7 +142,7 @@ static int find_mount(struct gateway *g, struct err *err)
 	return mount_open(&g->mount, path, err);
 }
 
-/* As many descriptors as there may be: a connection has two, a stream one more. */
+/* Raises the limit of descriptors: a connection has two, a stream one more. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -206,7 +206,7 @@ static int begin(struct gateway *g, struct err *err)
 	return http_start(g, routes, err);
 }
 
-/* --- its life --------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------ */
 
 struct signals {
 	struct reactor_source source;
@@ -303,7 +303,8 @@ static int run(struct gateway *g)
 		r = mcp_stdio(g);
 	else
 		serve(g, &signals);
-	if (!g->options.stdio && http_has_workers(g)) /* the mount does not answer them */
+	/* the mount does not answer them */
+	if (!g->options.stdio && http_has_workers(g))
 		_exit(0);
 	if (!g->options.stdio)
 		http_stop(g);

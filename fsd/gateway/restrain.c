@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway reads bytes of strangers, so it keeps no right that only a mistake could
- * use. Landlock leaves the mount, and the directory of the keys to read. A list of system
- * calls is permitted; all others fail with EPERM, so that a library that tries one goes
- * on, and no program is ever executed.
+ * Gives up rights: the gateway reads bytes of unknown clients. Landlock permits
+ * only the mount, and reading the directory of the keys. A list of system calls
+ * is permitted; all others fail with EPERM, so that a library that tries one
+ * continues, and no program is ever executed. Runs in the main thread, before
+ * other threads exist.
  */
 #include "restrain.h"
 
@@ -23,7 +24,7 @@
 #include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true /* it looks for leaks with processes of its own */
+#define SANITIZED true /* it searches for leaks in processes of its own */
 #else
 #define SANITIZED false
 #endif
@@ -42,7 +43,9 @@ static int give_up_files(struct gateway *g)
 		snprintf(slash ? slash + 1 : dir, 2, ".");
 		paths[count++] = (struct rights_path){ dir, false };
 	}
-	/* the holder of a private mount is told of our death by a signal */
+	/*
+	 * the kernel sends a signal for us to the supervisor of a private mount
+	 */
 	set = g->options.stdio ? rights_landlock_signals(paths, count)
 			       : rights_landlock(paths, count);
 	if (set < 0)
@@ -63,7 +66,7 @@ static const int permitted[] = {
 	SCMP_SYS(fgetxattr), SCMP_SYS(fchmod), SCMP_SYS(utimensat),
 	SCMP_SYS(faccessat2), SCMP_SYS(access), SCMP_SYS(dup), SCMP_SYS(sendfile), SCMP_SYS(pipe2),
 	SCMP_SYS(readlinkat), SCMP_SYS(fadvise64), SCMP_SYS(flock),
-	/* sockets that there are */
+	/* sockets that are open */
 	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvmsg),
 	SCMP_SYS(shutdown), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
@@ -82,7 +85,7 @@ static const int permitted[] = {
 	SCMP_SYS(sigaltstack), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(exit), SCMP_SYS(exit_group),
 	SCMP_SYS(gettid), SCMP_SYS(getpid),
-	/* the rest */
+	/* others */
 	SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time),
 	SCMP_SYS(getrandom), SCMP_SYS(getuid), SCMP_SYS(geteuid),
 	SCMP_SYS(getrusage), SCMP_SYS(sysinfo), SCMP_SYS(uname),
@@ -94,12 +97,12 @@ static const int permitted[] = {
 static int give_up_calls(void)
 {
 	const struct rights_argument arguments[] = {
-		/* threads, and nothing else that clone makes; their names */
+		/* clone only for threads; their names */
 		{ SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD },
 		{ SCMP_SYS(prctl), 0, ANY, PR_SET_NAME },
 		{ SCMP_SYS(ioctl), 1, ANY, FIONBIO },
-		/* no signal for another process: neither by tgkill nor by the owner of a
-		 * descriptor */
+		/* no signal to another process: neither by tgkill nor by the
+		 * owner of a descriptor */
 		{ SCMP_SYS(tgkill), 0, ANY, (uint64_t)getpid() },
 		{ SCMP_SYS(fcntl), 1, ANY, F_DUPFD },
 		{ SCMP_SYS(fcntl), 1, ANY, F_DUPFD_CLOEXEC },

@@ -6,9 +6,11 @@
 
 struct gateway;
 
-/* Gives up what the gateway does not need, when its sockets are open and before it has
- * threads: files but the mount's and the keys', capabilities, system calls. Return: 0
- * or negative errno. */
+/*
+ * Gives up rights that the gateway does not need: files except the mount's and
+ * the keys', capabilities, system calls. Call it when its sockets are open and
+ * before it has threads. Return: 0 or negative errno.
+ */
 int gateway_restrain(struct gateway *g, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one table of routes. fsd-gateway(8) has them. */
+/* The table of routes, which fsd-gateway(8) documents. Constant. */
 #include "routes.h"
 
 #include "fsd/gateway/code/code.h"
@@ -20,12 +20,12 @@
 	.style = STYLE_CONNECT
 #define FILESYSTEM "/filesystem.Filesystem/"
 #define PROCESS "/process.Process/"
-/* with a key */
+/* routes that need a key */
 #define CODE .guard = sandbox_guard, .style = STYLE_TEXT
 #define CONTROL .service = SERVICE_CONTROL, .key = true, .light = true
 
 const struct route routes[] = {
-	/* what the gateway tells of itself */
+	/* about the gateway itself */
 	{ "GET", "/health", SERVICE_CONTROL, .handler = get_health,
 	  .light = true },
 	{ "GET", "/healthz", SERVICE_RUN, .handler = get_healthz,
@@ -128,7 +128,7 @@ const struct route routes[] = {
 	  .handler = process_close_stdin },
 	{ "POST", PROCESS "Update", CALL, .handler = process_update },
 
-	/* what is not there; of a sandbox that is not there either, 404 */
+	/* features that fsd does not have; a missing sandbox still gives 404 */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,
 	  .handler = not_there, .guard = control_guard, .topic = NO("sandbox logs") },
 	{ "PUT", "/sandboxes/{}/network", CONTROL,

@@ -82,7 +82,7 @@ struct supervisor {
 	bool ending; /* a user has asked for the end */
 	bool given_up; /* ... and a candidate was killed because of that */
 	unsigned tries;
-	int code; /* exit code of the service; < 0: it goes on */
+	int code; /* exit code of the service; < 0: not yet */
 };
 
 /* --- the server -------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The job's inputs: FILE frames become the user's files in the home. Each is
- * remembered by its inode, so that at the end the program's own files can be
- * told from inputs. The clock stands a second early meanwhile
+ * remembered by its inode, to recognize at the end the files that the program
+ * has made or changed. The clock stands a second early meanwhile
  * (clone_set_early_clock()), so no change by the program can have the same
  * ctime. A change through a mapping may leave the times unchanged; so for an
  * input that was open for writing the digests are compared.

@@ -24,8 +24,7 @@ struct stream {
 /* Moves bytes from the pipe to the port while that has room. Return: 0, or 1 at
  * the pipe's end. */
 int stream_pump(struct stream *s, struct port *port);
-/* Ends the stream after the bytes that are in the pipe now, even if a process
- * goes on writing. */
+/* Ends the stream after the bytes that are in the pipe now, even if a process still writes. */
 void stream_last(struct stream *s);
 
 struct input_stream {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The holder: a second process on the interpreter's memory. It sleeps until it
- * is killed and owns nothing else: no descriptor, no signal handler.
+ * is killed and has no descriptor and no signal handler.
  *
  * When an interpreter ends, the kernel frees its memory page by page before
  * init gets the end. Under emulation that takes a third of a short program's

@@ -33,8 +33,7 @@
  *   G STDIN_ACK        the program has read
  *   H KILL             any time after JOB
  *   G OUT* ERR* RESULT*
- *   G EXIT             after the last OUT, ERR and RESULT byte, and when
- *                      nobody lingers (see guest/run/job.h)
+ *   G EXIT             after the last OUT, ERR and RESULT byte, and when no process lingers (see guest/run/job.h)
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
  *   G FAILED           instead of STARTED/EXIT: the guest could not run it. Or,
  *                      at any time from HELLO to SHARE: init ends
@@ -91,8 +90,7 @@
  *   CLOSE      empty; arg = enum wire_close
  *   CLOSED     empty
  *   ABORT      empty; of a lane: the step whose JOB has come is not to be, and RUN
- *              does not follow; another JOB may. The interpreter lives on. Nothing
- *              is answered.
+ *              does not follow; another JOB may. The interpreter lives on. There is no answer.
  *   STARTED    u32 pid of the program in the machine, or empty: not known
  *   STDIN_ACK  u32 bytes that the program has newly read; arg 1: it has closed its
  *              input and these bytes are dropped. Before EXIT all that it has read is

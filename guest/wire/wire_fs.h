@@ -10,7 +10,7 @@
  *   FS_REPLY   u32 id, u32 errno (0: done), then what the operation gives:
  *
  *   STAT                        a stat
- *   LIST      from `offset`     u64 where it goes on, 0: nowhere; then entries
+ *   LIST      from `offset`     u64 next offset, 0: the end; then entries
  *   READ      offset, length    the bytes; fewer: the file ends there
  *   WRITE     offset or APPEND  u32 bytes written
  *   TRUNCATE  offset: the size  a stat

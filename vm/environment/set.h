@@ -28,9 +28,9 @@ struct set_manifest {
 };
 
 /*
- * Parses the output of set_print(), and nothing else: each line once, in its
- * order, with the right id.
- * Return: 0, -EBADMSG, -ENOMEM; the caller always frees *ret with set_done().
+ * Parses the output of set_print() and no other text: each line once, in its
+ * order, with the right id. Return: 0, -EBADMSG, -ENOMEM; the caller always
+ * frees *ret with set_done().
  */
 int set_parse(const char *text, size_t len, struct set_manifest *ret,
 	      struct err *err);

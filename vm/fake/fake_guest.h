@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The guest of the fake backend: the far end of the wire, run by a script. */
+/*
+ * The guest of the fake backend: the other end of the wire, run by a script.
+ * For tests. All functions run on the loop.
+ */
 #ifndef VM_FAKE_GUEST_H
 #define VM_FAKE_GUEST_H
 
@@ -7,7 +10,8 @@
 
 struct fake_guest;
 
-/* Consumes fd. It is paused at first. crash: it wants to die at once. */
+/* Makes a guest, paused at first. Consumes fd. crash: called when the script
+ * wants the machine to die. */
 struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 				  void (*crash)(void *arg), void *arg);
 void fake_guest_free(struct fake_guest *g);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names that are taken are in one list under one lock. A worker that ends with its
- * name wakes all that wait, and each looks again for its own name.
+ * Locks by name: one list of the held names, under one mutex. A worker that
+ * ends with its name wakes all that wait, and each searches again for its own
+ * name. Any worker.
  */
 #include "alone.h"
 

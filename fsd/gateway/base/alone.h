@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock by name: of the workers that use one thing, one at a time has it. */
+/*
+ * Locks by name: of the workers that use one thing, only one at a time has its
+ * lock. For workers; they block.
+ */
 #ifndef GATEWAY_ALONE_H
 #define GATEWAY_ALONE_H
 
@@ -7,7 +10,7 @@
 
 #include "layout/base/list.h"
 
-/* The names that are taken. */
+/* All locks that are held. */
 struct alones {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -16,16 +19,16 @@ struct alones {
 
 struct alone {
 	struct alones *all; /* borrowed until alone_end() */
-	const char *what;   /* the same */
+	const char *what; /* borrowed until alone_end() */
 	struct list node;
 };
 
 void alones_init(struct alones *all);
-/* When no worker runs any more. */
+/* Call it when no worker runs any more. */
 void alones_done(struct alones *all);
 
-/* On a worker: waits until no other one has a thing of that name. Things of other names
- * do not wait for it. */
+/* Waits until no other worker has the lock of that name. Other names do not
+ * delay it. */
 void alone_begin(struct alones *all, struct alone *a, const char *what);
 void alone_end(struct alone *a);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that take works from two queues. A work whose group is busy waits in the
- * group and enters its queue when the one before it has run, so that an upload's
- * pieces and a program's input keep their order without a thread of their own. A work
- * whose owner has its share of workers stays in the queue, and those behind it run.
+ * Threads that take works from two queues. A work whose group is busy waits in
+ * the group; it enters its queue when the previous work of the group has run.
+ * So an upload's pieces and a program's input keep their order without a thread
+ * of their own. A work whose owner has used its share of workers stays in the
+ * queue, and later ones run.
  */
 #include "crew.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SIGNAL SIGURG /* its default is to do nothing */
+#define SIGNAL SIGURG /* ignored by default */
 
 static _Thread_local struct crew_seat *own_seat;
 
@@ -45,7 +46,7 @@ void crew_put(struct crew *c, struct crew_work *w)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* The next of a group may run now. */
+/* Puts the group's next work into its queue. */
 static void group_next(struct crew *c, struct crew_group *g)
 {
 	struct crew_work *next = list_first(&g->waiting, struct crew_work, node);
@@ -75,8 +76,8 @@ static void on_done(struct reactor_post *post)
 	w->done(w);
 }
 
-/* The clock sleeps as long as no work is due: this one may be the first, for it may have
- * waited in the queue. */
+/* Wakes the clock thread, which sleeps while no work is due: this one may be
+ * due first, since it may have waited in the queue. */
 static void begin(struct crew_seat *s, const struct crew_work *w)
 {
 	struct crew *c = s->crew;
@@ -106,7 +107,7 @@ static void run(struct crew_seat *s, struct crew_work *w)
 	pthread_mutex_lock(&c->lock);
 	s->busy = false;
 	shares_give(&c->lane[s->light].shares, owner, 1);
-	/* before the loop hears of it, which may free the group */
+	/* before the loop is informed, which may free the group */
 	if (g)
 		group_next(c, g);
 	if (tells) {
@@ -116,7 +117,7 @@ static void run(struct crew_seat *s, struct crew_work *w)
 	}
 }
 
-/* The first whose owner may have one more worker. */
+/* Returns the first work whose owner may have one more worker. */
 static struct crew_work *next_work(struct crew_lane *lane)
 {
 	list_for_each(pos, tmp, &lane->queue) {
@@ -155,7 +156,7 @@ static void *worker(void *arg)
 
 bool crew_is_late(void)
 {
-	/* patient is written by this thread alone */
+	/* only this thread writes `patient` */
 	return own_seat && own_seat->busy && own_seat->late && !own_seat->patient;
 }
 
@@ -174,7 +175,7 @@ void crew_clears_up(void)
 
 static void on_interrupt(int signal)
 {
-	(void)signal; /* the call that waits fails */
+	(void)signal; /* the handler exists only to make a waiting call fail */
 }
 
 static uint64_t due_of(const struct crew *c, const struct crew_seat *s, uint64_t now)
@@ -185,7 +186,7 @@ static uint64_t due_of(const struct crew *c, const struct crew_seat *s, uint64_t
 	       : MIN(s->due_ms, MAX(s->began_ms, c->ends_ms) + CREW_LEAST_MS);
 }
 
-/* Interrupts late works. Return: the time of the next call, 0: no work is under way. */
+/* Interrupts late works. Return: when to check again, 0: no work is running. */
 static uint64_t look(struct crew *c)
 {
 	uint64_t now = reactor_now_ms(), next = 0;
@@ -226,7 +227,7 @@ static void *tick(void *arg)
 	return NULL;
 }
 
-/* --- doors ------------------------------------------------------------------------ */
+/* --- the crew's calls --------------------------------------------------- */
 
 static int sit_down(struct crew *c, bool light)
 {
@@ -264,7 +265,8 @@ int crew_open(struct crew *c, struct reactor *r, unsigned count)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->tick, &monotonic);
 	lanes_init(c, heavy, light);
-	/* a seat is looked at without its thread being there: the lock is ours */
+	/* The new threads must not run before all seats are complete: hold the
+	 * lock. */
 	pthread_mutex_lock(&c->lock);
 	for (unsigned i = 0; code == 0 && i < heavy + light; i++)
 		code = sit_down(c, i >= heavy);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The workers: threads that make all calls on the mount which may wait. A call on the
- * files of a machine waits for the machine, and one on anything else does not: there are
- * workers of each kind, and each owner has a share of them (share.h). A work whose time is
- * over is interrupted, so that its calls fail with EINTR. Works of one group run one after
- * the other, in the order of their coming.
+ * The workers: threads that make all calls on the mount that may wait. A call
+ * on the files of a machine waits for that machine, other calls do not; so
+ * there are workers for each kind, and each owner has a share of them
+ * (share.h). A work that takes too long is interrupted: its calls fail with
+ * EINTR. Works of one group run one after the other, in their order.
  */
 #ifndef GATEWAY_CREW_H
 #define GATEWAY_CREW_H
@@ -17,27 +17,29 @@
 #include "share.h"
 
 #define CREW_MAX 64u
-#define CREW_LIGHT 4u       /* one in so many is for light works */
-#define CREW_MS 30000u      /* a work is interrupted so long after it was put */
+#define CREW_LIGHT 4u /* one worker of so many is for light works */
+#define CREW_MS 30000u /* a work is interrupted this long after crew_put() */
 #define CREW_LATE "the mount has not answered for 30 seconds; .fsd/health may tell why"
-#define CREW_LEAST_MS 1000u /* but it has had so long */
-#define CREW_AGAIN_MS 50u   /* and again, until it ends: a signal may come before a call */
+#define CREW_LEAST_MS 1000u /* ... but not before it has run this long */
+/* ... and again until it ends: a signal may come before a call */
+#define CREW_AGAIN_MS 50u
 
-/* Zeroed: nothing of it waits or runs. It must outlive its works. */
+/* Zeroed: no work of it waits or runs. It must live longer than its works. */
 struct crew_group {
 	struct list waiting;
 	bool busy;
 };
 
-/* The caller's, until done() is called on the loop. */
+/* The crew's from crew_put() until done() is called on the loop; then the
+ * caller's. */
 struct crew_work {
 	struct list node;
 	struct reactor_post post;
 	struct crew_group *group; /* NULL: none */
 	char owner[SHARE_OWNER];  /* "": the gateway itself */
 	bool light;               /* it never waits for a machine */
-	bool patient;             /* it is not interrupted */
-	bool late;                /* of done(): it was interrupted */
+	bool patient; /* never interrupt it */
+	bool late; /* set in done(): it was interrupted */
 	uint64_t due_ms;
 	void (*run)(struct crew_work *work);  /* on a worker */
 	void (*done)(struct crew_work *work); /* on the loop; NULL: run() frees it */
@@ -45,12 +47,13 @@ struct crew_work {
 
 struct crew;
 
-/* One thread, and what is known of its work: that may be freed by its run(). */
+/* A worker's thread, with a copy of what is needed about its work, which run()
+ * may free. */
 struct crew_seat {
 	struct crew *crew;
 	pthread_t thread;
 	bool light;
-	bool busy, patient; /* under the lock */
+	bool busy, patient; /* protected by the lock */
 	uint64_t began_ms, due_ms;
 	atomic_bool late;
 };
@@ -65,32 +68,37 @@ struct crew {
 	struct reactor *reactor;
 	pthread_mutex_t lock;
 	struct crew_lane lane[2]; /* [1]: light works */
-	pthread_t clock;          /* interrupts those that are late */
+	pthread_t clock; /* thread that interrupts late works */
 	pthread_cond_t tick;
 	bool ends, over;
-	uint64_t tick_ms; /* when the clock looks again, 0: when somebody works */
+	/* when the clock thread checks again; 0: when a work begins */
+	uint64_t tick_ms;
 	uint64_t ends_ms;
 	unsigned count;
-	uint64_t bound_ms;        /* CREW_MS; a test has less */
+	uint64_t bound_ms; /* CREW_MS; shorter in a test */
 	struct crew_seat seat[CREW_MAX + 1];
 };
 
-/* At least one of each kind. Return: 0 or negative errno. */
+/*
+ * Starts the workers, at least one of each kind. Return: 0 or negative errno.
+ */
 int crew_open(struct crew *c, struct reactor *r, unsigned count);
-/* Waits until all that was put has run: among it is what clears up behind a client. What
- * takes longer than CREW_LEAST_MS then is interrupted. */
+/* Waits until all works have run: some of them clean up after a client. Works
+ * that then take longer than CREW_LEAST_MS are interrupted. */
 void crew_close(struct crew *c);
-/* From any thread. */
+/* Puts a work into the queue. Any thread. */
 void crew_put(struct crew *c, struct crew_work *work);
-/* From any thread. Takes back a work without a group that has not begun. Return: false: it
- * has. */
+/* Takes a work without a group back, if it has not begun. Any thread. Return:
+ * false: it has begun. */
 bool crew_take_back(struct crew *c, struct crew_work *work);
-/* On a worker: the rest of its work is done whatever time it takes, and is not interrupted. A
- * work that has failed calls it before it removes what it has half made. On any other thread
- * it does nothing. */
+/*
+ * Exempts the rest of the present work from interrupts. A work that failed
+ * calls this before it removes what it has made. On other threads it does
+ * nothing.
+ */
 void crew_clears_up(void);
-/* On any thread: was the work of this thread interrupted? A loop that makes a call again
- * behind EINTR ends then. */
+/* Returns whether the present thread's work was interrupted. Any thread. A loop
+ * that repeats a call after EINTR must then end. */
 bool crew_is_late(void);
 
 #endif

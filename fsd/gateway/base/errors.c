@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one table of errors: an errno of the mount, and its name on each surface. */
+/*
+ * The table of errors: an errno of the mount, and what each protocol calls it.
+ * Pure.
+ */
 #include "errors.h"
 
 #include <errno.h>
@@ -10,7 +13,7 @@
 
 static const struct surface surfaces[] = {
 	{ EIO, 503, "unavailable", -3, -32603, false },
-	{ EINTR, 503, "unavailable", -3, -32603, true }, /* it was late */
+	{ EINTR, 503, "unavailable", -3, -32603, true }, /* the work was late */
 	{ EAGAIN, 429, "resource_exhausted", -429, 0, true },
 	{ EDQUOT, 429, "resource_exhausted", -429, 0, false },
 	{ EMFILE, 429, "resource_exhausted", -429, 0, false },
@@ -21,7 +24,7 @@ static const struct surface surfaces[] = {
 	{ EILSEQ, 400, "invalid_argument", -3, 0, false },
 	{ ENOENT, 404, "not_found", -3, 0, false },
 	{ ESRCH, 404, "not_found", -3, 0, false },
-	{ ENXIO, 404, "not_found", -3, 0, false }, /* a program that has ended */
+	{ ENXIO, 404, "not_found", -3, 0, false }, /* the program has ended */
 	{ EPIPE, 409, "failed_precondition", -3, 0, false },
 	{ EEXIST, 409, "already_exists", -3, 0, false },
 	{ ENOTDIR, 400, "invalid_argument", -3, 0, false },

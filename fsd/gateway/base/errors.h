@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the mount's errors on each surface. */
+/* Translates errors of the mount for each protocol. Pure. */
 #ifndef GATEWAY_ERRORS_H
 #define GATEWAY_ERRORS_H
 
@@ -7,16 +7,17 @@
 
 struct surface {
 	int error;           /* an errno */
-	unsigned http;       /* control plane, files */
-	const char *connect; /* /filesystem., /process. */
-	int run;             /* exit_code of /run; 0: it is no such error */
-	int rpc;             /* JSON-RPC's code; 0: a tool's result says so */
-	bool again;          /* Retry-After: 1 */
+	unsigned http; /* HTTP status, for control plane and files */
+	/* Connect's code, for /filesystem. and /process. */
+	const char *connect;
+	int run; /* exit_code of /run; 0: /run does not report it so */
+	int rpc; /* JSON-RPC's code; 0: reported in a tool's result */
+	bool again; /* send Retry-After: 1 */
 };
 
-/* code: a negative errno. Unknown ones are as EIO. */
+/* Finds the row of a negative errno. Unknown ones get EIO's. */
 const struct surface *surface_of(int code);
-/* HTTP's status of a Connect code. */
+/* Returns the HTTP status of a Connect code. */
 unsigned connect_status(const char *code);
 
 #endif

@@ -12,21 +12,23 @@
 #define FRAME_PACKED 1u
 #define FRAME_END 2u
 
-/* Takes json. */
+/* Appends a frame. Takes json. */
 void frame_put(struct buf *out, unsigned flags, json_t *json);
-/* The last one; code NULL: all is well. */
+/* Appends the last frame; code NULL: success. */
 void frame_put_end(struct buf *out, const char *code, const char *message);
 
-/* The first frame of many; *used: its bytes. Return: as below. */
+/* Parses the first of several frames; *used: its bytes. Return: as
+ * frame_take(). */
 int frame_next(const char *data, size_t len, size_t *used, json_t **ret,
 	       struct err *err);
-/* The one frame of a request's body. Return: 0; -EINVAL with a sentence. */
+/* Parses the only frame of a request's body. Return: 0; -EINVAL with a
+ * sentence. */
 int frame_take(const char *data, size_t len, json_t **ret, struct err *err);
 
-/* {"event":{"end":...}} of a job's result, or NULL: it has none, and *code and *message
- * are the end frame's. */
+/* Makes {"event":{"end":...}} of a job's result. NULL: it has none; then *code
+ * and *message are for the end frame. */
 json_t *frame_exit(const json_t *result, const char **code, const char **message);
-/* {"event":{"data":...}} of one of `events`. */
+/* Makes {"event":{"data":...}} of an event with output. */
 json_t *frame_data(const char *name, const json_t *event);
 
 #endif

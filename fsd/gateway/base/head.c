@@ -77,7 +77,7 @@ static long take_first_line(struct head *h, char *line)
 
 /* --- headers ---------------------------------------------------------------------- */
 
-/* Does a list, "a, b", have that word? */
+/* Returns whether a list, "a, b", has that word. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -110,7 +110,7 @@ struct framing {
 	unsigned lengths, encodings, hosts;
 };
 
-/* Takes from a field what it says of the connection and of the body. */
+/* Notes what a field says about the connection and the body. */
 static long take_meaning(struct head *h, const struct head_field *f,
 			 struct framing *seen)
 {
@@ -138,7 +138,8 @@ static long take_meaning(struct head *h, const struct head_field *f,
 	return 0;
 }
 
-/* A value may have blanks, tabs and bytes of other character sets, no controls. */
+/* Accepts a value with blanks, tabs and bytes of any character set, but no
+ * control characters. */
 static bool is_value(const char *text)
 {
 	for (const char *p = text; *p; p++)
@@ -170,10 +171,11 @@ static long take_field(struct head *h, char *line, struct framing *seen)
 	return take_meaning(h, f, seen);
 }
 
-/* Where the head ends: behind its empty line. Return: 0: that has not come; -1: refused. */
+/* Finds the end of the head, behind its empty line. Return: 0: it has not come;
+ * -1: refused. */
 static long find_end(struct head *h, const char *data, size_t len, size_t *first)
 {
-	/* some clients send an empty line behind a body */
+	/* some clients send an empty line after a body */
 	while (*first + 2 <= len && *first < 8 && !memcmp(data + *first, "\r\n", 2))
 		*first += 2;
 	for (size_t i = *first; i < len; i++) {
@@ -188,7 +190,7 @@ static long find_end(struct head *h, const char *data, size_t len, size_t *first
 	return 0;
 }
 
-/* Return: as head_parse(): is it too long already? */
+/* Checks the size so far. Return: as head_parse(). */
 static long check_size(struct head *h, const char *data, size_t len, size_t first)
 {
 	const char *end = memmem(data + first, len - first, "\r\n", 2);
@@ -245,7 +247,8 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A line with its CR LF. Return: its length, 0: it has not ended; -1: it is none. */
+/* Returns the length of a line with its CR LF, 0: it has not ended; -1: it is
+ * none. */
 static long line_of(const char *data, size_t len)
 {
 	size_t most = MIN(len, CHUNK_LINE);
@@ -261,7 +264,7 @@ static long line_of(const char *data, size_t len)
 	return len >= CHUNK_LINE ? -1 : 0;
 }
 
-/* "1a;what=ever" */
+/* Parses a chunk's first line: "1a;what=ever". */
 static long take_size(struct chunks *c, const char *data, size_t len)
 {
 	long line = line_of(data, len);

@@ -13,7 +13,7 @@
 #define KEY_LABEL 64u
 #define KEY_OWNER 17u /* 16 digits of the sum, and a NUL */
 
-/* A client that asks. Sandboxes belong to an owner. */
+/* The client of a request. Sandboxes belong to an owner. */
 struct caller {
 	char owner[KEY_OWNER]; /* "": there are no keys */
 	char label[KEY_LABEL];
@@ -25,22 +25,28 @@ struct key {
 };
 
 struct keys {
-	const char *file; /* NULL: there are none, and all are one owner */
+	/* NULL: there are none, and all clients are one owner */
+	const char *file;
 	struct key *item; /* owned */
 	size_t count;
 };
 
-/* "KEY [label]" a line, "#" comments. Pure. Return: 0, -EINVAL with a sentence,
- * -ENOMEM. */
+/* Parses lines "KEY [label]" with "#" comments. Pure. Return: 0, -EINVAL with a
+ * sentence, -ENOMEM. */
 int keys_parse(struct keys *k, const char *text, size_t len, struct err *err);
-/* Reads the file anew; the old keys stay if it is wrong. It must belong to this user or
- * to root, and others may not read it. Return: 0 or negative errno. */
+/*
+ * Reads the file again; if it is wrong, keeps the old keys. It must belong to
+ * this user or to root, and others may not read it. Waits for the disk. Return:
+ * 0 or negative errno.
+ */
 int keys_load(struct keys *k, struct err *err);
 void keys_done(struct keys *k);
 
-/* text: what was sent, or NULL. Return: false: it is none of ours. */
+/* Finds a key. text: as sent, or NULL. Return: false: unknown. */
 bool keys_find(const struct keys *k, const char *text, struct caller *ret);
-/* "e2b_" and 40 hexadecimal digits. Return: 0 or negative errno. */
+/*
+ * Makes a key: "e2b_" and 40 hexadecimal digits. Return: 0 or negative errno.
+ */
 int keys_new(char ret[45]);
 
 #endif

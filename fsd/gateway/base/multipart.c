@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes are kept until it is certain that they are no boundary's, and no longer: at most
- * the length of one, or of a part's head.
+ * Parses multipart/form-data. Keeps only bytes that may still belong to a
+ * boundary or to a part's head. Owns `rest`. Pure.
  */
 #include "multipart.h"
 
@@ -12,7 +12,8 @@
 
 #include "target.h"
 
-/* A parameter of a header, name="value" or name=value. Return: false: none. */
+/* Finds a parameter of a header, name="value" or name=value. Return: false:
+ * none. */
 static bool parameter(const char *text, const char *name, char *ret, size_t size)
 {
 	size_t len = strlen(name), n = 0;
@@ -49,11 +50,13 @@ int multipart_begin(struct multipart *m, const char *content_type,
 	    !*boundary)
 		return -EINVAL;
 	snprintf(m->mark, sizeof(m->mark), "\r\n--%s", boundary);
-	/* the first boundary has no line end before it */
+	/* no line end precedes the first boundary */
 	return buf_str(&m->rest, "\r\n");
 }
 
-/* Quotes and line ends of file names come as %22, %0D, %0A, and nothing else does. */
+/*
+ * Decodes a file name: only quotes and line ends are encoded, as %22, %0D, %0A.
+ */
 static void decode_name(char *text)
 {
 	char *to = text;
@@ -74,7 +77,7 @@ static void decode_name(char *text)
 	*to = '\0';
 }
 
-/* The header of that name among the lines of a head. */
+/* Finds a header by its name in the lines of a head. */
 static bool find_header(const char *head, const char *name, char *ret,
 			size_t size)
 {
@@ -99,7 +102,8 @@ static char *undecided(const struct multipart *m, size_t *len)
 	return m->rest.data + m->used;
 }
 
-/* Behind a boundary: "--" is the end, a line end begins a part's head. */
+/* Parses the bytes after a boundary: "--" ends the body, a line end begins a
+ * part's head. */
 static int take_mark(struct multipart *m)
 {
 	size_t len;
@@ -114,7 +118,7 @@ static int take_mark(struct multipart *m)
 		return blanks > 64 ? -EINVAL : 0;
 	if (memcmp(data + blanks, "\r\n", 2) != 0)
 		return -EINVAL;
-	/* its line end stays: a head without a line ends at once */
+	/* keep its line end: an empty head ends there */
 	m->used += blanks;
 	m->at = MP_HEAD;
 	return 1;
@@ -132,7 +136,7 @@ static int take_head(struct multipart *m)
 		return len > MULTIPART_HEAD_MAX ? -E2BIG : 0;
 	*end = '\0';
 	if (strlen(data) != (size_t)(end - data))
-		return -EINVAL; /* a NUL */
+		return -EINVAL; /* a NUL inside */
 	if (find_header(data, "Content-Disposition", line, sizeof(line))) {
 		parameter(line, "name", name, sizeof(name));
 		parameter(line, "filename", file, sizeof(file));
@@ -144,7 +148,7 @@ static int take_head(struct multipart *m)
 	return r < 0 ? r : 1;
 }
 
-/* A part's bytes, or what comes before the first. */
+/* Takes bytes of a part, or those before the first one. */
 static int take_body(struct multipart *m)
 {
 	size_t mark = strlen(m->mark), len;
@@ -179,7 +183,7 @@ int multipart_add(struct multipart *m, const char *data, size_t len)
 	r = 1;
 	while (r > 0 && m->at != MP_OVER && m->used < m->rest.len)
 		r = takers[m->at](m);
-	/* once for all parts of a piece: each time moves what is left */
+	/* once for all parts, since each time moves the rest */
 	buf_eat(&m->rest, m->used);
 	m->used = 0;
 	return r < 0 ? r : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options as a table: what getopt_long(3) parses by is what --help prints. A row
- * names a number of struct options and its range, a text of it, or a function for what
- * is neither.
+ * The options as a table, from which both getopt_long(3) and --help work. A row
+ * sets a number in a range, a text, a flag, or calls a function. Runs before
+ * there is a thread.
  */
 #include "options.h"
 
@@ -19,7 +19,7 @@ typedef int (*set_fn)(struct options *o, const char *value, struct err *err);
 
 struct row {
 	const char *name;
-	const char *value; /* NULL: it takes none; "[X]": or one */
+	const char *value; /* NULL: no value; "[X]": an optional one */
 	const char *help;
 	size_t number; /* offset of a uint64_t + 1, from min to max */
 	uint64_t min, max;

@@ -14,7 +14,7 @@
 
 static const char *const always[] = { "localhost", "127.0.0.1", "[::1]" };
 
-/* port: unchanged if text has none; NULL: it is not wanted. */
+/* Splits name and port. port: unchanged if text has none; NULL: not wanted. */
 static bool split(const char *text, char *ret, size_t size, unsigned *port)
 {
 	const char *end = *text == '[' ? strchr(text, ']') : NULL;
@@ -92,7 +92,7 @@ bool origin_is_ours(const struct hosts *h, const char *origin, const char *host)
 		return false;
 	if (is_port(h, port))
 		return plain;
-	/* a tunnel or proxy in front: the page comes from where it asks */
+	/* behind a tunnel or proxy: the page must come from the host it asks */
 	return host && !strcasecmp(where, host) &&
 	       split(host, name, sizeof(name), &asked) && !is_port(h, asked);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits by one epoll for descriptors, by its timeout for timers, and by an
- * eventfd for what workers and the watcher post. Timers are a sorted list: almost
- * all of them have one of three lengths, so a new one is put near the end.
+ * The gateway's loop: epoll for descriptors, its timeout for timers, an eventfd
+ * for calls that other threads post. Timers are a sorted list: almost all have
+ * one of three lengths, so a new one goes near the end. All functions run on
+ * the loop, except reactor_post().
  */
 #include "reactor.h"
 
@@ -119,7 +120,7 @@ static int time_left(struct reactor *r, int limit_ms)
 							  : (int)left;
 }
 
-/* One at a time: what one does may remove the source of the next. */
+/* One event at a time: its handler may remove the source of the next one. */
 void reactor_turn(struct reactor *r, int limit_ms)
 {
 	struct epoll_event e;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gateway's loop: descriptors, timers, and what other threads post. One thread
- * runs it. It makes no call on the mount, for a mount may pause and HTTP may not.
+ * The gateway's loop: descriptors, timers, and calls posted by other threads.
+ * One thread runs it. It makes no call on the mount, because that may block,
+ * and HTTP must not.
  */
 #ifndef GATEWAY_REACTOR_H
 #define GATEWAY_REACTOR_H
@@ -16,7 +17,7 @@ struct reactor {
 	int epoll;
 	int wake;            /* an eventfd */
 	struct inbox posts;
-	struct list timers;  /* the next first */
+	struct list timers; /* the next one first */
 	bool ends;
 };
 
@@ -31,27 +32,27 @@ struct reactor_timer {
 	void (*fn)(struct reactor_timer *timer);
 };
 
-/* Once posted it is the loop's until fn is called. */
+/* Belongs to the loop from reactor_post() until fn is called. */
 struct reactor_post {
 	struct list node;
 	void (*fn)(struct reactor_post *post);
 };
 
-/* Return: 0 or negative errno, as all here. */
+/* Return: 0 or negative errno, also of reactor_add(). */
 int reactor_open(struct reactor *r);
 void reactor_close(struct reactor *r);
 int reactor_add(struct reactor *r, int fd, uint32_t events,
 		struct reactor_source *source);
 void reactor_remove(struct reactor *r, int fd);
 
-/* Sets it anew. */
+/* Sets the timer, also if it is set already. */
 void reactor_timer_set(struct reactor *r, struct reactor_timer *t, uint64_t ms);
 void reactor_timer_stop(struct reactor_timer *t);
 
-/* From any thread. */
+/* Any thread. */
 void reactor_post(struct reactor *r, struct reactor_post *post);
 
-/* Waits for what is next, at most limit_ms (-1: no limit), and does it. */
+/* Waits for the next event, at most limit_ms (-1: no limit), and handles it. */
 void reactor_turn(struct reactor *r, int limit_ms);
 
 uint64_t reactor_now_ms(void); /* CLOCK_MONOTONIC */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One bounded thing, such as workers or bytes, and what each owner has of it. An owner
- * may have as much as is left free: one alone gets half, two get a third each, and there
- * is always something for the next. Calls may come from any thread.
+ * Divides one limited thing, such as workers or bytes, among owners. An owner
+ * may have as much as is left free: a single owner gets half, two get a third
+ * each, so some is always left for the next. Any thread.
  */
 #ifndef GATEWAY_SHARE_H
 #define GATEWAY_SHARE_H
@@ -18,25 +18,26 @@
 struct shares {
 	pthread_mutex_t lock;
 	size_t total, used;
-	struct list owners; /* those that have something */
+	struct list owners; /* owners that have some */
 };
 
 void shares_init(struct shares *s, size_t total);
 void shares_done(struct shares *s);
-/* Return: false: amount more is more than owner's share now, or no memory. */
+/* Takes amount. Return: false: the owner's share does not allow it now, or no
+ * memory. */
 bool shares_take(struct shares *s, const char *owner, size_t amount);
-/* Gives back what was taken, in one or in several pieces. */
+/* Gives amount back, at once or in parts. */
 void shares_give(struct shares *s, const char *owner, size_t amount);
 
-/* The amount of a thing that one holder has. Zeroed: none. */
+/* The amount that one holder has. Zeroed: none. */
 struct holding {
 	struct shares *shares;
 	char owner[SHARE_OWNER];
 	size_t amount;
 };
 
-/* Takes until the holder has amount, or gives back. Return: false as shares_take(); the
- * holder has what it had. */
+/* Takes or gives back so that the holder has amount. Return: false: as
+ * shares_take(), and the holder's amount is unchanged. */
 bool holding_set(struct holding *h, size_t amount);
 
 #endif

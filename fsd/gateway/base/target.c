@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Splits a request's target before it decodes, so that "%2F" is a character of a name
- * and no separator. It refuses a "%00": everything behind here is a C string.
+ * Splits a request's target before it decodes the parts, so that "%2F" is a
+ * character of a name and no separator. Refuses "%00", because all later code
+ * uses C strings. Pure.
  */
 #include "target.h"
 
@@ -46,7 +47,7 @@ int target_decode(char *text, int is_query)
 	return 0;
 }
 
-/* Splits "a=b&c". */
+/* Parses "a=b&c". */
 static int split_query(struct target *t, char *text)
 {
 	while (text && *text) {
@@ -111,7 +112,7 @@ int target_parse(const char *uri, struct target *ret)
 	query = strchr(ret->path, '?');
 	if (query)
 		*query++ = '\0';
-	/* a second copy, which is cut */
+	/* a second copy, which is split */
 	parts = ret->room + len + 1;
 	memcpy(parts, ret->path, strlen(ret->path) + 1);
 	if (*parts != '/')

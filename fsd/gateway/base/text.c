@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place of the gateway that knows the crypto library. */
+/*
+ * Conversions of texts, checksums, random texts. Only this file of the gateway
+ * uses the crypto library. Pure; any thread.
+ */
 #include "text.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@
 void text_sum(const void *data, size_t len, uint8_t ret[SUM_SIZE])
 {
 	if (EVP_Digest(data, len, ret, NULL, EVP_sha256(), NULL) != 1)
-		abort(); /* a sum that is none would open doors */
+		abort(); /* a wrong checksum would let any client in */
 }
 
 bool text_same_sum(const uint8_t a[SUM_SIZE], const uint8_t b[SUM_SIZE])
@@ -248,7 +251,7 @@ static bool take(const char **at, const char *begin)
 	return true;
 }
 
-/* Passes a job's name, a sandbox's directory or config.json, each with ": ". */
+/* Skips a job's name, a sandbox's directory or config.json, each with ": ". */
 static bool skip_subject(const char **at)
 {
 	const char *p = *at;
@@ -263,8 +266,8 @@ static bool skip_subject(const char **at)
 	return true;
 }
 
-/* Passes a path or a name at the beginning of the text. Return: the client's name for it;
- * NULL: the text begins with neither. */
+/* Skips a path or a name at the beginning of the text. Return: the client's
+ * name for it; NULL: the text begins with neither. */
 static const char *call(const char **at)
 {
 	const char *p = *at;

@@ -12,9 +12,10 @@
 #include "layout/base/cleanup.h"
 #include "layout/lang.h"
 
-#define ENTRY_MAX (32u << 20) /* of a result; what is over is left out */
+/* most bytes of an entry; a longer one is left out */
+#define ENTRY_MAX (32u << 20)
 
-/* Which member of a result a MIME type has; others are in "extra". */
+/* The member for each MIME type; others go into "extra". */
 static const struct {
 	const char *mime, *key;
 	bool binary; /* its member is base64 */
@@ -33,7 +34,7 @@ static const struct {
 	{ "application/vnd.fsd.chart+json", "chart", false },
 };
 
-/* Takes json. */
+/* Appends a line. Takes json. */
 static void put_line(struct buf *out, json_t *json)
 {
 	if (json && text_json(out, json) == 0)
@@ -67,7 +68,8 @@ void cell_output(struct buf *out, const char *name, const json_t *event)
 				"timestamp", time));
 }
 
-/* Is it the inside of a JSON string, in ASCII, that means the same everywhere? */
+/* Returns whether text is the inside of a JSON string, in ASCII, that needs no
+ * conversion. */
 static bool is_plain(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -80,7 +82,7 @@ static bool is_plain(const char *text, size_t len)
 		i++;
 		if (i < len && memchr("\"\\/bfnrt", text[i], 8))
 			continue;
-		/* a control character */
+		/* else it must be an escaped control character */
 		if (len - i < 5 || memcmp(text + i, "u00", 3) != 0 ||
 		    !isxdigit((unsigned char)text[i + 3]) ||
 		    !isxdigit((unsigned char)text[i + 4]))
@@ -122,7 +124,7 @@ static void put_note(struct buf *out, const char *mime, const char *why)
 				text, "timestamp", ""));
 }
 
-/* One pair of equal quotes around it goes: clients parse the rest. */
+/* Removes one pair of quotes around it: clients parse the rest. */
 static json_t *unquoted(json_t *text)
 {
 	const char *p = json_string_value(text);
@@ -202,8 +204,8 @@ static json_int_t bundle_of(const json_t *entry, json_int_t other)
 	return json_is_integer(bundle) ? json_integer_value(bundle) : other;
 }
 
-/* The first of the entries from `at` on that one display shows. Return: where the
- * next one's begin. */
+/* Puts the entries from `at` on that belong to one display. Return: where the
+ * next display's begin. */
 static size_t put_bundle(struct buf *out, const json_t *entries, size_t at,
 			 const struct cell_end *end)
 {
@@ -227,7 +229,7 @@ static size_t put_bundle(struct buf *out, const json_t *entries, size_t at,
 	return at;
 }
 
-/* Entries of one bundle lie beside each other. */
+/* Entries of one display are adjacent. */
 static void put_results(struct buf *out, const json_t *entries,
 			const struct cell_end *end)
 {
@@ -241,14 +243,15 @@ void cell_shown(struct buf *out, const json_t *shown, bool *told)
 	json_int_t bundle = bundle_of(json_array_get(entries, 0), 0);
 	struct cell_end whole = { .shown = told }; /* no entry of it has a path */
 
-	/* A display without such a number would come once more at the end. */
+	/* Ignore a display without a valid number: it could not be marked, and
+	 * would come again at the end. */
 	if (bundle <= 0 || bundle >= CELL_SHOWN || told[bundle])
 		return;
 	put_results(out, entries, &whole);
 	told[bundle] = true;
 }
 
-/* --- how it ended ---------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------ */
 
 static const char *text_or(const json_t *object, const char *name,
 			   const char *other)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code service of a sandbox: cells in contexts. A context is a session there. */
+/*
+ * The code service of a sandbox: cells in contexts. A context is a session in
+ * the sandbox.
+ */
 #ifndef GATEWAY_CODE_H
 #define GATEWAY_CODE_H
 
@@ -16,12 +19,12 @@ struct context {
 	char cwd[1024];
 };
 
-/* The name that fsd has for a language that clients name, NULL: unknown. */
+/* Translates a client's name of a language to fsd's; NULL: unknown. */
 const char *code_language(const char *name);
-/* The context of a language that a sandbox has from the start. */
+/* Returns the context that a sandbox has for a language from the start. */
 void context_default(const struct sandbox *s, const char *language,
 		     struct context *ret);
-/* Return: false: there is none of that id. */
+/* Finds a context. Return: false: there is none of that id. */
 bool context_find(const struct sandbox *s, const char *id, struct context *ret);
 
 void get_code_health(struct request *r);
@@ -32,30 +35,30 @@ void delete_context(struct request *r);
 
 void post_execute(struct request *r);
 
-/* cell.c: the lines that follow a cell's output. Pure, but for what `read` reads. */
+/* cell.c: makes the lines that follow a cell's output. Pure, except `read`. */
 #define CELL_SHOWN (LIMIT_RESULTS + 1)
 
 struct cell_end {
-	/* A file of the job's output, into out. Return: 0 or negative errno; -EAGAIN:
-	 * there is no memory for it now. */
+	/* Appends a file of the job's output to out. Return: 0 or negative
+	 * errno; -EAGAIN: no memory for it now. */
 	int (*read)(void *arg, const char *path, struct buf *out);
 	void *arg;
 	uint64_t memory_mb;  /* of the sandbox */
-	bool restarted;      /* its context was */
-	const bool *shown;   /* CELL_SHOWN of them: was display n told when it was
-			      * shown? */
-	const char *message; /* what an `error` event said, or NULL */
+	bool restarted; /* its context was restarted */
+	/* of CELL_SHOWN displays: display n was sent when it was shown */
+	const bool *shown;
+	const char *message; /* text of an `error` event, or NULL */
 };
 /* result: result.json, or NULL. */
 void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end);
-/* Writes the line of one display, of the event "shown". told: of CELL_SHOWN displays; marks
- * this one. */
+/* Writes the line of one display, from an event "shown". told: of CELL_SHOWN
+ * displays; marks this one. */
 void cell_shown(struct buf *out, const json_t *shown, bool *told);
-/* One of `events`, "stdout" or "stderr". */
+/* Writes the lines of an event "stdout" or "stderr". */
 void cell_output(struct buf *out, const char *name, const json_t *event);
-/* The same of a line of `events` as it is, where most of a large output can be copied.
- * Return: false: it is something else, or has to be parsed. */
+/* The same from an unparsed line of `events`: most of a large output can be
+ * copied. Return: false: it is another event, or must be parsed. */
 bool cell_copy(struct buf *out, const char *line, size_t len);
 void cell_error(struct buf *out, const char *name, const char *value,
 		const char *traceback);

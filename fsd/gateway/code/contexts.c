@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: which there are is in the sandbox's "meta". The two that clients expect from
- * the start have ids that are made of the sandbox's, so nothing has to be written for
- * them.
+ * Contexts: they are listed in the sandbox's "meta". The two that clients
+ * expect from the start have ids computed from the sandbox's id, so they need
+ * no entry. On workers.
  */
 #include <errno.h>
 #include <string.h>
@@ -182,7 +182,7 @@ void post_contexts(struct request *r)
 		reply_json(r, 200, show(&c));
 }
 
-/* Its interpreter ends; one that has not begun has none. */
+/* Ends its interpreter, if it was started. */
 static int end_session(struct request *r, const char *id, struct err *err)
 {
 	char path[160];

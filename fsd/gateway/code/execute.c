@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /execute: a cell becomes a job of the sandbox, and its events become lines. The
- * reply's head leaves when the job was accepted; what goes wrong later is a line.
+ * POST /execute: runs a cell as a job of the sandbox, and turns its events into
+ * lines. The reply's head is sent when the job was accepted; later errors are
+ * lines. Owns struct execution: its handler runs on a worker, its events on the
+ * loop.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,24 +19,26 @@
 
 #define KEEPALIVE_MS 5000u
 #define TAIL_MAX (128u << 20)
-#define COPIES 4u        /* of a file, while it becomes a line */
-#define PATIENCE_MS 5000u /* after an interrupt, when the client has gone */
+#define COPIES 4u /* copies of a file in memory while it becomes a line */
+/* time between interrupt and kill when the client is gone */
+#define PATIENCE_MS 5000u
 
 struct execution {
-	struct running_cell cell; /* it is among those that run */
-	struct request *request; /* a reference; NULL: the client has gone */
+	struct running_cell cell; /* its entry in running.h */
+	/* owns a reference; NULL: the client is gone */
+	struct request *request;
 	struct gateway *gateway;
 	struct sandbox *sandbox; /* owned */
 	struct follow *follow;
 	char context[CONTEXT_ID];
 	char job[64];
-	uint64_t count;          /* of executions in its context */
-	bool shown[CELL_SHOWN];  /* was display n told? */
+	uint64_t count; /* number of executions in its context */
+	bool shown[CELL_SHOWN]; /* display n was sent */
 	char *message;           /* of an `error` event; owned */
-	struct buf tail;         /* a worker makes it, the loop sends it */
-	struct holding memory;   /* of the budget, for it */
+	struct buf tail; /* made by a worker, sent by the loop */
+	struct holding memory; /* share of the budget for `tail` */
 	bool cut;                /* the sandbox has ended */
-	bool fresh;              /* the sandbox was made for this, and goes with it */
+	bool fresh; /* the sandbox was made for this cell, and ends with it */
 	struct crew_work work;
 };
 
@@ -131,7 +135,7 @@ static void on_over(void *arg, int error)
 {
 	struct execution *x = arg;
 
-	if (error < 0 && x->message) { /* it was refused behind its start */
+	if (error < 0 && x->message) { /* refused after its start */
 		struct cell_end end = { .shown = x->shown,
 					.message = x->message };
 
@@ -204,7 +208,7 @@ static int read_output(void *arg, const char *path, struct buf *out)
 	return r < 0 ? r : mount_read(&x->gateway->mount, full.data, out, NULL);
 }
 
-/* A program's own end, or that of the appliance? */
+/* Returns whether the program itself may have ended so, rather than fsd. */
 static bool may_be_of_sandbox(const json_t *result)
 {
 	const char *status = text_member(result, "status");
@@ -248,7 +252,8 @@ static void read_steps(struct execution *x)
 	x->count += 1 + running_add(x->gateway, &x->cell);
 }
 
-/* Old clients, which name no sandbox, get one for each cell. */
+/* Returns whether the cell needs a new sandbox: old clients, which name none,
+ * get one for each cell. */
 static bool needs_fresh(const struct request *r, const json_t *body)
 {
 	return seed_is_wanted(r) && !text_member(body, "context_id");
@@ -277,7 +282,7 @@ static bool make_fresh(struct request *r)
 	return false;
 }
 
-/* Which context a request is for. Return: false: it has replied. */
+/* Finds the context of the request. Return: false: it has replied. */
 static bool choose_context(struct request *r, const json_t *body,
 			   struct context *c)
 {
@@ -332,7 +337,8 @@ static bool check_body(struct request *r, const json_t *body)
 	return true;
 }
 
-/* The cell's variables, and those of the sandbox that only a step may have. */
+/* Joins the cell's variables and those of the sandbox that only a step may
+ * have. */
 static json_t *make_env(const struct request *r, const json_t *body)
 {
 	json_t *env = json_copy(json_object_get(r->sandbox->meta, "env"));
@@ -356,7 +362,7 @@ static json_t *make_config(struct request *r, const json_t *body,
 		lang && lang->erased ? lang->name : c->language, "code",
 		json_object_get(body, "code"), "timeout", 0, "retain", 60);
 
-	/* the mount takes no program of blanks alone */
+	/* the mount refuses a program of blanks only */
 	if (config && living && !code[strspn(code, " \t\r\n")])
 		json_object_set_new(config, "code", json_string(living->comment));
 	if (json_object_size(env))
@@ -420,7 +426,7 @@ void post_execute(struct request *r)
 		return;
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* which is not the last */
+	request_unref(r); /* not the last reference */
 	reply_failure(r, code, err.text);
 	if (fresh)
 		end_fresh(&x->work);

@@ -21,7 +21,7 @@
 #define OUTPUT_CODE (-1)
 #define RUNNER_CODE (-3)
 
-/* One row of the answers: what differs between them. */
+/* An answer's row: the parts that differ. */
 struct verdict {
 	const char *status;
 	json_int_t code;
@@ -43,7 +43,7 @@ static json_int_t number(const json_t *object, const char *outer,
 		outer ? json_object_get(object, outer) : object, inner));
 }
 
-/* Does the last line of a traceback name MemoryError? */
+/* Returns whether the last line of a traceback names MemoryError. */
 static bool ends_in_memory_error(const char *text, size_t len)
 {
 	const char *line = text;
@@ -63,7 +63,7 @@ static const char *message_of(const struct run_end *end)
 	return text ? text : end->message ? end->message : "";
 }
 
-/* --- how it ended ---------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------ */
 
 static void say_exited(const struct run_end *end, struct verdict *v)
 {
@@ -143,7 +143,7 @@ static struct verdict verdict_of(const struct run_end *end)
 	return v;
 }
 
-/* --- what it made ------------------------------------------------------------------ */
+/* --- the files it made -------------------------------------------------- */
 
 static bool is_wanted(const char *path)
 {
@@ -202,7 +202,7 @@ static json_t *artifacts_of(const struct run_end *end, struct buf *detail)
 	return list;
 }
 
-/* --- the whole ------------------------------------------------------------------------ */
+/* --- the answer --------------------------------------------------------- */
 
 static json_t *text_or_null(const char *text)
 {
@@ -223,7 +223,7 @@ static json_t *body(const struct verdict *v, json_t *out, json_t *err,
 		text_or_null(v->runtime), "artifacts", "result");
 }
 
-/* The program's output, else the cause of its end. */
+/* Returns the program's standard error, or the cause of its end. */
 static json_t *stderr_of(const struct run_end *end, const struct verdict *v)
 {
 	const json_t *error = json_object_get(end->result, "error");

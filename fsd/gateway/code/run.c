@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /run: a call job (jobtree(5), "mode": "call"), whose answer comes when it has
- * ended. The job is held, so it goes with the gateway.
+ * POST /run: runs a call job (jobtree(5), "mode": "call") and replies when it
+ * has ended. The job is held, so it ends with the gateway. Owns struct run.
  */
 #include "ragflow.h"
 
@@ -16,7 +16,7 @@
 
 #define STREAM_BYTES (4u << 20) /* stdout_limit, stderr_limit */
 
-/* A line that makes the function known to a loader of modules. */
+/* A line that exports the function, so that a loader of modules finds it. */
 #define JS_EXPORTS "\n\nmodule.exports = { main };\n"
 
 static const struct {
@@ -27,14 +27,14 @@ static const struct {
 	{ "javascript", "javascript" },
 };
 
-/* One run. The loop's, but for what on_result() does on a worker. */
+/* A run. Used on the loop, except by on_result(), on a worker. */
 struct run {
 	struct awaited awaited;
 	struct gateway *gateway;
 	char job[64];
 	char *message;  /* of an `error` event; owned */
-	json_t *answer; /* owned; once its end is known, */
-	struct buf text; /* or as a worker has written it */
+	json_t *answer; /* owned; the answer */
+	struct buf text; /* the answer as text, if a worker has written it */
 };
 
 static void free_run(struct awaited *a)
@@ -80,7 +80,7 @@ static void on_result(void *arg, json_t *result)
 		.err = err.data, .err_len = err.len, .message = run->message,
 		.timeout_s = o->run_timeout, .memory_mb = o->run_memory,
 		.read = read_output, .arg = run });
-	/* the loop would take long for it */
+	/* here, because it would block the loop for long */
 	run->text.cap = UINT32_MAX;
 	if (run->answer && text_json(&run->text, run->answer) == 0)
 		json_decref(take_ptr(run->answer));
@@ -125,7 +125,7 @@ static const struct follow_ops follow_ops = { on_event, on_result, on_over };
 
 static const struct awaited_ops ops = { make_reply, free_run };
 
-/* A request that RAGFlow's own server refuses as well. */
+/* Replies as RAGFlow's own server does to a wrong request. */
 static void malformed(struct request *r, const char *what)
 {
 	reply_json(r, 422, json_pack("{s:s}", "detail", what));
@@ -141,7 +141,7 @@ static const char *language_of(const json_t *body)
 	return NULL;
 }
 
-/* Return: config.json, or NULL, and the reply is there. */
+/* Return: config.json, or NULL: it has replied. */
 static json_t *make_config(struct request *r, const json_t *body)
 {
 	const struct options *o = &r->gateway->options;

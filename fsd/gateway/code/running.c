@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list of all cells that run, under one lock. execute.c adds and removes its cells, on
- * workers and on the loop; contexts.c marks those of a context that it restarts.
+ * One list of all running cells, under one mutex. execute.c adds and removes
+ * its cells, on workers and on the loop; contexts.c marks those of a context
+ * that it restarts.
  */
 #include "running.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells that run, for the restart of their context: it ends them, and their answers
- * must say so. Calls may come from any thread.
+ * The running cells, for the restart of their context: it ends them, and their
+ * answers must say so. Any thread.
  */
 #ifndef GATEWAY_RUNNING_H
 #define GATEWAY_RUNNING_H
@@ -11,18 +11,18 @@
 #include "fsd/gateway/gateway.h"
 
 struct running_cell {
-	struct list node;    /* of all; under the lock */
+	struct list node; /* in the list of all; protected by the lock */
 	const char *context; /* borrowed until running_remove() */
 	atomic_bool restarted;
 };
 
-/* Its memory stays until the process ends: a cell may run longer than the loop. Return: 0
- * or -ENOMEM. */
+/* Makes the list. It stays until the process ends, because a cell may run
+ * longer than the loop. Return: 0 or -ENOMEM. */
 int running_open(struct gateway *g);
-/* Return: how many cells of that context run already. */
+/* Adds a cell. Return: how many cells of that context run already. */
 uint64_t running_add(struct gateway *g, struct running_cell *cell);
 void running_remove(struct gateway *g, struct running_cell *cell);
-/* Marks the cells of a context, which its restart is about to end. */
+/* Marks the cells of a context that is about to be restarted. */
 void running_restart(struct gateway *g, const char *context);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox of E2B is one of the mount. Its "meta" has the things that only clients
- * know (the id, the token, their metadata), so that a gateway which starts anew finds
- * them there.
+ * Sandboxes of E2B, each a sandbox of the mount. Its "meta" holds what only
+ * clients know (the id, the token, their metadata), so that a restarted gateway
+ * finds it there. Owns no state. On workers.
  */
 #include "control.h"
 
@@ -15,7 +15,8 @@
 #include "layout/base/num.h"
 #include "layout/env.h"
 
-#define ENVD_VERSION "0.6.1" /* a later one would send attributes of files */
+/* a later version would send attributes of files */
+#define ENVD_VERSION "0.6.1"
 #define DISK_MB 10240
 
 /* --- what is known of one -------------------------------------------------------- */
@@ -100,7 +101,8 @@ json_t *control_show_access(struct gateway *g, const struct sandbox *s)
 	return json;
 }
 
-/* Without keys all that ask here may do what --debug-ports lets anybody do. */
+/* Returns whether the debug sandbox is shared: without keys all clients may do
+ * what --debug-ports allows. */
 static bool has_debug(const struct gateway *g)
 {
 	return g->options.debug_ports && !g->keys.file;
@@ -130,7 +132,7 @@ bool control_guard(struct request *r)
 
 /* --- making one --------------------------------------------------------------------- */
 
-/* An environment's name, or NULL: it is none. */
+/* Returns the name if it is an environment's, else NULL. */
 static bool is_environment(const struct gateway *g, const char *name)
 {
 	char path[128];
@@ -153,8 +155,8 @@ const char *gateway_environment(const struct gateway *g)
 	return given ? given : is_environment(g, "data") ? "data" : "base";
 }
 
-/* Does a template of that name make sense here? One of E2B's own, or one that
- * --template names, has the gateway's environment. */
+/* Returns whether a template of that name may be used: one of E2B's own, or one
+ * named by --template; both stand for the gateway's environment. */
 static bool is_template(const struct gateway *g, const char *name)
 {
 	static const char *const stock[] = {
@@ -186,7 +188,7 @@ static void set_size(struct gateway *g, const char *template, json_t *config)
 	json_object_set_new(config, "cpus", json_integer((json_int_t)cpus));
 }
 
-/* What the gateway decides of a sandbox of that template. */
+/* Sets the parts of config that follow from the template. */
 static void set_up(struct gateway *g, const char *template, json_t *config)
 {
 	json_object_set_new(config, "environment",
@@ -200,7 +202,7 @@ static void set_up(struct gateway *g, const char *template, json_t *config)
 			    json_integer((json_int_t)g->options.max_life));
 }
 
-/* ret: or NULL. */
+/* Makes the sandbox. ret may be NULL. */
 static int make(struct gateway *g, const char *name, json_t *config,
 		struct sandbox **ret, struct err *err)
 {
@@ -252,11 +254,11 @@ int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	if (r != -ENOENT)
 		return r;
 	r = control_make_debug(g, id, ret, err);
-	/* another request may have made it just now */
+	/* another request may have made it at the same time */
 	return r == -EEXIST ? sandbox_open(g, id, ret, err) : r;
 }
 
-/* How many an owner has; all that there are count until that is too many. */
+/* Counts an owner's sandboxes; stops when there are too many. */
 struct count {
 	struct gateway *gateway;
 	const char *owner;
@@ -308,7 +310,7 @@ int control_make(struct gateway *g, const char *owner, const char *name,
 	struct alone alone;
 	int r;
 
-	/* no two of one owner pass the count together */
+	/* so that two requests of one owner are not counted at the same time */
 	alone_begin(&g->alones, &alone, owner);
 	r = has_room(g, owner, err);
 	if (r == 0)
@@ -317,7 +319,7 @@ int control_make(struct gateway *g, const char *owner, const char *name,
 	return r;
 }
 
-/* Refuses members that the gateway could only promise. */
+/* Refuses members that the gateway cannot fulfil. */
 static bool refuse_members(struct request *r, const json_t *body)
 {
 	const json_t *volumes = json_object_get(body, "volumeMounts");
@@ -352,8 +354,8 @@ uint64_t control_life(struct request *r, const json_t *body, const char *name,
 	return 0;
 }
 
-/* Those that a sandbox of the mount cannot have are given to each command, by env(1),
- * and to each cell, whose step may have them. */
+/* Splits the variables. Those that a sandbox of the mount may not have are
+ * given to each command by env(1), and to each cell's step. */
 static bool take_env(struct request *r, const json_t *body, json_t *config,
 		     json_t *meta)
 {
@@ -413,7 +415,8 @@ static int make_meta(struct request *r, const json_t *body, const char *id,
 	return 0;
 }
 
-/* Variables by which programs find that they are in a sandbox, and in which. */
+/* Adds variables by which programs find out that they are in a sandbox, and in
+ * which. */
 static void tell_programs(json_t *env, const char *id)
 {
 	if (!json_object_get(env, "E2B_SANDBOX"))
@@ -474,7 +477,7 @@ void post_sandboxes(struct request *r)
 		make_one(r, body, life);
 }
 
-/* --- one that there is ------------------------------------------------------------------ */
+/* --- an existing sandbox ------------------------------------------------ */
 
 void get_sandbox(struct request *r)
 {
@@ -507,7 +510,7 @@ void delete_sandbox(struct request *r)
 		reply_empty(r, code < 0 ? 404 : 204);
 }
 
-/* Many at a time have no figures. */
+/* For many sandboxes at once there are no figures. */
 void get_all_metrics(struct request *r)
 {
 	reply_json(r, 200, json_pack("{s:{}}", "sandboxes"));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control plane of E2B: sandboxes are made, listed, prolonged and ended. */
+/*
+ * The control plane of E2B: makes, lists, prolongs and ends sandboxes.
+ * post_*(), get_*() and delete_*() are handlers, on workers.
+ */
 #ifndef GATEWAY_CONTROL_H
 #define GATEWAY_CONTROL_H
 
@@ -16,42 +19,45 @@ void post_refreshes(struct request *r);
 void post_pause(struct request *r);
 void get_all_metrics(struct request *r);
 
-/* The environment of a request that names none: --environment, else data if it is there now,
- * else base. On a worker. */
+/* Returns the environment for a request that names none: --environment, else
+ * `data` if it exists now, else `base`. On a worker. */
 const char *gateway_environment(const struct gateway *g);
 
-/* Finds the caller's own, by the id in the path; else 404. */
+/* Finds the caller's sandbox by the id in the path; else replies 404. */
 bool control_guard(struct request *r);
 
-/* Makes a sandbox of that name in the mount, which counts for its owner: config is all
- * of config.json, with the owner in its meta. *ret is the sandbox; ret may be NULL. Return:
- * 0; -EDQUOT: the owner has as many as --max-sandboxes allows; -EEXIST; other negative
- * errno; all with a sentence. */
+/*
+ * Makes a sandbox of that name in the mount, and counts it for its owner.
+ * config: all of config.json, with the owner in its meta. *ret: the sandbox;
+ * ret may be NULL. Return: 0; -EDQUOT: the owner has --max-sandboxes; -EEXIST;
+ * other negative errno; all with a sentence.
+ */
 int control_make(struct gateway *g, const char *owner, const char *name,
 		 json_t *config, struct sandbox **ret, struct err *err);
 
-/* One of --debug-ports, which needs no token. */
+/* Makes the sandbox of one of --debug-ports, which needs no token. */
 int control_make_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);
-/* The one that all of them have; it is made if it is not there. */
+/* Opens the sandbox that all --debug-ports share; makes it if it is missing. */
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);
 
-/* A paused one goes on if its maker lets it do so for any request. Return: false: it
- * has replied. */
+/* Resumes a paused sandbox, if its maker permits that for any request. Return:
+ * false: it has replied. */
 bool control_wake(struct request *r);
-/* A life that the body asks for. Return: seconds; 0: it has replied. */
+/* Reads a lifetime from the body. Return: seconds; 0: it has replied. */
 uint64_t control_life(struct request *r, const json_t *body, const char *name,
 		      uint64_t other);
-/* As it is told to who makes it or connects to it. */
+/* Returns the answer for a client that makes the sandbox or connects to it. */
 json_t *control_show_access(struct gateway *g, const struct sandbox *s);
-/* One as GET shows it. Return: NULL: it has gone, or no memory. */
+/* Returns the answer to GET. NULL: the sandbox is gone, or no memory. */
 json_t *control_show(struct gateway *g, const struct sandbox *s);
-/* "running", "paused"; NULL: it is lost or gone. */
+/* Returns "running" or "paused"; NULL: it is lost or gone. */
 const char *control_state(struct gateway *g, const struct sandbox *s);
-/* Has it begun? It does at its first job, or use of its files. */
+/* Returns whether its machine was started; that happens at its first job, or
+ * use of its files. */
 bool control_has_machine(struct gateway *g, const struct sandbox *s);
-/* When it ends, ms since 1970; 0: never; -1: it has gone. */
+/* Returns when it ends, in ms since 1970; 0: never; -1: it is gone. */
 int64_t control_end(struct gateway *g, const struct sandbox *s);
 
 #endif

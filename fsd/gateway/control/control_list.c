@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /sandboxes: the caller's own, filtered, sorted, in pages. */
+/*
+ * GET /sandboxes: lists the caller's sandboxes, filtered, sorted, in pages.
+ * Owns no state. On workers.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +20,14 @@ struct item {
 
 struct list_call {
 	struct request *request;
-	json_t *metadata; /* what must match, or NULL */
+	json_t *metadata; /* metadata that must match, or NULL */
 	int64_t after;
 	const char *template, *states;
 	struct item *item;
 	size_t count, room;
 };
 
-/* Is a word among those between commas? */
+/* Returns whether a word is in a list with commas. */
 static bool is_among(const char *words, const char *word)
 {
 	size_t len = strlen(word);
@@ -119,7 +122,7 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-/* "a=b&c=d": encoded as a query's pairs are, and each text once more. */
+/* Parses "a=b&c=d": encoded as a query, and each text once more. */
 static json_t *read_metadata(const char *text)
 {
 	auto_free char *copy = strdup(text);
@@ -147,7 +150,9 @@ static json_t *read_metadata(const char *text)
 	return json;
 }
 
-/* The page that begins behind the one that a token names, which is "TIME.ID". */
+/*
+ * Finds the beginning of the page after the item named by a token, "TIME.ID".
+ */
 static size_t find_start(const struct list_call *call, const char *token,
 			 bool newest)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a sandbox has: its end, set and put off, and its pauses. */
+/*
+ * The life of a sandbox: setting and postponing its end, pausing it. Owns no
+ * state. On workers.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -16,7 +19,7 @@ static int set_end(struct request *r, uint64_t seconds, struct err *err)
 			   strlen(text), err);
 }
 
-/* "timeout": 0 is its end, now. */
+/* Returns whether "timeout" is 0, which ends it now. */
 static bool ends_now(const json_t *body)
 {
 	const json_t *number = json_object_get(body, "timeout");
@@ -56,7 +59,9 @@ static const char *state_of(struct request *r)
 	return state;
 }
 
-/* Never earlier than it was. Return: false: it has replied. */
+/*
+ * Postpones the end; never to an earlier time. Return: false: it has replied.
+ */
 static bool prolong(struct request *r, const char *member)
 {
 	auto_json json_t *body = NULL;
@@ -100,7 +105,7 @@ bool control_wake(struct request *r)
 	return !state || strcmp(state, "paused") != 0 || control(r, "resume");
 }
 
-/* First its end: it may be paused because that has come. */
+/* Sets the end first: it may be paused because its end had come. */
 void post_connect(struct request *r)
 {
 	const char *state = state_of(r);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request names its sandbox by a header, by its host's first label, by the access
- * token, or by a signature that only one token gives. The last two look through all
- * sandboxes of the mount; old clients and signed URLs need that.
+ * Finds the sandbox of a request and checks its token. A request names it by a
+ * header, by its host's first label, by the access token, or by a signature
+ * made with the token. The last two search all sandboxes of the mount; old
+ * clients and signed URLs need that. On workers.
  */
 #include "sandbox_guard.h"
 
@@ -75,7 +76,7 @@ static bool has_signature(void *arg, const char *token)
 	return is_signed_by(arg, token);
 }
 
-/* By what only one of them has. */
+/* Searches all sandboxes for the one that fits. */
 static void look_through(struct request *r, bool (*fits)(void *arg, const char *token))
 {
 	char name[SANDBOX_NAME];
@@ -124,8 +125,8 @@ static bool token_is_good(struct request *r, const char *name, bool needed)
 	return false;
 }
 
-/* One made with allowPublicTraffic false answers to who has a token of it, as E2B's
- * proxy does: that of its traffic, and for envd its own. */
+/* Checks the token of traffic: a sandbox made with allowPublicTraffic false
+ * needs one, as with E2B's proxy; for envd its own token serves, too. */
 static bool traffic_is_good(struct request *r)
 {
 	const char *wanted = text_member(r->sandbox->meta, "traffic");

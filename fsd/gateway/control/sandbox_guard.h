@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guards of routes: which sandbox a request is for, and whether it may use it. */
+/*
+ * Guards of routes: find the sandbox of a request, and check whether the client
+ * may use it. On workers.
+ */
 #ifndef GATEWAY_SANDBOX_GUARD_H
 #define GATEWAY_SANDBOX_GUARD_H
 
 #include "fsd/gateway/http/request.h"
 
-/* They find r->sandbox. For /execute and /contexts: a token that is sent
- * must be right, and the traffic's must be sent if the sandbox is not public; */
+/* Sets r->sandbox. For /execute and /contexts: a token, if sent, must be right;
+ * and if the sandbox is not public, the token of its traffic must be sent. */
 bool sandbox_guard(struct request *r);
-/* for all others: the token must be sent, */
+/* For all other routes: the token must be sent. */
 bool sandbox_token_guard(struct request *r);
-/* or the signature of a file's path. */
+/* For files: the token, or the signature of the file's path. */
 bool sandbox_files_guard(struct request *r);
 
-/* 502, as the clients know it. */
+/* Replies 502, in the form that clients expect. */
 void reply_no_sandbox(struct request *r);
 
-/* "v1_" and the signature of a path, "read" or "write"; expires NULL: never. */
+/* Makes "v1_" and the signature of a path, "read" or "write"; expires NULL:
+ * never. */
 void sandbox_signature(const char *path, const char *operation,
 		       const char *user, const char *token, const char *expires,
 		       char ret[64]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /files: a file of the sandbox, read in pieces as the client takes them. */
+/*
+ * GET /files: sends a file of the sandbox, read in pieces as the client takes
+ * them. Owns struct download; a worker reads, the loop sends.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,11 +14,12 @@
 #include "fsd/gateway/jobs/ask.h"
 #include "layout/base/cleanup.h"
 
-#define KERNEL_MAX (1u << 20) /* of a file of /proc; no more is read */
+#define KERNEL_MAX (1u << 20) /* most bytes of a file of /proc */
 #define PIECE (256u << 10)
 
 struct download {
-	struct request *request; /* a reference; NULL: it has gone */
+	/* owns a reference; NULL: the client is gone */
+	struct request *request;
 	struct gateway *gateway;
 	int fd;
 	uint64_t at, left;
@@ -64,7 +68,8 @@ static void piece_read(struct crew_work *work)
 		finish(d);
 		return;
 	}
-	if (d->got <= 0) { /* it is shorter now, or the sandbox has ended */
+	/* the file became shorter, or the sandbox has ended */
+	if (d->got <= 0) {
 		stream_cut(d->request);
 		finish(d);
 		return;
@@ -120,8 +125,8 @@ static const struct stream_ops ops = {
 	.begun = on_begun, .taken = on_taken, .gone = on_gone,
 };
 
-/* "bytes=A-B", "bytes=A-", "bytes=-N". Return: 0: there is none; 1: it fits; -1: it
- * does not. */
+/* Parses "bytes=A-B", "bytes=A-", "bytes=-N". Return: 0: there is none; 1:
+ * valid; -1: outside of the file. */
 static int take_range(const char *text, uint64_t size, uint64_t *at,
 		      uint64_t *len)
 {
@@ -153,13 +158,13 @@ static int take_range(const char *text, uint64_t size, uint64_t *at,
 	return 1;
 }
 
-/* The mount does not show these. */
+/* Returns whether it is a file of the kernel, which the mount does not show. */
 static bool is_of_kernel(const struct envd_path *p)
 {
 	return !strncmp(p->real, "/proc/", 6) || !strncmp(p->real, "/sys/", 5);
 }
 
-/* Such a file has no size before it is read. */
+/* Sends such a file, whose size is known only after reading. */
 static void get_of_kernel(struct request *r, const struct envd_path *p)
 {
 	auto_buf struct buf out = { .cap = KERNEL_MAX };
@@ -177,8 +182,8 @@ static void get_of_kernel(struct request *r, const struct envd_path *p)
 		reply_taken(r, 200, "application/octet-stream", &out);
 }
 
-/* Where the path leads is asked for only if the mount has no such file: mostly it has.
- * Return: a descriptor, or negative errno with a sentence. */
+/* Opens the file. Resolves links only if the mount has no such file, which is
+ * rare. Return: a descriptor, or negative errno with a sentence. */
 static int find_file(struct request *r, const char *path, struct envd_path *p,
 		     struct err *err)
 {
@@ -192,7 +197,7 @@ static int find_file(struct request *r, const char *path, struct envd_path *p,
 	return fd < 0 ? fd : mount_file(&r->gateway->mount, p->mount, O_RDONLY, err);
 }
 
-/* Replies, unless it returns a descriptor. */
+/* Opens the file; replies on an error. */
 static int open_file(struct request *r, const char *path, struct envd_path *p,
 		     uint64_t *size)
 {
@@ -236,13 +241,14 @@ static struct download *new_download(struct request *r, int fd, uint64_t at,
 	return d;
 }
 
-/* Reads the first piece: a file that cannot be read has a status that says so, and no
- * head that promises its bytes. Return: false: it has replied. */
+/* Reads the first piece before the head: so a file that cannot be read gets an
+ * error status. Return: false: it has replied. */
 static bool read_first(struct request *r, struct download *d,
 		       const struct envd_path *p)
 {
 	struct err err = { 0 };
-	size_t ask = d->left ? MIN(d->left, PIECE) : 1; /* of an empty one, too */
+	/* also of an empty file */
+	size_t ask = d->left ? MIN(d->left, PIECE) : 1;
 	ssize_t got = pread(d->fd, d->piece, ask, (off_t)d->at);
 
 	d->got = got;

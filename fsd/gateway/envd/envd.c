@@ -13,7 +13,7 @@
 #include "fsd/gateway/control/control.h"
 #include "fsd/gateway/control/sandbox_guard.h"
 
-/* The name of Basic authentication, or of the query; "": none. */
+/* Returns the user name of Basic authentication, or of the query; "": none. */
 static void sent_user(const struct request *r, char *user, size_t size)
 {
 	const char *query = request_query(r, "username");
@@ -56,7 +56,8 @@ bool envd_files_guard(struct request *r)
 #define CALL_TYPE "application/json"
 #define STREAM_TYPE "application/connect+json"
 
-/* Is the body of that type? Clients of Go send protobuf unless they are asked for JSON. */
+/* Checks the type of the body. Clients in Go send protobuf unless they are
+ * asked for JSON. */
 static bool check_type(struct request *r, const char *type)
 {
 	const char *sent = request_header(r, "Content-Type");

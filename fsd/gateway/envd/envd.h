@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service envd of a sandbox: its files and its processes. */
+/*
+ * The service envd of a sandbox: its files and its processes. Handlers run on
+ * workers.
+ */
 #ifndef GATEWAY_ENVD_H
 #define GATEWAY_ENVD_H
 
@@ -11,10 +14,10 @@
 
 #define HOME "/home/user"
 
-/* Guards: the token, and a user that there is. */
+/* Guards: check the token, and that the user exists. */
 bool envd_guard(struct request *r);
 bool envd_files_guard(struct request *r);
-/* The same, and a body that is JSON, of Connect's calls and of its streams. */
+/* The same; and for Connect's calls and streams, that the body is JSON. */
 bool envd_call_guard(struct request *r);
 bool envd_stream_guard(struct request *r);
 
@@ -27,35 +30,36 @@ void get_sandbox_metrics(struct request *r); /* the same, of the control plane *
 
 struct envd_path {
 	char sandbox[SANDBOX_NAME];
-	char path[PATH_MAX];        /* in the machine: absolute, without ".." */
-	char real[PATH_MAX];        /* the same without a link; set by envd_locate() */
-	char mount[PATH_MAX + 128]; /* in the mount */
-	bool home;                  /* in /home/user */
+	char path[PATH_MAX]; /* in the machine: absolute, without ".." */
+	char real[PATH_MAX]; /* the same without links; set by envd_locate() */
+	char mount[PATH_MAX + 128]; /* path in the mount */
+	bool home; /* it is below /home/user */
 };
 
-/* Resolves a path as clients give it: "~" and relative ones are of HOME. Pure.
- * Return: 0 or -ENAMETOOLONG. */
+/* Resolves a path as clients give it: "~" and relative ones start at HOME.
+ * Pure. Return: 0 or -ENAMETOOLONG. */
 int envd_resolve(const char *sandbox, const char *text, struct envd_path *ret);
 /*
- * The same, where its symbolic links lead (envd_links.c), for a worker: mount is of real,
- * path is as it was given. last: the last name may be a link, too; else it is what it is.
+ * Resolves a path and its symbolic links (envd_links.c); on a worker. `mount`
+ * is that of `real`, `path` is as given. last: also resolve the last name.
  * Return: 0 or negative errno with a sentence.
  */
 int envd_locate(struct gateway *g, const char *sandbox, const char *text, bool last,
 		struct envd_path *ret, struct err *err);
-/* The last name of its path; "/" of the root. */
+/* Returns the last name of its path; "/" for the root. */
 const char *envd_name(const struct envd_path *p);
-/* Makes the directories that it lies in, mode 0755. */
+/* Makes its parent directories, mode 0755. */
 int envd_make_parents(struct gateway *g, const struct envd_path *p,
 		      struct err *err);
 
 /* --- files ------------------------------------------------------------------------ */
 
-#define ENTRIES_MAX 100000u /* of a list */
-#define ENTRY_BYTES 2048u   /* of memory, for one and its text */
-/* envd_entry.c. Why there is no list: -EAGAIN: its client has no memory for it; -EDQUOT: it is too long. */
+#define ENTRIES_MAX 100000u /* most entries of a list */
+#define ENTRY_BYTES 2048u /* memory for one entry and its text */
+/* envd_entry.c. Replies that there is no list: -EAGAIN: no memory for it now;
+ * -EDQUOT: it is too long. */
 void envd_list_failed(struct request *r, int code);
-/* One as the calls show it. */
+/* Returns an entry in the form of the calls. */
 json_t *envd_entry(const struct envd_path *p, const struct stat *st);
 
 void get_files(struct request *r);  /* download.c */
@@ -68,16 +72,17 @@ void fs_make_dir(struct request *r);
 void fs_remove(struct request *r);
 void fs_list_dir(struct request *r);
 
-/* The mount does not show links (links.c). Does an open directory have some? */
+/* links.c: the mount shows no links. Returns whether an open directory has
+ * some. */
 bool links_hidden(int dir);
-/* Does the directory that it lies in? */
+/* Returns whether the directory that contains p has some. */
 bool links_beside(struct gateway *g, const struct envd_path *p);
-/* Those calls, made by the machine's programs; the last that a handler does. */
+/* The same calls, made by programs of the machine. Last action of a handler. */
 void links_stat(struct request *r, const struct envd_path *p);
 void links_move(struct request *r, const struct envd_path *from,
 		const struct envd_path *to);
 void links_remove(struct request *r, const struct envd_path *p);
-/* Takes entries, and adds the links. */
+/* Adds the links to entries, which it takes. */
 void links_list(struct request *r, const struct envd_path *p, unsigned depth,
 		json_t *entries);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of a sandbox as clients know it: its name, type, size, mode, owner and time. The
- * mount knows no owner, so that is by the path.
+ * A file of a sandbox in the form of the calls: name, type, size, mode, owner
+ * and time. The mount has no owners of files, so the owner follows from the
+ * path. Pure.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,10 +10,11 @@
 #include "envd.h"
 #include "layout/base/num.h"
 
-/* A directory's own size in the machine. */
+/* A directory's size in the machine. */
 #define DIR_SIZE 4096
 
-/* Directories of the image that belong to the machine's user, beside its home. */
+/* Returns whether it is in a directory of the image, beside the home, that
+ * belongs to the machine's user. */
 static bool is_users(const struct envd_path *p)
 {
 	static const char *const tops[] = { "/tmp", "/workspace", "/code" };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a path with symbolic links leads. The mount shows and follows none, so that no
- * link of a machine leads anywhere on the host; the machine itself is asked, as its user.
- * Its answer is a path as a client's is one: it can name nothing but this sandbox's files.
+ * Resolves paths with symbolic links. The mount shows and follows none, so that
+ * no link of a machine leads to a file of the host. So the machine itself is
+ * asked, as its user. Its answer is treated like a client's path: it can only
+ * name files of this sandbox. On workers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +15,15 @@
 #include "fsd/gateway/jobs/ask.h"
 #include "layout/base/cleanup.h"
 
-/* Opens the deepest directory of the way that the mount shows. Return: a descriptor, or
- * negative errno. */
+/* Opens the deepest directory of the path that the mount shows. Return: a
+ * descriptor, or negative errno. */
 static int open_deepest(struct gateway *g, const struct envd_path *p)
 {
 	char path[sizeof(p->mount)], *slash;
 	int fd = -ENOENT;
 
 	snprintf(path, sizeof(path), "%s", p->mount);
-	/* up to .fsd/sandboxes/H/files */
+	/* not above .fsd/sandboxes/H/files */
 	while ((fd == -ENOENT || fd == -ENOTDIR) && (slash = strrchr(path, '/')) &&
 	       slash > path + strlen(SANDBOXES) + SANDBOX_NAME) {
 		*slash = '\0';
@@ -41,7 +42,8 @@ static bool shows_parent(struct gateway *g, const struct envd_path *p)
 	return mount_stat(&g->mount, path, &st, NULL) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* May there be a link on the way? Mostly the mount alone can tell that there is none. */
+/* Returns whether the path may contain a link. Usually the mount alone shows
+ * that it does not. */
 static bool may_be_linked(struct gateway *g, const struct envd_path *p, bool last)
 {
 	auto_close int dir = -1;
@@ -55,7 +57,8 @@ static bool may_be_linked(struct gateway *g, const struct envd_path *p, bool las
 	return dir >= 0 && links_hidden(dir);
 }
 
-/* Sets ret to where path leads. Return: 0 or negative errno with a sentence. */
+/* Asks the machine for the resolved path. Return: 0 or negative errno with a
+ * sentence. */
 static int ask(struct gateway *g, const char *sandbox, const char *path,
 	       struct buf *ret, struct err *err)
 {

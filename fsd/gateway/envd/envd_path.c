@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths of a machine in the mount: what is in /home/user is below files/, all other
- * below root/. ".." is resolved as text, so the mount never sees one.
+ * Translates paths of a machine to paths of the mount: /home/user is below
+ * files/, all others below root/. Resolves ".." as text, so the mount never
+ * gets one. On workers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,9 @@
 
 #include "envd.h"
 
-/* Appends the parts of text to an absolute path without one at its end. */
+/*
+ * Appends the parts of text to an absolute path that has no slash at its end.
+ */
 static int add_parts(char path[PATH_MAX], const char *text)
 {
 	while (*text) {
@@ -73,19 +76,19 @@ int envd_make_parents(struct gateway *g, const struct envd_path *p,
 	snprintf(path, sizeof(path), "%s", p->mount);
 	slash = strrchr(path, '/');
 	*slash = '\0';
-	/* mostly they are there */
+	/* usually they exist */
 	fd = mount_file(&g->mount, path, O_PATH | O_DIRECTORY, NULL);
 	if (fd >= 0) {
 		close(fd);
 		return 0;
 	}
-	/* behind .fsd/sandboxes/H/files */
+	/* below .fsd/sandboxes/H/files */
 	slash = path + strlen(SANDBOXES) + SANDBOX_NAME + 1;
 	while (r == 0 && (slash = strchr(slash + 1, '/'))) {
 		*slash = '\0';
 		r = mount_mkdir_mode(&g->mount, path, 0755, err);
 		if (r == -EEXIST || r == -EROFS || r == -EACCES)
-			r = 0; /* the next call tells */
+			r = 0; /* the next call reports it */
 		*slash = '/';
 	}
 	if (r == 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /filesystem.Filesystem: Connect's unary calls, in JSON, on the sandbox's files. */
+/*
+ * /filesystem.Filesystem: Connect's unary calls, in JSON, on the sandbox's
+ * files. Owns no state. On workers.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,9 +14,10 @@
 #include "layout/base/cleanup.h"
 
 #define DEPTH_MAX 64u
-#define HOLD_BYTES (64u << 10) /* at a time */
+#define HOLD_BYTES (64u << 10) /* bytes taken from the budget at a time */
 
-/* last: as of envd_locate(). Return: false: it has replied. */
+/* Reads a path from the body. last: as for envd_locate(). Return: false: it has
+ * replied. */
 static bool take_path(struct request *r, const json_t *body, const char *member,
 		      bool last, struct envd_path *ret)
 {
@@ -55,7 +59,7 @@ static void reply_entry(struct request *r, const struct envd_path *p)
 					     envd_entry(p, &st)));
 }
 
-/* A missing name may only be hidden. */
+/* Returns whether a missing name may exist as a link, which the mount hides. */
 static bool may_be_hidden(struct request *r, int code, const struct envd_path *p)
 {
 	return code == -ENOENT && links_beside(r->gateway, p);
@@ -145,7 +149,7 @@ void fs_remove(struct request *r)
 	if (request_json(r, &body) < 0 || !take_path(r, body, "path", false, &p))
 		return;
 	code = mount_remove(&r->gateway->mount, p.mount, &err);
-	/* or it is a directory that has hidden ones */
+	/* or a directory that has hidden entries */
 	if (code == -ENOTEMPTY || may_be_hidden(r, code, &p))
 		links_remove(r, &p);
 	else if (code < 0 && code != -ENOENT)
@@ -159,8 +163,8 @@ void fs_remove(struct request *r)
 struct list_call {
 	struct request *request;
 	json_t *entries;
-	size_t unpaid; /* bytes that are not held yet */
-	bool hides; /* a directory has more than it shows */
+	size_t unpaid; /* bytes not yet taken from the budget */
+	bool hides; /* a directory has hidden entries */
 };
 
 struct names {
@@ -169,7 +173,7 @@ struct names {
 	size_t count, room;
 };
 
-/* Memory for so much more of the list. Return: 0 or -EAGAIN. */
+/* Takes memory for more of the list. Return: 0 or -EAGAIN. */
 static int pay(struct list_call *call, size_t bytes)
 {
 	call->unpaid += bytes;
@@ -242,7 +246,7 @@ static int list_one(struct list_call *call, const struct envd_path *dir,
 	if (code == 0)
 		code = mount_stat(&r->gateway->mount, p.mount, &st, err);
 	if (code == -ENOENT)
-		return 0; /* it went meanwhile */
+		return 0; /* it was removed meanwhile */
 	if (code < 0)
 		return code;
 	if (json_array_size(call->entries) == ENTRIES_MAX)

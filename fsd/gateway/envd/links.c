@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Links, fifos and devices of a machine, which the mount does not show: its own
- * programs are asked for them, where a directory says that it hides some.
+ * Links, fifos and devices of a machine, which the mount does not show. If a
+ * directory reports hidden entries, programs of the machine are asked for them.
+ * Handlers run on workers, replies on the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include "layout/base/cleanup.h"
 #include "probe.h"
 
-/* The words of find(1) for one; a path has no "//". */
+/* The format for find(1); a path never contains "//". */
 #define LOOK "%y%Y %m %s %T@ %u %g %p//%l\\n"
 
 bool links_hidden(int dir)
@@ -39,7 +40,7 @@ bool links_beside(struct gateway *g, const struct envd_path *p)
 	return dir >= 0 && links_hidden(dir);
 }
 
-/* Where a link leads, as an absolute path; text alone. */
+/* Returns the absolute path that a link leads to, by its text. */
 static void lead(const struct envd_path *p, const char *target,
 		 struct envd_path *ret)
 {
@@ -54,7 +55,7 @@ static void lead(const struct envd_path *p, const char *target,
 		*ret->path = '\0';
 }
 
-/* A link is shown as a file or a directory if it leads to one. */
+/* Returns the type of a link's target: file or directory. */
 static const char *type_behind(char kind)
 {
 	return kind == 'f' ? "FILE_TYPE_FILE"
@@ -62,7 +63,7 @@ static const char *type_behind(char kind)
 			     : "FILE_TYPE_SYMLINK";
 }
 
-/* A line of LOOK, without its end. Return: NULL: it is none. */
+/* Parses a line of LOOK, without its end. NULL: it is none. */
 static json_t *show(char *line)
 {
 	struct envd_path p, to = { .path = "" };
@@ -156,7 +157,7 @@ void links_remove(struct request *r, const struct envd_path *p)
 
 /* --- ListDir --------------------------------------------------------------------------- */
 
-/* Names sorted by bytes, a directory before what is in it. */
+/* Sorts by the bytes of names, a directory before its entries. */
 static int by_path(const void *a, const void *b)
 {
 	const char *x = text_shown(*(json_t *const *)a, "path");
@@ -172,10 +173,10 @@ static int by_path(const void *a, const void *b)
 }
 
 struct listing {
-	json_t *entries;       /* owned; the worker's */
+	json_t *entries; /* owned; used by the worker */
 	struct holding memory; /* for the links, then for the text */
 	struct buf text;       /* the reply */
-	int code;              /* or why there is none */
+	int code; /* why there is no reply; 0: there is one */
 };
 
 static void free_listing(void *arg)
@@ -188,7 +189,7 @@ static void free_listing(void *arg)
 	free(l);
 }
 
-/* --- on a worker, since there may be very many ---------------------------------------- */
+/* --- on a worker, since the list may be very long ----------------------- */
 
 static void sort(json_t *entries)
 {
@@ -205,7 +206,7 @@ static void sort(json_t *entries)
 	free(all);
 }
 
-/* Return: 0, -EDQUOT or -EAGAIN, as envd_list_failed() has it. */
+/* Return: 0, -EDQUOT or -EAGAIN, as for envd_list_failed(). */
 static int add_link(struct listing *l, char *line)
 {
 	json_t *entry = show(line);

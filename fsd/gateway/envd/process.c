@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.Process/Start and Connect: a command is a job, its events are frames. That the
- * client goes away does not end it.
+ * process.Process/Start and Connect: a command is a job, and its events become
+ * frames. It continues when the client disconnects. Owns struct stream:
+ * handlers run on workers, events on the loop.
  */
 #include "process.h"
 
@@ -19,11 +20,12 @@
 #define TYPE "application/connect+json"
 
 struct stream {
-	struct request *request; /* a reference; NULL: the client has gone */
+	/* owns a reference; NULL: the client is gone */
+	struct request *request;
 	struct gateway *gateway;
 	struct sandbox *sandbox; /* owned */
 	struct follow *follow;
-	struct stream_ops ops;   /* with an interval of its own */
+	struct stream_ops ops; /* with an interval of its own */
 	char job[64];
 	bool started;            /* the start frame was sent */
 	bool cut;                /* the sandbox has ended */
@@ -41,7 +43,7 @@ static void free_stream(struct stream *s)
 
 /* --- on the loop ----------------------------------------------------------------- */
 
-/* Takes json. */
+/* Sends a frame. Takes json. */
 static void send(struct stream *s, json_t *json)
 {
 	auto_buf struct buf out = { 0 };
@@ -93,7 +95,8 @@ static void on_over(void *arg, int error)
 {
 	struct stream *s = arg;
 
-	if (error < 0 && !s->tail.len) /* the job was removed: its sandbox ended */
+	/* the job was removed: its sandbox has ended */
+	if (error < 0 && !s->tail.len)
 		s->cut = true;
 	if (s->request && s->cut) {
 		stream_cut(s->request);
@@ -142,7 +145,7 @@ static void put_notice(struct buf *out, const json_t *result)
 		frame_put(out, 0, frame_data("stderr", event));
 }
 
-/* The last frames of a command. */
+/* Makes the last frames of a command. */
 static void put_end(struct buf *out, const json_t *result, const char *error)
 {
 	const char *code, *message;
@@ -171,7 +174,7 @@ static void on_result(void *arg, json_t *result)
 
 static const struct follow_ops follow_ops = { on_event, on_result, on_over };
 
-/* An error before anything was streamed, as a stream's end. */
+/* Replies an error before any frame was sent, as a stream's end. */
 __attribute__((format(printf, 3, 4))) static void
 reply_end(struct request *r, const char *code, const char *fmt, ...)
 {
@@ -220,18 +223,19 @@ static struct stream *new_stream(struct request *r, const char *job)
 	return s;
 }
 
-/* follow_start() and follow_join() have failed. */
+/* Handles a failure of follow_start() or follow_join(). */
 static void give_up(struct request *r, struct stream *s)
 {
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* which is not the last */
+	request_unref(r); /* not the last reference */
 	free_stream(s);
 }
 
 /* --- Start ------------------------------------------------------------------------- */
 
-/* Variables that the mount refuses are set by env(1), before the command. */
+/* Adds variables; those that the mount refuses are set by env(1), before the
+ * command. */
 static int add_env(json_t *config, json_t *words, const json_t *given)
 {
 	json_t *env = json_object_get(config, "env"), *value;
@@ -268,7 +272,7 @@ static int add_command(json_t *words, const json_t *process)
 	return 0;
 }
 
-/* Return: NULL: it has replied. */
+/* Return: config.json; NULL: it has replied. */
 static json_t *make_config(struct request *r, const json_t *body)
 {
 	json_t *process = json_object_get(body, "process");
@@ -365,7 +369,7 @@ void process_start(struct request *r)
 
 /* --- Connect ------------------------------------------------------------------------ */
 
-/* It has ended: all is known. */
+/* Replies for a command that has ended. */
 static void reply_ended(struct request *r, const struct command *c)
 {
 	auto_buf struct buf out = { 0 };
@@ -391,7 +395,7 @@ static void join(struct request *r, struct command *c)
 
 		s->started = true;
 		frame_put(&out, 0, start_frame(c->pid));
-		/* it is the request's until the watch begins */
+		/* the request owns `out` until the watch begins */
 		buf_add(&r->out, out.data, out.len);
 	}
 	follow.name = s->job;

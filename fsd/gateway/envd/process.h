@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of a sandbox. Each is a job of the mount named "gw.H.p…", which stays for
- * a while behind its end; there is no table of them but the mount's.
+ * The commands of a sandbox. Each is a job of the mount named "gw.H.p…", which
+ * is kept for a while after its end. There is no other table of them.
  */
 #ifndef GATEWAY_PROCESS_H
 #define GATEWAY_PROCESS_H
 
 #include "envd.h"
 
-#define COMMANDS_MAX 64u /* of one sandbox, that run */
-#define COMMAND_KEPT_S 60 /* behind their end */
+#define COMMANDS_MAX 64u /* most running ones of a sandbox */
+#define COMMAND_KEPT_S 60 /* time after their end */
 
 struct command {
 	char job[64];
-	json_int_t pid;    /* 0: it does not run yet */
+	json_int_t pid; /* 0: it has not started yet */
 	json_t *config;    /* owned: config.json */
-	json_t *result;    /* owned: it has ended; else NULL */
+	json_t *result; /* owned; NULL: it has not ended */
 	bool ended;
-	int events;        /* a descriptor behind what was read, or -1 */
+	int events; /* descriptor at the end of what was read, or -1 */
 };
 void command_done(struct command *c);
 
 /* process_find.c; on a worker */
 
-/* {"pid": N} or {"tag": "T"} of the request. all: its events are read to their present
- * end, and its result is there if it has ended. Return: false: it has replied. */
+/*
+ * Finds a command by {"pid": N} or {"tag": "T"} of the request. all: reads its
+ * events to their present end, and its result if it has ended. Return: false:
+ * it has replied.
+ */
 bool command_find(struct request *r, const json_t *selector, bool all,
 		  struct command *ret);
-/* Calls fn for each of the sandbox's that runs. */
+/* Calls fn for each running command of the sandbox. */
 int command_each(struct request *r, void (*fn)(void *arg, struct command *c),
 		 void *arg, struct err *err);
-/* What `running` in `events` says; 0: it is not known. */
+/* Returns the pid in an event `running`; 0: not known. */
 json_int_t command_pid(const json_t *event);
-/* {"cmd", "args", "envs", "cwd"} as the client gave it. */
+/* Returns {"cmd", "args", "envs", "cwd"} as the client gave it. */
 json_t *command_show(const struct command *c);
 const char *command_tag(const struct command *c);
 

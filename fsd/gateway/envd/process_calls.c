@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unary calls of process.Process: list, signals, input. */
+/*
+ * The unary calls of process.Process: list, signals, input. Owns no state. On
+ * workers.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +14,7 @@
 #include "process.h"
 
 #define INPUT_MAX (4u << 20)
-#define WAIT_MS 20000 /* at most so long for a program to read */
+#define WAIT_MS 20000 /* longest wait for the program to read */
 
 static void show_one(void *arg, struct command *c)
 {
@@ -56,7 +59,8 @@ void process_signal(struct request *r)
 {
 	static const struct {
 		const char *name, *verb;
-	} signals[] = { { "SIGNAL_SIGKILL", "kill" }, /* before it began, too */
+	/* kill also before it has started */
+	} signals[] = { { "SIGNAL_SIGKILL", "kill" },
 			{ "SIGNAL_SIGTERM", "signal TERM" } };
 	auto_json json_t *body = NULL;
 	const char *name, *verb = NULL;
@@ -141,8 +145,11 @@ void process_input(struct request *r)
 	command_done(&c);
 }
 
-/* The request's frames: which program, then its input. They are taken when all are there,
- * so a client that waits for an answer in between has none. */
+/*
+ * Reads the request's frames: the program's name, then its input. They are used
+ * when all have come, so a client that waits for an answer in between gets
+ * none.
+ */
 static int stream_frames(struct request *r, struct command *c, bool *found,
 			 struct err *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds commands by looking at the mount's jobs, so that a restart loses none. */
+/*
+ * Finds commands among the mount's jobs, so that a restarted gateway knows all
+ * of them. Owns no state. On workers.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,7 +40,7 @@ static void take_event(struct command *c, const char *line, size_t len)
 	c->ended |= !strcmp(name, "end");
 }
 
-/* Reads all events that are there, or those up to the program's begin. It does not
+/* Reads all events that exist, or those up to the program's start. Does not
  * parse the output in between. */
 static int read_events(struct command *c, bool all)
 {
@@ -79,7 +82,8 @@ static bool has_ended(struct gateway *g, const char *job)
 	       !strcmp(text.data, "done");
 }
 
-/* all: with its end, and events behind what there is now. */
+/* Reads a command. all: with its result, and its events up to their present
+ * end. */
 static int open_command(struct gateway *g, const char *job, bool all,
 			struct command *c)
 {
@@ -104,9 +108,9 @@ static int open_command(struct gateway *g, const char *job, bool all,
 struct look {
 	struct request *request;
 	char prefix[32];
-	const json_t *pid, *tag; /* of the one that is looked for */
+	const json_t *pid, *tag; /* of the wanted command */
 	struct command *found;
-	bool all;                /* of the one that is found */
+	bool all; /* as for open_command() */
 	void (*fn)(void *arg, struct command *c);
 	void *arg;
 };
@@ -195,7 +199,7 @@ const char *command_tag(const struct command *c)
 	return text_member(json_object_get(c->config, "note"), "tag");
 }
 
-/* "NAME=VALUE", which env(1) sets. */
+/* Adds "NAME=VALUE", which env(1) sets. */
 static void add_variable(json_t *env, const char *word)
 {
 	const char *value = word ? strchr(word, '=') : NULL;

@@ -64,7 +64,7 @@ static void take(json_t *meta, void *arg)
 	json_object_del(meta, "uploads");
 }
 
-/* Return: 0 or negative errno, of `in` if it was `reading`. */
+/* Copies. Return: 0 or negative errno; *reading: it is an error of `in`. */
 static int copy_bytes(int in, int out, bool *reading)
 {
 	auto_free char *room = malloc(CHUNK);
@@ -98,7 +98,7 @@ static int copy(struct gateway *g, const struct envd_path *from,
 	int r;
 
 	if (in < 0)
-		return in == -ENOENT ? 0 : in; /* it was removed since */
+		return in == -ENOENT ? 0 : in; /* removed meanwhile */
 	r = envd_make_parents(g, to, err);
 	if (r < 0)
 		return r;
@@ -123,7 +123,7 @@ int seed_give(struct gateway *g, const char *sandbox, struct err *err)
 	int r = sandbox_change(g, SANDBOX_DEBUG, take, &uploads, err);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* it has ended */
+		return r == -ENOENT ? 0 : r; /* the sandbox has ended */
 	sandbox_hash(SANDBOX_DEBUG, name);
 	json_array_foreach(uploads, i, one) {
 		const char *path = json_string_value(one);

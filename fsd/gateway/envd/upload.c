@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /files: the body is one file, or a form of several; either may be compressed.
- * Pieces come on a worker, in order, and are written in place as they come. A file
- * whose end does not come is removed, so that no part of one passes for the whole.
+ * POST /files: the body is one file, or a form of several; either may be
+ * compressed. Pieces come on a worker, in order, and are written at once. If a
+ * file's end does not come, the file is removed, so that a part does not look
+ * like the whole. Owns struct upload.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,32 +20,33 @@
 #include "seed.h"
 #include "upload_name.h"
 
-#define RATIO_MAX 200u /* of what is packed */
+#define RATIO_MAX 200u /* most bytes out of one compressed byte */
 #define FILES_MAX 65536u
-#define FILE_BYTES 512u /* of memory for one in the answer, beside its path */
-#define HOLD_BYTES (64u << 10) /* at a time */
+#define FILE_BYTES 512u /* memory for one in the answer, beside its path */
+#define HOLD_BYTES (64u << 10) /* bytes taken from the budget at a time */
 
 struct upload {
 	struct gateway *gateway;
 	struct request *request; /* borrowed */
 	const char *path;        /* of the query, or NULL */
 	struct envd_path to;
-	int fd;                  /* of the file that is written, or -1 */
+	int fd; /* of the file being written, or -1 */
 	bool open;               /* the file's end has not come */
-	uint64_t at, tried;      /* its bytes that were written, and may have been */
-	struct upload_name name; /* it has one while the file is open */
+	/* its bytes that were written; that may have been */
+	uint64_t at, tried;
+	struct upload_name name; /* taken while the file is open */
 	struct crew_work work;
 	json_t *written;         /* [{path, name, type}] */
-	json_t *paths;           /* a member for each of them */
-	size_t unpaid;           /* bytes of both that are not held yet */
+	json_t *paths; /* a member for each path */
+	size_t unpaid; /* bytes of both, not yet taken from the budget */
 	bool in_form, packed;
-	bool unpacked;           /* all of a member of gzip came */
+	bool unpacked; /* a member of gzip is complete */
 	struct multipart form;
 	z_stream unpack;
 	uint64_t packed_bytes, bytes;
 };
 
-/* Return: -1, and the reply is there. */
+/* Replies an error. Return: -1. */
 static int fail(struct upload *u, int code, const char *sentence)
 {
 	struct request *r = u->request;
@@ -58,10 +60,10 @@ static int fail(struct upload *u, int code, const char *sentence)
 	return -1;
 }
 
-/* --- a file whose end does not come ------------------------------------------------- */
+/* --- incomplete files --------------------------------------------------- */
 
-/* Removes the file that is open: the rest of it does not come. A file of another size
- * is no longer the upload's: a program has written to it. */
+/* Removes the open file, whose rest will not come. A file of another size is
+ * kept: a program has written to it. */
 static void drop_part(struct upload *u)
 {
 	const struct mount *m = &u->gateway->mount;
@@ -94,7 +96,7 @@ static void drop_later(struct crew_work *work)
 	free_parts(u);
 }
 
-/* On the loop, which makes no call on the mount. */
+/* Frees the upload; on the loop, so it makes no call on the mount. */
 static void free_upload(void *state)
 {
 	struct upload *u = state;
@@ -121,7 +123,7 @@ static int create(struct upload *u, struct err *err)
 	return fd;
 }
 
-/* The same, where links lead, and with the directories that it lies in. */
+/* The same after resolving links; makes the parent directories. */
 static int create_behind(struct upload *u, const char *path, struct err *err)
 {
 	struct request *r = u->request;
@@ -186,7 +188,7 @@ static int write_all(struct upload *u, const char *data, size_t len)
 	return 0;
 }
 
-/* Memory for one more in the answer: its path is there three times. */
+/* Takes memory for one more in the answer: its path is there three times. */
 static int pay(struct upload *u)
 {
 	u->unpaid += FILE_BYTES + 3 * strlen(u->to.path);
@@ -285,7 +287,7 @@ static bool unpacks_too_much(const struct upload *u)
 	return u->bytes > (1u << 20) && u->bytes / RATIO_MAX > u->packed_bytes;
 }
 
-/* Return: 1: there is more, 0, or -1: it has replied. */
+/* Decompresses a piece. Return: 1: there is more, 0, or -1: it has replied. */
 static int unpack_some(struct upload *u)
 {
 	char plain[16384];
@@ -371,8 +373,8 @@ static int take_type(struct upload *u)
 	return -1;
 }
 
-/* Half of a sandbox's memory is the room of its files. What cannot fit is refused before
- * anything is written. */
+/* Refuses a body that cannot fit, before any byte is written. Files may use
+ * half of a sandbox's memory. */
 static int check_room(struct request *r)
 {
 	const char *text = request_header(r, "Content-Length");
@@ -388,7 +390,7 @@ static int check_room(struct request *r)
 	return -1;
 }
 
-/* At the first piece. Return: 0, or -1: the reply is there. */
+/* Starts the upload, at the first piece. Return: 0, or -1: it has replied. */
 static int begin(struct request *r)
 {
 	struct upload *u = calloc(1, sizeof(*u));
@@ -408,7 +410,7 @@ static int begin(struct request *r)
 	return check_room(r) < 0 || take_encoding(u) < 0 ? -1 : take_type(u);
 }
 
-/* Before its client sees that the upload was refused, the part has gone. */
+/* Removes the part before the client gets the refusal. */
 static int refused(struct request *r)
 {
 	struct upload *u = r->state;
@@ -432,7 +434,7 @@ int post_files_chunk(struct request *r, const char *data, size_t len)
 		       : 0;
 }
 
-/* Has all of the body come? Return: 0, or -1: the reply is there. */
+/* Checks that the whole body has come. Return: 0, or -1: it has replied. */
 static int end_body(struct upload *u)
 {
 	struct request *r = u->request;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One list of the names of all open uploads, under one lock. An upload that begins marks
- * the earlier ones of its name as overtaken. An upload that removes its file holds its
- * name, so that it does not remove the file of the next one.
+ * One list of the names of all open uploads, under one mutex. A new upload
+ * marks earlier ones of its name as overtaken. An upload that removes its file
+ * holds its name, so that it cannot remove the next one's file. On workers.
  */
 #include "upload_name.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The use of a sandbox. One sample a request, taken at that time by the machine's own
- * programs; a sandbox without a machine uses nothing.
+ * Figures of a sandbox's use: one sample for each request, measured at that
+ * time by programs of the machine; a sandbox without a machine uses nothing.
+ * Owns no state.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "layout/base/num.h"
 #include "probe.h"
 
-#define SLACK_S 5u /* of a client's period, which is in whole seconds */
+#define SLACK_S 5u /* added to a client's period, which is in whole seconds */
 
 struct sample {
 	int64_t at_ms;
@@ -22,7 +23,7 @@ struct sample {
 	uint64_t memory, memory_used, cache, disk, disk_used; /* bytes */
 };
 
-/* Prints lines of proc(5), and the file system of the home. */
+/* Prints lines of proc(5), and the filesystem of the home. */
 static const char program[] =
 	"grep -E '^(MemTotal|MemAvailable|Cached):' /proc/meminfo\n"
 	"head -n 1 /proc/stat; sleep 0.1; head -n 1 /proc/stat\n"
@@ -35,7 +36,7 @@ static uint64_t kib_of(const char *out, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-/* The next line "cpu ..." from *at on: ticks of all, and of those that were idle. */
+/* Parses the next line "cpu ..." from *at on: ticks in all, and idle ones. */
 static bool take_ticks(const char **at, uint64_t *all, uint64_t *idle)
 {
 	const char *line = strstr(*at, "cpu ");
@@ -100,7 +101,7 @@ static json_t *show(const struct sample *s)
 			 (json_int_t)s->disk);
 }
 
-/* As the service in the machine names them. */
+/* Returns the figures with the names of the service in the machine. */
 static json_t *show_envd(const struct sample *s)
 {
 	return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filesystem.Filesystem/WatchDir and its kin without a stream. A program of ours
- * (watch.py) in the sandbox tells what changes; a watcher is its job. One without a
- * stream is a job "gw.H.w.ID", which keeps the events until it is asked: the gateway
- * knows nothing of it.
+ * filesystem.Filesystem/WatchDir, and its calls without a stream. A program of
+ * ours (watch.py) in the sandbox reports changes; each watcher is its job. One
+ * without a stream is a job "gw.H.w.ID", which keeps the events until they are
+ * asked for: the gateway has no record of it. Handlers run on workers, events
+ * on the loop.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,14 +25,14 @@
 extern const char watch_program[];
 
 struct watcher_call {
-	struct awaited awaited;  /* a stream has its members only */
+	struct awaited awaited; /* a stream uses only its members */
 	struct gateway *gateway;
 	struct sandbox *sandbox; /* owned */
 	struct stream_ops ops;
 	char job[64];
-	char id[ID_SIZE + 1];    /* "": it is a stream */
-	struct buf line;         /* of the program's output, not yet whole */
-	char *said;              /* of its stderr; owned */
+	char id[ID_SIZE + 1]; /* "": it is a stream */
+	struct buf line; /* an incomplete line of the program's output */
+	char *said; /* owned; its standard error */
 	bool ready;
 	int error;
 };
@@ -112,7 +113,7 @@ static void drop_request(struct watcher_call *w)
 	request_unref(r);
 }
 
-/* --- what the program says ----------------------------------------------------------- */
+/* --- the program's output ----------------------------------------------- */
 
 json_t *watch_show_event(const json_t *event)
 {
@@ -240,7 +241,8 @@ static void on_over_stream(void *arg, int error)
 	free_call(w);
 }
 
-/* Of one without a stream. Once it is ready nobody waits for its end. */
+/* Replies for a watcher without a stream. Once it is ready no client waits for
+ * its end. */
 static void make_reply(struct awaited *a, struct request *r)
 {
 	struct watcher_call *w = container_of(a, struct watcher_call, awaited);
@@ -317,7 +319,7 @@ static void start_stream(struct watcher_call *w, struct request *r,
 	if (code == 0)
 		return;
 	r->ops = NULL;
-	drop_request(w); /* which is not the last */
+	drop_request(w); /* not the last reference */
 	free_call(w);
 	reply_failure(r, code, err.text);
 }

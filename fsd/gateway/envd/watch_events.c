@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GetWatcherEvents: a worker asks the program, the loop waits for what it says. */
+/*
+ * GetWatcherEvents: a worker asks the watching program, and the loop waits for
+ * its answer. Owns struct question.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,23 +13,24 @@
 #include "layout/base/cleanup.h"
 #include "watch.h"
 
-#define ANSWER_MS 10000u       /* so long the program may take to answer */
+#define ANSWER_MS 10000u /* time for the program to answer */
 #define EVENTS_MAX (16u << 20) /* bytes of one answer */
-#define HELD_LEAST (64u << 10) /* of memory, for an answer */
+#define HELD_LEAST (64u << 10) /* least memory for an answer */
 
 struct question {
-	struct request *request; /* a reference; NULL: it is answered, or has gone */
+	/* owns a reference; NULL: answered, or the client is gone */
+	struct request *request;
 	struct gateway *gateway;
 	struct watch *watch;
 	struct reactor_timer patience;
-	struct buf text;         /* of the job's events, the line that has not ended */
-	struct buf line;         /* the same of the program's output */
-	struct buf events;       /* what is answered, ",{...},{...}" */
+	struct buf text; /* an incomplete line of the job's events */
+	struct buf line; /* an incomplete line of the program's output */
+	struct buf events; /* the answer, ",{...},{...}" */
 	char nonce[17];
 	const char *fault;       /* why there is no answer, or NULL */
-	bool asked, begun;       /* begun: the handler has returned */
-	bool over;               /* the answer is there */
-	bool closed;             /* nothing is told any more */
+	bool asked, begun; /* begun: the handler has returned */
+	bool over; /* the answer is complete */
+	bool closed; /* the watch has ended */
 };
 
 static void free_question(struct question *q)
@@ -55,13 +59,13 @@ static void on_answer(void *arg, const json_t *said)
 	size_t i;
 
 	if (!q->asked || q->over)
-		return; /* somebody else was told */
+		return; /* these events were for another client */
 	json_array_foreach(events, i, event)
 		if (!add_event(q, event))
 			q->fault = "there are more events than 16 MiB";
 	if (answer && !strcmp(answer, q->nonce)) {
 		q->over = true;
-	} else if (answer) { /* these were another's */
+	} else if (answer) { /* these events were for another question */
 		buf_clear(&q->events);
 		q->fault = NULL;
 	}
@@ -78,7 +82,7 @@ static void take_event_line(struct question *q, const char *line, size_t len)
 
 /* --- on the loop --------------------------------------------------------------------- */
 
-/* Its caller has the request, and sends the reply. */
+/* Makes the answer. The caller gets the request, and sends the reply. */
 static struct request *make_answer(struct question *q)
 {
 	struct request *r = take_ptr(q->request);
@@ -119,7 +123,8 @@ static void on_question_line(void *arg, char *line, size_t len)
 {
 	struct question *q = arg;
 
-	if (q->text.len) { /* its start was read before it was asked */
+	/* the start of the line was read before the question */
+	if (q->text.len) {
 		buf_add(&q->text, line, len);
 		take_event_line(q, q->text.data, q->text.len);
 		buf_done(&q->text);
@@ -188,7 +193,7 @@ static void on_question_left(struct request *r)
 	end_question(q);
 	if (q->closed)
 		free_question(q);
-	request_unref(r); /* which is not the last */
+	request_unref(r); /* not the last reference */
 }
 
 static const struct stream_ops question_ops = { .begun = on_question_begun,
@@ -196,7 +201,8 @@ static const struct stream_ops question_ops = { .begun = on_question_begun,
 
 /* --- on a worker --------------------------------------------------------------------- */
 
-/* Reads what was told before. Return: 0, or negative errno; -EPIPE: it has ended. */
+/* Skips earlier events. Return: 0, or negative errno; -EPIPE: the watcher has
+ * ended. */
 static int skip_lines(int fd, struct question *q)
 {
 	for (;;) {
@@ -222,7 +228,8 @@ static int skip_lines(int fd, struct question *q)
 	}
 }
 
-/* Return: a descriptor of the events behind the question, or negative errno. */
+/* Asks. Return: a descriptor at the events after the question, or negative
+ * errno. */
 static int ask(struct request *r, const char *job, struct question *q,
 	       struct err *err)
 {
@@ -262,7 +269,7 @@ static int begin_question(struct request *r, struct question *q, int fd,
 	r->later = false;
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* which is not the last */
+	request_unref(r); /* not the last reference */
 	return err_sys(err, code, "the watcher");
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One reply that is made of a job, and no worker waits for it. Its end may come on the
- * loop before the handler has returned, so the last of both makes the reply.
+ * A reply that is made from a job, without a worker that waits for it. The
+ * job's end may come on the loop before the handler has returned; the later of
+ * both makes the reply.
  */
 #ifndef GATEWAY_AWAITED_H
 #define GATEWAY_AWAITED_H
@@ -15,24 +16,26 @@ struct awaited;
 struct awaited_ops {
 	/* Makes the reply. */
 	void (*reply)(struct awaited *a, struct request *r);
-	/* Last: the job is over, and the client has its reply or has gone. */
+	/* Called last: the job is over, and the client has its reply or is
+	 * gone. */
 	void (*free)(struct awaited *a);
 };
 
 struct awaited {
 	const struct awaited_ops *ops;
-	struct request *request; /* a reference; NULL: it is answered, or has gone */
+	/* owns a reference; NULL: answered, or the client is gone */
+	struct request *request;
 	struct follow *follow;
 	bool begun; /* the handler has returned */
 	bool known; /* the reply can be made */
-	bool over;  /* the job */
+	bool over; /* the job is over */
 };
 
 /*
- * On a worker; the last that a handler does. job->ops calls awaited_over() at its end,
- * and awaited_known() when the reply can be made before that.
- * Return: 0, or negative errno with a sentence: there is no reply yet, and a stays the
- * caller's.
+ * Starts the job; on a worker, the last action of a handler. job->ops must call
+ * awaited_over() at its end, and awaited_known() when the reply can be made
+ * before that. Return: 0, or negative errno with a sentence: there is no reply
+ * yet, and the caller owns a.
  */
 int awaited_start(struct awaited *a, const struct awaited_ops *ops, struct request *r,
 		  const struct follow_job *job, struct err *err);

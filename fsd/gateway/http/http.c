@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sockets. Connections tell by edges what can be done (EPOLLET); those that may go on
- * are in a list, and http_client.c lets each of them go on once behind a turn of the loop.
+ * Listeners and connections. epoll reports edges (EPOLLET); connections that
+ * can continue are in a list, and http_client.c lets each continue once after a
+ * turn of the loop. Owns struct http. All functions run on the loop.
  */
 #include "http_int.h"
 
@@ -21,7 +22,7 @@
 
 /* --- addresses ---------------------------------------------------------------- */
 
-/* "[::1]:3000" to its two halves. */
+/* Splits "[::1]:3000". */
 static int split_address(const char *text, char *host, size_t size,
 			 const char **port)
 {
@@ -101,7 +102,7 @@ static int bind_socket(const struct addrinfo *info)
 	return take_fd(&fd);
 }
 
-/* As it was given, with the port that the kernel chose for 0. */
+/* Logs the address as given, with the port that the kernel chose for 0. */
 static void tell_address(struct listener *l, const char *address)
 {
 	struct sockaddr_storage own;
@@ -167,7 +168,8 @@ static unsigned count_of(const struct http *h, const char *address)
 	return count;
 }
 
-/* One that has no request to lose. Those that came or were answered last are at the end. */
+/* Finds a connection without a request. Those that came or were answered last
+ * are at the end. */
 static struct client *find_idle(struct http *h, const char *address)
 {
 	list_for_each(pos, tmp, &h->clients) {
@@ -180,8 +182,8 @@ static struct client *find_idle(struct http *h, const char *address)
 	return NULL;
 }
 
-/* Makes room at a bound by the end of an idle one. Return: false: there is none but that
- * which has just come. */
+/* Makes room at a limit by closing an idle connection. Return: false: there is
+ * none, except the new one. */
 static bool make_room(struct http *h, const char *address,
 		      const struct client *but)
 {
@@ -193,7 +195,8 @@ static bool make_room(struct http *h, const char *address,
 	return true;
 }
 
-/* More than the bound of all, or of one other host: then it is one to spare. */
+/* Returns whether a limit is exceeded, of all or of one other host: then it is
+ * a spare connection. */
 static bool is_over(struct http *h, const struct client *c)
 {
 	if (!c->local && count_of(h, c->address) > HTTP_OF_ADDRESS)
@@ -223,7 +226,7 @@ static void on_clock(struct reactor_timer *timer)
 	client_clock(container_of(timer, struct client, clock));
 }
 
-/* Takes fd. */
+/* Opens a connection. Takes fd. */
 static void client_open(struct listener *l, int fd, const struct sockaddr *from,
 			socklen_t len)
 {
@@ -287,7 +290,7 @@ void client_close(struct client *c)
 		look_at(&g->http->listener[i], false);
 }
 
-/* So many at a time; the others of the loop have their turn then. */
+/* Accepts a limited number at a time, so that others get their turn. */
 static void on_listener(struct reactor_source *source, uint32_t events)
 {
 	struct listener *l = container_of(source, struct listener, source);
@@ -313,7 +316,7 @@ static void on_listener(struct reactor_source *source, uint32_t events)
 	}
 }
 
-/* --- all of them -------------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 int http_start(struct gateway *g, const struct route *routes, struct err *err)
 {
@@ -344,7 +347,7 @@ void http_stop(struct gateway *g)
 	struct client *c;
 
 	while ((c = list_first(&g->http->clients, struct client, node))) {
-		if (c->request) /* jobs go on without us */
+		if (c->request) /* jobs continue without the gateway */
 			c->request->ops = NULL;
 		client_close(c);
 	}

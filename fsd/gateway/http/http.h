@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listeners, connections and the bounds of both. */
+/* Listeners, connections and their limits. All functions run on the loop. */
 #ifndef GATEWAY_HTTP_H
 #define GATEWAY_HTTP_H
 
@@ -11,22 +11,30 @@
 
 #define HTTP_LISTENERS 24u
 #define HTTP_CONNECTIONS 1024u
-#define HTTP_OF_ADDRESS 512u   /* loopback has no limit of its own */
-#define HTTP_SPARE 32u         /* more of either, which are told that they are too many */
+#define HTTP_OF_ADDRESS 512u /* most of one address; loopback has no limit */
+/* further ones, which get the reply that there are too many */
+#define HTTP_SPARE 32u
 #define HTTP_HEADERS_MS 10000u /* for a head, from its first byte */
-#define HTTP_IDLE_MS 75000u    /* without a request, or a reply that is not read */
-#define HTTP_LINGER_MS 2000u   /* so long a client may take to see the last reply */
-#define HTTP_BODY_MS 30000u    /* in each such time a body has to bring */
-#define HTTP_BODY_LEAST (30u << 10) /* so many bytes, or its end */
-#define HTTP_REST (1u << 20)    /* of a body whose request was refused: it is read */
+/* without a request, or with a reply that is not read */
+#define HTTP_IDLE_MS 75000u
+#define HTTP_LINGER_MS 2000u /* time for a client to read the last reply */
+#define HTTP_BODY_MS 30000u /* in each such time a body must bring */
+#define HTTP_BODY_LEAST (30u << 10) /* ... this many bytes, or its end */
+/* most bytes read of a body whose request was refused */
+#define HTTP_REST (1u << 20)
 #define HTTP_BODY_MAX (8u << 20)
 #define HTTP_BODY_GET (64u << 10)
-#define HTTP_CHUNK (128u << 10) /* of an upload, to a worker at a time */
-#define HTTP_LATE_MS 2000u     /* behind CREW_MS: a worker that was interrupted answers */
+/* piece of an upload, for one call of a worker */
+#define HTTP_CHUNK (128u << 10)
+/* after CREW_MS: time for an interrupted worker to answer */
+#define HTTP_LATE_MS 2000u
 #define HTTP_STOP_MS 5000u
-/* Bytes of all bodies, lists, results and answers of watchers that are held at a time. */
+/*
+ * Most bytes of all bodies, lists, results and answers of watchers at one time.
+ */
 #define HTTP_BUDGET (512u << 20)
-#define HTTP_REPLY_FREE (64u << 10) /* of one answer that is not read; it is in no budget */
+/* of a reply that is not read; counts for no budget */
+#define HTTP_REPLY_FREE (64u << 10)
 #define HTTP_STREAM_FREE (2u << 20) /* of one stream */
 
 struct gateway;
@@ -36,9 +44,9 @@ struct listener {
 	struct gateway *gateway;
 	struct reactor_source source;
 	int fd;
-	bool paused; /* it is not looked at: there are too many connections */
+	bool paused; /* not polled: there are too many connections */
 	char address[64];
-	unsigned services; /* those that it serves, as in route.h */
+	unsigned services; /* services that it serves, as in route.h */
 	bool keyless;
 };
 
@@ -46,32 +54,33 @@ struct http {
 	const struct route *routes; /* borrowed; the last row has no path */
 	struct listener listener[HTTP_LISTENERS];
 	unsigned listeners;
-	struct list clients;  /* struct client; the one that came last at the end */
-	struct list ready;    /* those that can go on */
+	struct list clients; /* struct client; the newest at the end */
+	struct list ready; /* clients that can continue */
 	unsigned connections;
-	struct list requests; /* struct request: under way */
+	struct list requests; /* running ones (struct request) */
 	struct shares budget; /* of HTTP_BUDGET */
-	uint64_t by_status[6]; /* replies: 1xx to 5xx at their number */
+	uint64_t by_status[6]; /* replies by the first digit of their status */
 };
 
-/* First. Its memory stays until the process ends: a request whose job continues points to the
- * budget. Return: 0 or -ENOMEM. */
+/* Call it first. Its memory stays until the process ends: a request whose job
+ * continues uses the budget. Return: 0 or -ENOMEM. */
 int http_open(struct gateway *g);
-/* "ADDR:PORT", with an IPv6 address in brackets. Return: 0 or negative errno. */
+/* Listens on "ADDR:PORT", with an IPv6 address in brackets. Return: 0 or
+ * negative errno. */
 int http_listen(struct gateway *g, const char *address, unsigned services,
 		bool keyless, struct err *err);
 bool http_is_loopback(const char *address);
-/* Once all listen. routes: the table that requests are looked up in, borrowed. Return: 0
- * or negative errno. */
+/* Starts to serve; call it when all listeners are open. routes: borrowed.
+ * Return: 0 or negative errno. */
 int http_start(struct gateway *g, const struct route *routes, struct err *err);
-/* Takes no more connections. */
+/* Accepts no more connections. */
 void http_quiesce(struct gateway *g);
 void http_stop(struct gateway *g);
-/* Is no request under way? */
+/* Returns whether no request is running. */
 bool http_is_idle(const struct gateway *g);
-/* Has a worker a request? */
+/* Returns whether a worker has a request. */
 bool http_has_workers(const struct gateway *g);
-/* Behind each turn of the loop: connections go on. */
+/* Continues connections; call it after each turn of the loop. */
 void http_run(struct gateway *g);
 
 #endif

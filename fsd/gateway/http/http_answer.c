@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answer: a reply that is whole, or one that streams. What is added to a stream wakes
- * its connection.
+ * Sends answers: a complete reply, or a stream. Adding to a stream wakes its
+ * connection. All functions run on the loop.
  */
 #include "http_int.h"
 
@@ -35,7 +35,7 @@ void answer_mind_quiet(struct request *r)
 				  r->ops->quiet_ms);
 }
 
-/* The end of what the handler began, by its own word or by the client's. */
+/* Ends the handler's stream, by its own call or because the client is gone. */
 static void forget_ops(struct request *r)
 {
 	r->ops = NULL;
@@ -51,14 +51,15 @@ void answer_gone(struct request *r)
 	forget_ops(r);
 	if (ops && ops->gone)
 		ops->gone(r);
-	if (!r->answered && !r->handed) { /* it had no reply yet */
+	if (!r->answered && !r->handed) { /* it has no reply yet */
 		reply_error(r, 503, "the request was given up");
 		r->answered = true;
 	}
 	answer_resume(r);
 }
 
-/* Most streams stop their source before that. */
+/* Takes memory for a stream. Most streams stop their source before that is
+ * needed. */
 static bool hold_stream(struct request *r, size_t len)
 {
 	size_t need = r->out.len + len;
@@ -101,7 +102,9 @@ void stream_cut(struct request *r)
 	stream_end(r);
 }
 
-/* A client of HTTP/1.0 is told the end by that of the connection. */
+/*
+ * Adds a piece. For HTTP/1.0 the end of the connection is the end of the body.
+ */
 static void add_piece(struct client *c, const char *data, size_t len)
 {
 	if (c->in_chunks)
@@ -136,7 +139,7 @@ bool answer_more(struct client *c)
 	if (c->in_chunks)
 		buf_str(&c->out, "0\r\n\r\n");
 	else if (r->reply.size != SIZE_UNKNOWN && r->sent != r->reply.size)
-		c->at = AT_END; /* the client sees that it is not whole */
+		c->at = AT_END; /* the client notices that bytes are missing */
 	return true;
 }
 
@@ -182,7 +185,8 @@ static void add_date(struct buf *out)
 	buf_fmt(out, "Date: %s\r\n", text);
 }
 
-/* A value of ours may have what a client has sent. */
+/* Adds a header. A value may contain text of a client, so line ends are
+ * refused. */
 static void add_header(struct buf *out, const char *name, const char *value)
 {
 	if (!value[strcspn(value, "\r\n")])
@@ -193,7 +197,7 @@ static void add_headers(struct client *c, const struct reply *reply)
 {
 	if (reply->type)
 		add_header(&c->out, "Content-Type", reply->type);
-	/* a proxy passes a stream on as it comes, and keeps nothing of it */
+	/* a proxy must pass a stream on at once, and store none of it */
 	if (reply->streams) {
 		add_header(&c->out, "X-Accel-Buffering", "no");
 		add_header(&c->out, "Cache-Control", "no-store");
@@ -206,7 +210,7 @@ static void add_headers(struct client *c, const struct reply *reply)
 				   reply->header[i].value);
 }
 
-/* How the body's end is told. */
+/* Adds the headers that tell where the body ends. */
 static void add_framing(struct client *c, unsigned status, uint64_t size)
 {
 	c->in_chunks = size == SIZE_UNKNOWN && !c->old;

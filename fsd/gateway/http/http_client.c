@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a connection: a head, its body, the work on it, the reply. Each step does
- * what can be done without waiting. A request whose reply is known before its body has
- * come is answered at once. A short rest of the body is read behind that; a long one ends
- * the connection, and its client sees the answer while it still sends.
+ * The steps of a connection: head, body, work, reply. Each step does what is
+ * possible without waiting. If the reply is known before the body has come, it
+ * is sent at once. Then a short rest of the body is read; a long one ends the
+ * connection, and the client gets the answer while it still sends. All
+ * functions run on the loop.
  */
 #include "http_int.h"
 
@@ -15,7 +16,7 @@
 #include "layout/base/log.h"
 
 #define LATE_TEXT "{\"code\":503,\"message\":\"" CREW_LATE "\"}"
-#define TURNS 16u /* of one connection, then the others have theirs */
+#define TURNS 16u /* turns of one connection before others get theirs */
 
 static void set_clock(struct client *c, uint64_t ms)
 {
@@ -33,7 +34,7 @@ void client_gone(struct client *c)
 
 /* --- bytes ------------------------------------------------------------------------ */
 
-/* More of what it sends. Return: false: there is none now. */
+/* Reads more bytes. Return: false: there are none now. */
 static bool read_more(struct client *c)
 {
 	ssize_t n;
@@ -53,7 +54,7 @@ static bool read_more(struct client *c)
 	return c->eof;
 }
 
-/* Return: false: the socket takes no more now. */
+/* Sends bytes. Return: false: the socket takes no more now. */
 static bool send_some(struct client *c, const char *data, size_t len, size_t *at,
 		      bool more)
 {
@@ -78,7 +79,9 @@ static bool send_some(struct client *c, const char *data, size_t len, size_t *at
 
 /* --- the reply ---------------------------------------------------------------------- */
 
-/* A reply that comes before the body has ended. A short rest is read behind it. */
+/*
+ * Handles a reply that comes before the body has ended: a short rest is read.
+ */
 static void end_body(struct client *c)
 {
 	if (c->at != AT_BODY)
@@ -87,7 +90,8 @@ static void end_body(struct client *c)
 		c->keep = false;
 }
 
-/* json: of an answer that is none of the request's own; NULL: the request has it. */
+/* Starts a reply. json: a text that is not the request's own; NULL: the
+ * request's reply. */
 static void begin_reply(struct client *c, unsigned status, const char *json)
 {
 	end_body(c);
@@ -100,7 +104,7 @@ static void begin_reply(struct client *c, unsigned status, const char *json)
 	set_clock(c, HTTP_IDLE_MS);
 }
 
-/* One that has no request, for its head is wrong. */
+/* Refuses a wrong head, for which there is no request. */
 static void refuse(struct client *c, unsigned status, const char *why)
 {
 	auto_json json_t *json = json_pack("{s:i, s:s}", "code", (int)status,
@@ -118,7 +122,7 @@ static void reply_to(struct client *c)
 {
 	struct request *r = c->request;
 
-	if (r->handed) /* a worker has its reply */
+	if (r->handed) /* a worker still uses its reply */
 		begin_reply(c, 503, LATE_TEXT);
 	else
 		begin_reply(c, r->reply.status, NULL);
@@ -168,7 +172,8 @@ static bool step_reply(struct client *c)
 	}
 	if (answer_more(c))
 		return true;
-	reactor_timer_stop(&c->clock); /* the client owes us nothing */
+	/* the client need not send or read now */
+	reactor_timer_stop(&c->clock);
 	return false;
 }
 
@@ -220,7 +225,8 @@ static bool body_is_over(const struct client *c)
 	return c->chunked ? c->chunks.at == CHUNK_OVER : !c->left;
 }
 
-/* Gives the request the part of its body that has come. Return: bytes; 0: more must come. */
+/* Passes on the part of the body that has come. Return: bytes; 0: more must
+ * come. */
 static long take_body(struct client *c)
 {
 	const char *body = c->in.data;
@@ -235,8 +241,11 @@ static long take_body(struct client *c)
 	return n;
 }
 
-/* The client waits for a word before it sends its body. A socket that has no room for it
- * now gets the reply only, behind a second or two of the client's patience. */
+/*
+ * Sends 100-continue, for which the client waits before it sends the body. If
+ * the socket takes none now, the client sends the body after a second or two
+ * anyhow.
+ */
 static void say_continue(struct client *c)
 {
 	static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -251,7 +260,8 @@ static bool more_body(struct client *c)
 	long n = take_body(c);
 
 	if (n < 0) {
-		c->keep = false; /* where the next request begins is not known */
+		/* the start of the next request is not known */
+		c->keep = false;
 		reply_error(c->request, 400, "the chunks of the body are wrong");
 		request_refused(c->request);
 		return true;
@@ -333,7 +343,8 @@ void client_go(struct client *c)
 
 /* --- time -------------------------------------------------------------------------------- */
 
-/* A body that comes too slowly. What waits for a worker is not the client's fault. */
+/* Ends a body that comes too slowly. Not while it waits for a worker: that is
+ * not the client's fault. */
 static void look_at_body(struct client *c)
 {
 	struct request *r = c->request;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by http*.c only. */
+/*
+ * The inside of the server: shared by http*.c. All functions run on the loop.
+ */
 #ifndef GATEWAY_HTTP_INT_H
 #define GATEWAY_HTTP_INT_H
 
@@ -9,16 +11,16 @@
 #include "http.h"
 #include "request.h"
 
-#define CLIENT_IN (64u << 10)    /* bytes that are read and not taken */
-#define CLIENT_PIECE (64u << 10) /* of a stream, at a time */
+#define CLIENT_IN (64u << 10) /* most bytes read and not parsed */
+#define CLIENT_PIECE (64u << 10) /* piece of a stream */
 
 enum client_at {
-	AT_HEAD,   /* of the next request; maybe nothing of it has come */
+	AT_HEAD, /* waits for the next request */
 	AT_BODY,
-	AT_WORK,   /* all of the request is there, and no reply */
+	AT_WORK, /* the request is complete, and has no reply */
 	AT_REPLY,
-	AT_REST,   /* the reply was sent before the body had come */
-	AT_LINGER, /* the reply was sent, and its client has to see it */
+	AT_REST, /* the reply was sent before the whole body had come */
+	AT_LINGER, /* the reply was sent; waits for the client to read it */
 	AT_END,
 };
 
@@ -28,60 +30,62 @@ struct client {
 	struct gateway *gateway;
 	struct listener *listener;
 	struct reactor_source source;
-	struct reactor_timer clock; /* of what it is at */
+	struct reactor_timer clock; /* timeout of the present state */
 	int fd;
 	enum client_at at;
 	bool readable, writable, eof;
-	bool gone;               /* it sends no more, or nothing at all */
-	bool spare;              /* beyond a bound: its request is refused */
-	bool local;              /* of loopback */
+	bool gone; /* the client sends no more, or is gone */
+	bool spare; /* beyond a limit: its request is refused */
+	bool local; /* its address is loopback */
 	char address[64];
-	struct request *request; /* under way */
+	struct request *request; /* the running one */
 	struct buf in;
-	struct buf out;          /* of a reply, */
-	size_t out_at;           /* sent up to here */
+	struct buf out; /* bytes of a reply */
+	size_t out_at; /* bytes of `out` sent */
 
-	/* of the request: */
+	/* --- of the request --------------------------------------------- */
 	bool keep, old, head_only, chunked, continues;
-	uint64_t left;           /* of a body that is not chunked */
+	uint64_t left; /* bytes of a body that is not chunked still to come */
 	struct chunks chunks;
-	uint64_t seen;           /* bytes of the body at the last look of the clock */
+	uint64_t seen; /* bytes of the body at the last check of the clock */
 
-	/* of the reply: */
+	/* --- of the reply ----------------------------------------------- */
 	bool streams, in_chunks;
-	size_t body_at, body_len; /* of the request's reply.body */
+	/* position in the request's reply.body, and its size */
+	size_t body_at, body_len;
 };
 
 /* http.c */
 void client_close(struct client *c);
-/* It may go on: it is looked at behind this turn of the loop. */
+/* Marks it ready: it continues after this turn of the loop. */
 void client_wake(struct client *c);
 
-/* http_client.c: all that can be done now. It may close it. */
+/* http_client.c: does all that is possible now. May close it. */
 void client_go(struct client *c);
 void client_clock(struct client *c);
-/* Its request, if any, hears of it. */
+/* Ends it because the client is gone; its request, if any, is informed. */
 void client_gone(struct client *c);
 
 /* http_request.c */
-/* Return: NULL: no memory. */
+/* NULL: no memory. */
 struct request *request_new(struct client *c, const struct head *h);
-/* May be answered already then, or be handed to a worker. */
+/* Starts it: it may be answered at once, or be passed to a worker. */
 void request_begin(struct request *r, const struct head *h);
-/* A piece of the body. Return: false: no memory. */
+/* Adds a piece of the body. Return: false: no memory. */
 bool request_body(struct request *r, const char *data, size_t len);
 void request_whole(struct request *r);
-/* It has a reply before all of its body has come. */
+/* Call it when it has a reply before its whole body has come. */
 void request_refused(struct request *r);
-void request_over(struct request *r); /* its reply was sent, or cannot be */
+/* Call it when its reply was sent, or cannot be. */
+void request_over(struct request *r);
 void request_client_gone(struct request *r);
 
 /* http_answer.c */
-/* The head into c->out, with a text that is none of the request's own. */
+/* Puts a head and a text into c->out that are not the request's own. */
 void answer_text(struct client *c, unsigned status, const char *json);
-/* The head of the request's reply into c->out. */
+/* Puts the head of the request's reply into c->out. */
 void answer_reply(struct client *c);
-/* More of a stream into c->out. Return: false: it waits. */
+/* Puts more of a stream into c->out. Return: false: it waits. */
 bool answer_more(struct client *c);
 void answer_mind_quiet(struct request *r);
 void answer_resume(struct request *r);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request from its head to its handler: checks of the head, the guard, the body and its
- * bounds, the walk over a worker. Nothing of a body is kept before the guard has passed.
+ * A request from its head to its handler: checks of the head, the guard, the
+ * body and its limits, the passing to a worker and back. No byte of a body is
+ * kept before the guard has passed. All functions run on the loop, except those
+ * of crew_work.
  */
 #include "http_int.h"
 
@@ -17,8 +19,8 @@
 #include "locate.h"
 #include "route.h"
 
-/* Bytes that a value of JSON takes, an object or a list, and all that a body can have
- * (LIMIT_VALUE_PARTS). A body that is not longer than JSON_FREE is not counted. */
+/* Memory for a value of JSON and for a container, and the most for a body
+ * (LIMIT_VALUE_PARTS). A body up to JSON_FREE is not counted. */
 #define JSON_VALUE 72u
 #define JSON_CONTAINER 240u
 #define JSON_MOST (144u << 20)
@@ -72,7 +74,7 @@ static void allow_origin(struct request *r, const char *origin)
 	reply_header(r, "Vary", "Origin");
 }
 
-/* A browser asks whether it may ask. */
+/* Answers a browser's CORS preflight. */
 static void preflight(struct request *r)
 {
 	const char *wants = request_header(r, "Access-Control-Request-Headers");
@@ -105,7 +107,7 @@ static void check_origin(struct request *r)
 	}
 }
 
-/* X-API-Key, or Authorization: Bearer. */
+/* Returns X-API-Key, or Authorization: Bearer. */
 static const char *sent_key(const struct request *r)
 {
 	const char *key = request_header(r, "X-API-Key");
@@ -160,7 +162,7 @@ static size_t body_max(const struct request *r)
 {
 	if (r->route->chunk)
 		return r->gateway->options.max_upload;
-	if (!strcmp(r->route->method, "GET")) /* no handler looks at it */
+	if (!strcmp(r->route->method, "GET")) /* no handler reads it */
 		return HTTP_BODY_GET;
 	return r->route->body_max ? r->route->body_max : HTTP_BODY_MAX;
 }
@@ -170,8 +172,11 @@ static void refuse_long(struct request *r)
 	reply_error(r, 413, "the body is longer than %zu bytes", body_max(r));
 }
 
-/* Sets the holder whose share of workers and of memory the request takes: the sandbox's
- * owner, else the key's, else the address. Health and metrics have a share of their own. */
+/*
+ * Sets the owner whose share of workers and memory the request uses: the
+ * sandbox's owner, else the key's, else the address. Health and metrics have a
+ * share of their own.
+ */
 static void know_owner(struct request *r)
 {
 	const char *owner = text_member(r->sandbox ? r->sandbox->meta : NULL, "owner");
@@ -205,14 +210,15 @@ static void check_head(struct request *r, const struct head *h)
 
 /* --- workers ------------------------------------------------------------------------ */
 
-/* The worker does not come back: the mount answers no interrupt. Or all those that this
- * owner may have are taken. */
+/* Fires when a worker does not return because the mount ignores the interrupt,
+ * or when all workers of this owner's share are busy. */
 static void on_bound(struct reactor_timer *timer)
 {
 	struct request *r = container_of(timer, struct request, bound);
 
 	if (!crew_take_back(&r->gateway->crew, &r->work)) {
-		request_answer(r); /* the worker still has r->reply: another is sent */
+		/* the worker still uses r->reply, so another one is sent */
+		request_answer(r);
 		return;
 	}
 	r->handed = false;
@@ -236,7 +242,7 @@ static void hand_over(struct request *r, bool light, void (*run)(struct crew_wor
 	crew_put(&r->gateway->crew, &r->work);
 }
 
-/* The worker is done with it. */
+/* Takes the request back from a worker. */
 static void take_over(struct request *r)
 {
 	reactor_timer_stop(&r->bound);
@@ -247,7 +253,7 @@ static void take_over(struct request *r)
 	}
 }
 
-/* A piece of an upload is done with. */
+/* Continues after a piece of an upload. */
 static void chunk_done(struct crew_work *work)
 {
 	struct request *r = container_of(work, struct request, work);
@@ -267,7 +273,7 @@ static void chunk_run(struct crew_work *work)
 	r->route->chunk(r, r->body.data, r->body.len);
 }
 
-/* Removes the written part of an upload before its client sees the refusal. */
+/* Lets an upload remove its part before the client gets the refusal. */
 void request_refused(struct request *r)
 {
 	if (r->route->chunk && r->state)
@@ -285,7 +291,7 @@ static void reply_late(struct request *r, const char *what)
 	reply_header(r, "Retry-After", "1");
 }
 
-/* Room for the body. Return: false: it has replied. */
+/* Takes memory for the body. Return: false: it has replied. */
 static bool hold_body(struct request *r, size_t size)
 {
 	if (request_hold(r, size)) {
@@ -297,7 +303,7 @@ static bool hold_body(struct request *r, size_t size)
 	return false;
 }
 
-/* The body may come. */
+/* Starts to read the body. */
 static void begin_body(struct request *r)
 {
 	size_t first = r->route->chunk ? MIN(r->length, 2 * HTTP_CHUNK) : r->length;
@@ -369,8 +375,8 @@ bool request_body(struct request *r, const char *data, size_t len)
 
 /* --- the handler ---------------------------------------------------------------------- */
 
-/* Return: the memory that the library takes for a body of JSON: several times its length,
- * by the number of values and of objects and lists. */
+/* Returns the memory that the JSON library needs for a body: several times its
+ * length, by the number of values and containers. */
 static size_t json_bytes(const struct buf *body)
 {
 	size_t values = 1, containers = 0;
@@ -385,7 +391,7 @@ static size_t json_bytes(const struct buf *body)
 		   (size_t)JSON_MOST);
 }
 
-/* Room for what the handler makes of the body. It goes with the body. */
+/* Takes memory for the parsed body; it is given back with the body. */
 static bool hold_json(struct request *r)
 {
 	size_t bytes = r->body.len > JSON_FREE ? json_bytes(&r->body) : 0;
@@ -427,7 +433,7 @@ static void begin_reply(struct request *r)
 		request_answer(r);
 }
 
-/* The handler has made of it what it needs. */
+/* Frees the body, when the handler has used it. */
 static void drop_body(struct request *r)
 {
 	buf_done(&r->body);
@@ -445,7 +451,7 @@ static void handler_done(struct crew_work *work)
 	request_unref(r);
 }
 
-/* A client may be slow to read its answer, or never do it. */
+/* Takes memory for the reply: a client may read it slowly, or never. */
 static bool hold_reply(struct request *r)
 {
 	size_t len = r->reply.body.len;
@@ -478,7 +484,7 @@ void request_whole(struct request *r)
 
 void request_client_gone(struct request *r)
 {
-	/* a worker that has it hears of it when it is done */
+	/* a worker that has it finds out when it returns */
 	if (!r->handed && r->ops)
 		answer_gone(r);
 }
@@ -487,7 +493,7 @@ static void log_line(const struct request *r, const char *address)
 {
 	char sandbox[8] = "-";
 
-	/* an id of ours has these letters alone */
+	/* our own ids have only these characters */
 	if (isalnum((unsigned char)*r->sandbox_id))
 		snprintf(sandbox, sizeof(sandbox), "%.*s",
 			 (int)MIN(strspn(r->sandbox_id, "abcdefghijklmnopqrstuvwxyz"

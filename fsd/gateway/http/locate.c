@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sandbox and the service that a request names by its head alone: by the headers
- * E2b-Sandbox-Id and E2b-Sandbox-Port, or by the first label of its host, "49999-ID".
+ * Finds the sandbox and the service in a request's head: in the headers
+ * E2b-Sandbox-Id and E2b-Sandbox-Port, or in the first label of its host,
+ * "49999-ID". Pure.
  */
 #include "locate.h"
 
@@ -28,7 +29,7 @@ static bool take_port(struct request *r, unsigned long port, unsigned *services)
 	return true;
 }
 
-/* Do two services have this path? */
+/* Returns whether two services have this path. */
 static bool is_shared_path(const struct request *r)
 {
 	return r->target.parts == 1 &&
@@ -54,13 +55,14 @@ static bool id_is_good(const char *id)
 		       strlen(id);
 }
 
-/* A listener of --debug-ports. */
+/* Returns whether it is a listener of --debug-ports. */
 static bool is_debug(const struct listener *l)
 {
 	return l->keyless && !(l->services & SERVICE_RUN);
 }
 
-/* The sandbox of --debug-ports needs no token, so it is known there only. */
+/* Returns whether the id may be used here: the debug sandbox needs no token, so
+ * only on --debug-ports. */
 static bool id_is_known(const struct request *r, const char *id)
 {
 	return id_is_good(id) &&

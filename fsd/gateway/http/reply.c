@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replies: bytes, JSON, and errors in the form that the route's clients know. */
+/*
+ * Makes replies: bytes, JSON, and errors in the form that the route's clients
+ * expect. On a worker in the handler, or on the loop.
+ */
 #include "request.h"
 
 #include <errno.h>
@@ -76,7 +79,7 @@ static enum style style_of(const struct request *r)
 	return r->route ? r->route->style : STYLE_REST;
 }
 
-/* The code that Connect has for a status of HTTP. */
+/* Returns Connect's code for an HTTP status. */
 static const char *connect_code(unsigned status)
 {
 	static const struct {
@@ -160,7 +163,7 @@ void reply_as_end(struct request *r)
 	reply_stream_error(r, code ? code : "internal", text ? text : "");
 }
 
-/* Why the mount serves no jobs, behind a sentence that says that it does not. */
+/* Appends why the mount runs no jobs, to a sentence that says so. */
 static void add_health(struct request *r, char *text, size_t size)
 {
 	auto_buf struct buf health = { 0 };

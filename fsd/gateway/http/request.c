@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request as an object: its references, what it asks, the memory that it holds. It
- * owns its texts, its sandbox and its handler's state, and the last reference frees them.
+ * The request as an object: references, parsed parts, memory. Owns its texts,
+ * its sandbox and its handler's state; the last reference frees them. Any
+ * thread.
  */
 #include "request.h"
 

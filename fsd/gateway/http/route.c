@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the route of a request in a table. A part "{}" of a route's path stands for any
- * text, and a route of the method "*" has all methods and all paths below its own.
+ * Finds the route of a request in a table. A part "{}" of a route's path
+ * matches any text; a route of the method "*" matches all methods and all paths
+ * below its own. Pure.
  */
 #include "route.h"
 
@@ -12,7 +13,8 @@ static bool part_is(const char *pattern, size_t len, const char *part)
 	return len == strlen(part) && !memcmp(pattern, part, len);
 }
 
-/* part: of the {}; a "*" route has all that lies below its path, too. */
+/* Matches a path. part: gets the texts of {}; a "*" route also matches paths
+ * below. */
 static bool path_fits(const struct route *route, const struct target *target,
 		      const char **part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks a sandbox's machine: a command runs there as a job of follow.c, and the worker waits
- * for its end. A gateway that dies within it leaves nothing.
+ * Runs a command in a sandbox's machine as a job of follow.c, and waits for its
+ * end. If the gateway dies meanwhile, the job ends with it. On workers.
  */
 #include "ask.h"
 
@@ -16,7 +16,8 @@
 #define ASK_S 30
 #define TEXT_MAX (64u << 10)
 
-/* Return: 0, 1 or negative errno, as ask_machine(). */
+/* Reads the job's events to its end. Return: 0, 1 or negative errno, as
+ * ask_machine(). */
 static int hear(const struct gateway *g, const char *job, struct buf *out,
 		struct err *err)
 {

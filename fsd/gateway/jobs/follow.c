@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a job end with `result` and `end`. Then a worker makes of the result
- * what is wanted, the loop says that it is over, and a worker removes the job: the
- * client does not wait for that.
+ * Follows a job of the gateway. The events of a job end with `result` and
+ * `end`. Then a worker uses the result, the loop calls over(), and a worker
+ * removes the job: the client does not wait for that.
  *
- * The maker of a job has a lock on its file `events` (flock(2), which the kernel of
- * this host keeps), and config.json has the gateway's mark in "note". So a gateway that
- * starts finds the jobs of one that has died, and takes no other job for such a one: a
- * name alone says nothing. A cell is interrupted then, since no client waits for it; its
- * interpreter goes on.
+ * The maker of a job locks its file `events` (flock(2), which the kernel of
+ * this host keeps), and config.json has the gateway's mark in "note". So a new
+ * gateway finds the jobs of a dead one, and takes no other job for one: a name
+ * alone proves nothing. A cell is interrupted then, since no client waits for
+ * it; its interpreter lives on.
  *
- * A job that gets other files has the mark first, and the whole config.json last, which
- * starts it. So what a gateway leaves half-made has the mark, too, or is empty.
+ * For a job with further files the mark is written first, and the complete
+ * config.json last, which starts it. So a job that a gateway leaves half-made
+ * has the mark, too, or is empty.
  */
 #include "follow.h"
 
@@ -36,21 +37,21 @@ struct follow {
 	bool (*line)(void *arg, const char *line, size_t len);
 	void *arg;
 	struct watch *watch;
-	json_t *result;  /* as `events` told it, or NULL */
-	json_t *seen;    /* for the dashboard; a worker's until its end */
+	json_t *result; /* from `events`, or NULL */
+	json_t *seen; /* for the dashboard; used by a worker until its end */
 	int hold;        /* a descriptor, or -1 */
 	int error;
-	bool keep;       /* it is somebody else's to remove */
-	bool is_step;    /* of a session, which is to outlive it */
+	bool keep; /* do not remove it */
+	bool is_step; /* a step of a session, which must live on */
 	bool running;
 	bool ended;
-	uint64_t patience_ms; /* of who has abandoned it, 0: nobody has */
+	uint64_t patience_ms; /* of the client's abandoning; 0: not abandoned */
 	struct reactor_timer patience;
 	struct crew_group group;
 	struct crew_work work;
 };
 
-/* Something for a worker to do with a job that needs no answer. */
+/* A work on the job without an answer. */
 struct errand {
 	struct crew_work work;
 	struct follow *follow;
@@ -68,7 +69,7 @@ int follow_new_name(const char *part, char room[64])
 	return r;
 }
 
-/* --- its end ------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------ */
 
 static void free_follow(struct follow *f)
 {
@@ -97,7 +98,7 @@ static void removed(struct crew_work *work)
 	free_follow(f);
 }
 
-/* Gives the crew a work that waits for no machine. A removal has no bound in time. */
+/* Puts a work that waits for no machine. A removal is never interrupted. */
 static void put(struct follow *f, void (*run)(struct crew_work *),
 		void (*done)(struct crew_work *))
 {
@@ -137,7 +138,7 @@ static void result_read(struct crew_work *work)
 	say_over(container_of(work, struct follow, work));
 }
 
-/* No line comes any more. */
+/* The watch has ended. */
 static void on_watch_gone(void *arg)
 {
 	struct follow *f = arg;
@@ -157,7 +158,7 @@ static void end(struct follow *f, int error)
 	watch_stop(f->watch);
 }
 
-/* --- its events -------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------- */
 
 static void interrupt(struct follow *f)
 {
@@ -168,7 +169,8 @@ static void interrupt(struct follow *f)
 static void on_state(struct follow *f, const char *state)
 {
 	if (!strcmp(state, "refused"))
-		f->keep = false; /* it never runs, so it would stay for ever */
+		/* remove it: it never runs, and would stay for ever */
+		f->keep = false;
 	f->running = !strcmp(state, "running");
 	if (f->running && f->patience_ms)
 		interrupt(f);
@@ -203,13 +205,13 @@ static void on_line(void *arg, char *line, size_t len)
 
 static void on_end(void *arg, int error)
 {
-	/* the job was removed, or run again, by somebody else */
+	/* another user has removed the job, or run it again */
 	end(arg, error < 0 ? error : -ESTALE);
 }
 
 static const struct watch_ops watch_ops = { on_line, on_end, on_watch_gone };
 
-/* --- its start ------------------------------------------------------------------------ */
+/* --- start -------------------------------------------------------------- */
 
 static int put_config(const struct mount *own, const json_t *config,
 		      struct err *err)
@@ -225,7 +227,8 @@ static int put_config(const struct mount *own, const json_t *config,
 		    : err_set(err, -ENOMEM, "no memory for a job");
 }
 
-/* config.json of a job without a program, which waits for one. */
+/* Writes config.json with only the mark: without a program the job does not
+ * start. */
 static int put_mark(const struct mount *own, json_t *note, struct err *err)
 {
 	auto_json json_t *config = json_pack("{s:O}", "note", note);
@@ -245,7 +248,8 @@ static json_t *add_mark(const struct follow_job *job)
 	return note;
 }
 
-/* A text that is too long for config.json goes as a file. Return: it, or NULL. */
+/* Takes out a program that is too long for config.json; it becomes a file.
+ * Return: it, or NULL. */
 static json_t *take_long_code(json_t *config)
 {
 	json_t *code = json_object_get(config, "code");
@@ -264,7 +268,7 @@ static int put_text(const struct mount *own, const char *name,
 			   json_string_length(text), err);
 }
 
-/* The directories that a file lies in. */
+/* Makes the parent directories of a file. */
 static int make_parents(const struct mount *own, const char *name,
 			struct err *err)
 {
@@ -282,7 +286,7 @@ static int make_parents(const struct mount *own, const char *name,
 	return r;
 }
 
-/* Their names come from a client. */
+/* Writes the files; their names come from a client. */
 static int put_files(const struct mount *own, json_t *files, struct err *err)
 {
 	const char *name;
@@ -343,7 +347,7 @@ static int fill_job(const struct mount *own, const struct follow_job *job,
 	return r < 0 ? r : put_config(own, job->config, err);
 }
 
-/* A job that has failed on its way. */
+/* Removes a job that failed while it was made. */
 static void forget_job(struct gateway *g, const char *name)
 {
 	crew_clears_up();
@@ -369,7 +373,7 @@ int follow_make(struct gateway *g, const struct follow_job *job, int *ret_events
 
 static void on_impatient(struct reactor_timer *timer);
 
-/* Takes fd. */
+/* Starts the watch. Takes fd. */
 static int watch_job(struct gateway *g, const struct follow_job *job, int fd,
 		     int hold, struct follow **ret, struct err *err)
 {
@@ -447,7 +451,7 @@ void follow_ctl(struct follow *f, const char *verb)
 	if (!e)
 		return;
 	e->follow = f;
-	e->work.group = &f->group; /* so f outlives it */
+	e->work.group = &f->group; /* the group keeps f alive */
 	e->work.light = true;
 	e->work.run = run_errand;
 	e->work.done = errand_done;
@@ -468,8 +472,8 @@ void follow_abandon(struct follow *f, uint64_t patience_ms)
 	if (f->ended)
 		return;
 	follow_waiting(f, 0); /* or the end would not be read */
-	/* A step that has not begun may begin before a kill comes, and its session
-	 * would go: it is interrupted when it begins. */
+	/* A step that has not begun is not killed: it could begin before the
+	 * kill, and its session would end. It is interrupted when it begins. */
 	f->patience_ms = patience_ms;
 	if (!patience_ms || (!f->running && !f->is_step))
 		follow_ctl(f, "kill");

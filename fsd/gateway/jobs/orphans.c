@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends the jobs of a gateway that has died. Such a job has the gateway's mark, and a lock
- * that no process holds. */
+/*
+ * Ends the jobs of a dead gateway. Such a job has the gateway's mark, and a
+ * lock that no process holds. Runs on a worker, at the start and now and then.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +13,7 @@
 #include "layout/base/log.h"
 
 #define ORPHAN_MS 5000u
-#define DRAFT_S 60 /* one that is younger may be being made just now */
+#define DRAFT_S 60 /* seconds; a younger draft may be in the making */
 
 static void orphan_over(void *arg, int error)
 {
@@ -43,7 +45,8 @@ static const char *mark_of(const struct mount *own, json_t **config)
 	return text_member(json_object_get(*config, "note"), FOLLOW_MARK);
 }
 
-/* Half a job. Without a mark it may be ours if it is empty: rmdir(2) fails otherwise. */
+/* Ends a half-made job. Without a mark it is only removed if it is empty:
+ * rmdir(2) fails otherwise. */
 static void end_draft(struct gateway *g, const char *name, const struct mount *own,
 		      bool marked)
 {
@@ -55,7 +58,7 @@ static void end_draft(struct gateway *g, const char *name, const struct mount *o
 		mount_rmdir(&g->mount, name, NULL);
 }
 
-/* Queued, running or over. */
+/* Ends a job that is queued, running or over. */
 static void end_whole(struct gateway *g, const char *name, const struct mount *own,
 		      json_t *config)
 {
@@ -74,7 +77,8 @@ static void end_whole(struct gateway *g, const char *name, const struct mount *o
 		    take_fd(&fd), &f, NULL);
 }
 
-/* A job that was refused tells no client anything, so it ends even if it stays. */
+/* Ends a dead gateway's job. A refused job is of no use to a client, so it ends
+ * even if it stays. */
 static void end_orphan(struct gateway *g, const char *name,
 		       const struct mount *own)
 {
@@ -87,7 +91,7 @@ static void end_orphan(struct gateway *g, const char *name,
 		end_whole(g, name, own, config);
 }
 
-/* Does its name end as those of follow_new_name() do? */
+/* Returns whether its name ends as follow_new_name() makes it. */
 static bool has_our_tail(const char *name)
 {
 	const char *tail = strrchr(name, '.') + 1;

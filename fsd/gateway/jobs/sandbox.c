@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox as the mount has it: its config.json, whose "meta" has what clients know of
- * it. Each call reads or writes the mount, so workers make it.
+ * Reads and writes sandboxes of the mount: config.json, with the clients' part
+ * in "meta". Owns no state. On workers.
  */
 #include "sandbox.h"
 
@@ -25,7 +25,7 @@ const char *sandbox_path(const char *name, const char *rest, char room[128])
 	int len = snprintf(room, 128, SANDBOXES "/%s%s%s", name,
 			   *rest ? "/" : "", rest);
 
-	if (len >= 128) /* a part of it would be another sandbox's */
+	if (len >= 128) /* a part of it could name another sandbox */
 		*room = '\0';
 	return room;
 }
@@ -75,7 +75,7 @@ int sandbox_open(struct gateway *g, const char *id, struct sandbox **ret,
 
 	sandbox_hash(id, name);
 	r = sandbox_open_named(g, name, ret, err);
-	/* one that somebody else made there is none of ours */
+	/* another client has made it: not ours */
 	if (r == 0 && strcmp((*ret)->id, id) != 0) {
 		sandbox_free(*ret);
 		*ret = NULL;
@@ -123,7 +123,8 @@ int sandbox_line(struct gateway *g, const char *name, const char *file,
 	return mount_line(&g->mount, sandbox_path(name, file, path), ret);
 }
 
-/* Has it asked for a machine already? NULL: one that is to be made. */
+/* Returns whether it has asked for a machine already. NULL: it does not exist
+ * yet. */
 static bool has_asked(struct gateway *g, const char *name)
 {
 	auto_buf struct buf text = { 0 };
@@ -140,7 +141,7 @@ int sandbox_check_machine(struct gateway *g, const char *name, struct err *err)
 	    mount_read(&g->mount, ".fsd/health", &health, NULL) < 0 ||
 	    !health.len || strncmp(health.data, "full: ", 6) != 0 ||
 	    !strstr(health.data, " and 0 in use; "))
-		return 0; /* or one that is in use may end at any time */
+		return 0; /* or a running one may end at any time */
 	return err_set(err, -EDQUOT, "there is no machine for it: sandboxes have "
 		       "all of them, idle and paused ones included; end one, or "
 		       "wait until one ends");

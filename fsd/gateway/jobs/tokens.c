@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tokens of all sandboxes, as they were read last: a search lists the names in the
- * mount and reads only the configs that it does not know. One worker at a time searches,
+ * The known tokens of all sandboxes. A search lists the names in the mount and
+ * reads only configs that it does not know. One worker at a time searches,
  * under the name "tokens" of alone.h.
  */
 #include "tokens.h"
@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE_MS 1000u /* a sandbox that is being made has no token yet */
+/* after this time a sandbox without a token is read again */
+#define NONE_MS 1000u
 
 struct entry {
 	char name[SANDBOX_NAME];
-	char token[SANDBOX_TOKEN + 1]; /* "": it had none at that time, */
+	char token[SANDBOX_TOKEN + 1]; /* "": it had none when it was read */
 	uint64_t read_ms;              /* when its config was read */
 };
 
-/* By name. */
+/* sorted by name */
 struct tokens {
 	struct entry *item; /* owned */
 	size_t count;
@@ -44,7 +45,7 @@ static int by_name(const void *a, const void *b)
 		      ((const struct entry *)b)->name);
 }
 
-/* A token never changes. */
+/* Returns whether the token is known; it never changes. */
 static bool is_known(const struct tokens *known, struct entry *entry)
 {
 	const struct entry *old =
@@ -75,7 +76,7 @@ static int add_name(void *arg, const char *name)
 	struct tokens *all = arg;
 	struct entry *more;
 
-	if (strlen(name) >= SANDBOX_NAME) /* none of the gateway's */
+	if (strlen(name) >= SANDBOX_NAME) /* not one of the gateway's */
 		return 0;
 	more = reallocarray(all->item, all->count + 1, sizeof(*more));
 	if (!more)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One message of the Model Context Protocol: which revision it is of, whether it keeps
- * that one's rules, which method it asks for. Each message says all that is needed, so
- * there are no sessions. Everything here runs on a worker.
+ * One message of the Model Context Protocol: finds its revision, checks that
+ * revision's rules, and calls its method. Each message is complete, so there
+ * are no sessions. All functions run on a worker.
  */
 #include "mcp.h"
 
@@ -17,7 +17,8 @@
 #define DEPTH 32
 #define LIST_TTL_MS 3600000
 
-/* Not 2025-03-26: a server of that one takes lists of messages, which no other has. */
+/* Not 2025-03-26: its servers must accept lists of messages; no other revision
+ * has them. */
 static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18",
 					       "2024-11-05" };
 
@@ -45,7 +46,7 @@ static void add_cache(const struct mcp *m, json_t *result)
 	json_object_set_new(result, "cacheScope", json_string("public"));
 }
 
-/* Tells the model which modules programs find in their environment. */
+/* Returns instructions for the model: which modules the environment has. */
 static json_t *instructions(const struct mcp *m)
 {
 	const char *name = gateway_environment(m->gateway);
@@ -122,7 +123,7 @@ static const struct {
 	{ "tools/call", BOTH, mcp_tools_call },
 };
 
-/* --- what a message must have ----------------------------------------------------- */
+/* --- checking a message ------------------------------------------------- */
 
 static const json_t *meta_of(const struct mcp *m)
 {
@@ -141,7 +142,7 @@ static bool is_modern(const struct mcp *m, const struct mcp_head *head)
 	return head && head->version && strcmp(head->version, MCP_MODERN) >= 0;
 }
 
-/* "=?base64?TEXT?=" to what it means; other values stay. */
+/* Decodes "=?base64?TEXT?="; other values stay. */
 static int decode_header(const char *value, struct buf *out)
 {
 	static const char begin[] = "=?base64?", end[] = "?=";
@@ -162,7 +163,7 @@ static bool header_is(const char *header, const char *wanted)
 	       !strcmp(value.data, wanted);
 }
 
-/* Return: NULL, or what does not agree with the body. */
+/* Returns the header that does not match the body, or NULL. */
 static const char *wrong_header(const struct mcp *m, const struct mcp_head *head)
 {
 	if (!header_is(head->version, version_of(m)))
@@ -178,7 +179,7 @@ static const char *wrong_header(const struct mcp *m, const struct mcp_head *head
 	return NULL;
 }
 
-/* Return: MCP_SILENT: all is well; else it has answered. */
+/* Return: MCP_SILENT: it is valid; else it has answered. */
 static enum mcp_state check_modern(struct mcp *m, const struct mcp_head *head)
 {
 	const char *version = version_of(m), *wrong;
@@ -253,7 +254,7 @@ enum mcp_state mcp_begin(struct mcp *m, const char *text, size_t len,
 	state = take_message(m);
 	if (state != MCP_SILENT)
 		return state;
-	if (!m->method) /* the reply to something that was never asked */
+	if (!m->method) /* a reply to a request that was never sent */
 		return m->id ? MCP_SILENT
 			     : refuse(m, 400, MCP_INVALID,
 				      "method must be a string");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Model Context Protocol, over HTTP (mcp_http.c) and over standard input and
- * output (mcp_stdio.c). Both hand one message at a time to mcp_begin().
+ * The Model Context Protocol, over HTTP (mcp_http.c) and over standard input
+ * and output (mcp_stdio.c). Both pass one message at a time to mcp_begin().
  */
 #ifndef GATEWAY_MCP_H
 #define GATEWAY_MCP_H
@@ -21,7 +21,7 @@
 
 #define MCP_META "io.modelcontextprotocol/" /* before the names of members of _meta */
 
-/* The values of HTTP's headers; NULL: the header was not sent. */
+/* Values of HTTP headers; NULL: not sent. */
 struct mcp_head {
 	const char *version, *method, *name;
 };
@@ -33,79 +33,83 @@ struct mcp_sink {
 	void (*reply)(void *arg, json_t *reply);
 };
 
-/* A message under way. Its owner is who called mcp_begin(), until the reply. */
+/* A message in work. Owned by the caller of mcp_begin() until the reply. */
 struct mcp {
 	struct gateway *gateway;
 	struct caller caller;
 	json_t *message;      /* owned */
 	json_t *id, *params;  /* borrowed of it; id NULL: a notification */
 	const char *method;
-	const json_t *token;  /* of progress; NULL: none is wanted */
-	bool modern, rules;   /* rules: those of HTTP's headers hold */
+	const json_t *token; /* for progress; NULL: not wanted */
+	bool modern, rules; /* rules: the rules of HTTP headers apply */
 	const struct mcp_sink *sink;
 	void *arg;
-	json_t *answer;       /* owned; the reply, once it is known */
+	json_t *answer; /* owned; NULL: not known yet */
 	unsigned status;      /* of HTTP */
-	struct mcp_call *call; /* a job under way, or NULL; mcp_run.c's */
+	struct mcp_call *call; /* the running job, or NULL; of mcp_run.c */
 };
 
 enum mcp_state {
-	MCP_SILENT,  /* a notification: there is no reply */
+	MCP_SILENT, /* a notification, which has no reply */
 	MCP_REPLIED, /* m->answer is the reply */
-	MCP_RUNS,    /* sink's reply comes */
+	MCP_RUNS, /* sink->reply() will be called */
 };
 
-/* On a worker. head: NULL without HTTP. sink may be called before it returns.
- * Fills *m, which stays the caller's: mcp_done(). */
+/* Handles a message; on a worker. head: NULL without HTTP. sink may be called
+ * before it returns. The caller frees *m with mcp_done(). */
 enum mcp_state mcp_begin(struct mcp *m, const char *text, size_t len,
 			 const struct mcp_head *head);
 void mcp_done(struct mcp *m);
-/* On the loop, while it runs: its client has gone, and no reply comes. */
+/* Ends a running one: the client is gone, and no reply follows. On the loop. */
 void mcp_abandon(struct mcp *m);
-/* The same, and the reply comes all the same when the run has ended. */
+/* The same, but the reply comes when the run has ended. */
 void mcp_interrupt(struct mcp *m);
 
 /* --- replies (mcp_reply.c) -------------------------------------------------------- */
 
-/* Takes result, of a tool or a method: the reply. NULL: no memory. */
+/* Makes the reply of a result, which it takes. NULL: no memory. */
 json_t *mcp_reply(const struct mcp *m, json_t *result);
 json_t *mcp_error(const struct mcp *m, int code, const char *sentence);
-/* The same; takes data, NULL: the error has none. */
+/* The same with data, which it takes; NULL: none. */
 json_t *mcp_error_with(const struct mcp *m, int code, const char *sentence,
 		       json_t *data);
-/* An error number of the mount: an error of JSON-RPC, or a result that says so. */
+/* Makes the reply of a mount's errno: an error of JSON-RPC, or a result that
+ * reports it. */
 json_t *mcp_failure(const struct mcp *m, int code, const char *sentence);
-/* The result of a tool that failed. */
+/* Makes the result of a failed tool. */
 json_t *mcp_tool_failed(const char *sentence);
 json_t *mcp_text_part(const char *text, size_t len);
-/* The name and version that each server of MCP tells. */
+/* Returns name and version of this server. */
 json_t *mcp_server_info(void);
 
 /* --- tools ------------------------------------------------------------------------ */
 
 /* mcp_tools.c: the one table of tools. */
 json_t *mcp_tools_list(void);
-/* tools/call. The reply is in m->answer, or the state is MCP_RUNS. */
+/* Handles tools/call. The reply is in m->answer, or the state is MCP_RUNS. */
 enum mcp_state mcp_tools_call(struct mcp *m);
 
-/* mcp_arguments.c: a tool's arguments, checked; strings are NULL if they were not given. */
+/* mcp_arguments.c: reads a tool's arguments, which were checked; a string that
+ * was not given is NULL. */
 const char *mcp_text(const json_t *arguments, const char *name);
 int64_t mcp_number(const json_t *arguments, const char *name, int64_t other);
-/* JSON Schema takes 30.0 for an integer; models also write "30". Return: false: the value
- * is no whole number. */
+/* Reads an integer: JSON Schema accepts 30.0, and models also write "30".
+ * Return: false: it is no integer. */
 bool mcp_read_number(const json_t *value, int64_t *ret);
 
-/* mcp_files.c: tools that need no job; each gives a result or sets m->answer. */
+/*
+ * mcp_files.c: tools that need no job; each returns a result or sets m->answer.
+ */
 json_t *mcp_write_file(struct mcp *m, const json_t *arguments);
 json_t *mcp_read_file(struct mcp *m, const json_t *arguments);
 json_t *mcp_list_files(struct mcp *m, const json_t *arguments);
 json_t *mcp_stop_sandbox(struct mcp *m, const json_t *arguments);
 json_t *mcp_list_sandboxes(struct mcp *m, const json_t *arguments);
-/* The sandbox that a client calls so. Returns 0, or a negative errno with a sentence:
- * -ENOENT if there is none. */
+/* Finds the sandbox by the client's name for it. Returns 0, or a negative errno
+ * with a sentence: -ENOENT if there is none. */
 int mcp_find_sandbox(struct mcp *m, const char *name, char ret[17],
 		     struct err *err);
-/* The same, but it is made if it is not there. */
+/* The same; makes it if it is missing. */
 int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		     struct err *err);
 
@@ -113,7 +117,7 @@ int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 enum mcp_state mcp_run_code(struct mcp *m, const json_t *arguments);
 enum mcp_state mcp_run_command(struct mcp *m, const json_t *arguments);
 
-/* mcp_result.c: what a model gets of a job. Pure, but for `read`. */
+/* mcp_result.c: the result of a job for a model. Pure, except `read`. */
 struct mcp_stream {
 	struct buf text; /* its beginning and its end */
 	uint64_t size;   /* bytes in all */
@@ -122,8 +126,8 @@ struct mcp_stream {
 struct mcp_end {
 	const json_t *result; /* result.json, or NULL */
 	const struct mcp_stream *out, *err;
-	const char *message;  /* of an `error` event, or NULL */
-	bool files;           /* what it made comes along */
+	const char *message; /* text of an `error` event, or NULL */
+	bool files; /* add the files that it has made */
 	int (*read)(void *arg, const char *path, struct buf *out);
 	void *arg;
 };
@@ -134,18 +138,19 @@ json_t *mcp_result(const struct mcp_end *end);
 /* mcp_http.c */
 void post_mcp(struct request *r);
 
-/* mcp_lines.c: messages, one a line, out of pieces of any size. */
+/* mcp_lines.c: splits pieces of any size into messages, one a line. */
 struct mcp_lines {
-	struct buf text; /* of a line that has not ended; cap: the most it may have */
-	bool drops;      /* that line was longer */
-	bool begun;      /* a line has ended, so no byte order mark may come */
-	/* Takes text, or leaves it empty; NULL: a line that was too long. */
+	struct buf text; /* an incomplete line; cap: its longest length */
+	bool drops; /* that line is too long: drop it */
+	bool begun; /* a line has ended, so no byte order mark may follow */
+	/* Gets a line; it may take text or leave it empty. NULL: a line that
+	 * was too long. */
 	void (*fn)(void *arg, struct buf *text);
 	void *arg;
 };
 
 void mcp_lines_add(struct mcp_lines *l, const char *data, size_t len);
-/* No more comes: the last line may have no end. */
+/* Ends the input: the last line may have no end. */
 void mcp_lines_end(struct mcp_lines *l);
 
 /* mcp_stdio.c: serves until the end of standard input. Returns the exit status. */

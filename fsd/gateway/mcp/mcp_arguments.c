@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of a tool's call, as the tools read them. mcp_tools.c has checked them by
- * its table before; an argument that the client left out has its default.
+ * Reads the arguments of a tool's call. mcp_tools.c has checked them by its
+ * table; an argument that was left out has its default. Pure.
  */
 #include "mcp.h"
 
@@ -14,7 +14,8 @@ const char *mcp_text(const json_t *arguments, const char *name)
 
 bool mcp_read_number(const json_t *value, int64_t *ret)
 {
-	const double most = 9007199254740992.0; /* 2^53: beyond it digits are lost */
+	/* 2^53: beyond it digits are lost */
+	const double most = 9007199254740992.0;
 	const char *text = json_string_value(value);
 	double real = json_real_value(value);
 	uint64_t number;

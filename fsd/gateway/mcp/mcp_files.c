@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tools that need no job: a sandbox's files, its end, the list. A sandbox is called
- * in the mount by the sum of its owner and its name, so two keys may choose one name,
- * and no client of another protocol can reach it by an id.
+ * The tools that need no job: files of a sandbox, its end, the list. A
+ * sandbox's name in the mount is a checksum of its owner and name: so two keys
+ * may use one name, and clients of other protocols cannot reach it by an id. On
+ * workers.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,14 +37,15 @@ static json_t *bad(struct mcp *m, const char *sentence)
 	return NULL;
 }
 
-/* The client knows paths of the machine, and none of the mount. */
+/* Makes an error with the path of the machine, which the client knows, instead
+ * of the mount's. */
 static json_t *failed_at(struct mcp *m, int code, const struct envd_path *path,
 			 const struct err *err)
 {
 	auto_buf struct buf text = { 0 };
 	const char *why = strerror(-code);
 
-	/* a sentence of the mount's own says more than the number */
+	/* the mount's sentence says more than the errno */
 	if (*err->text && !strstr(err->text, why))
 		why = err->text;
 	buf_fmt(&text, "path \"%.1000s\": %s", path->path, why);
@@ -103,7 +105,7 @@ int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		"owner", m->caller.owner);
 	r = config ? control_make(g, m->caller.owner, ret, config, NULL, err)
 		   : err_set(err, -ENOMEM, "no memory for a sandbox");
-	return r == -EEXIST ? 0 : r; /* another call has made it just now */
+	return r == -EEXIST ? 0 : r; /* another call has made it meanwhile */
 }
 
 json_t *mcp_stop_sandbox(struct mcp *m, const json_t *arguments)
@@ -144,7 +146,7 @@ static int list_one(void *arg, const char *name)
 
 	if (mount_json(&l->m->gateway->mount,
 		       sandbox_path(name, "config.json", path), &config, NULL))
-		return 0; /* it has gone */
+		return 0; /* it is gone */
 	meta = json_object_get(config, "meta");
 	called = text_member(meta, "mcp");
 	owner = text_member(meta, "owner");
@@ -184,7 +186,7 @@ json_t *mcp_list_sandboxes(struct mcp *m, const json_t *arguments)
 
 /* --- files -------------------------------------------------------------------------- */
 
-/* Where the path of a call is. Return: 0, or < 0 and m->answer is there. */
+/* Resolves the path of a call. Return: 0, or < 0: m->answer is set. */
 static int find_path(struct mcp *m, const json_t *arguments,
 		     int (*find)(struct mcp *m, const char *name, char ret[17],
 				 struct err *err), struct envd_path *ret)
@@ -233,7 +235,8 @@ json_t *mcp_write_file(struct mcp *m, const json_t *arguments)
 	return done(NULL, text, (size_t)r);
 }
 
-/* At most limit bytes from offset. Return: the file's size, or negative errno. */
+/* Reads at most limit bytes from offset. Return: the file's size, or negative
+ * errno. */
 static int64_t read_part(struct mcp *m, const char *path, int64_t offset,
 			 size_t limit, struct buf *out, struct err *err)
 {
@@ -276,7 +279,7 @@ static json_t *blob_part(const struct envd_path *path, const char *mime,
 			 "mimeType", mime, "blob", coded.data ? coded.data : "");
 }
 
-/* A character that the end of a part has cut is not shown. */
+/* Returns the length without a character that the end of a part has cut. */
 static size_t text_length(const struct buf *b, bool whole)
 {
 	size_t span = utf8_span(b->data, b->len);
@@ -350,7 +353,7 @@ static void show_entry(struct tree *t, int at, const char *dir,
 		return;
 	}
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return; /* it has gone */
+		return; /* it is gone */
 	is_dir = S_ISDIR(st.st_mode);
 	buf_fmt(&path, "%s%s%s", shown, *shown ? "/" : "", name);
 	buf_fmt(&full, "%s/%s", dir, name);
@@ -392,7 +395,7 @@ static int list_level(struct tree *t, const char *dir, const char *shown,
 	return 0;
 }
 
-/* Takes the lines "NAME//TARGET" of find(1). */
+/* Adds lines "NAME//TARGET" of find(1). */
 static void show_links(struct tree *t, char *text)
 {
 	char *save = NULL, *target;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /mcp. The reply is JSON, or a stream of events if the client wants to hear of
- * progress. Its end may come on the loop before the handler has returned; then the
- * reply waits for on_begun().
+ * POST /mcp. The reply is JSON, or a stream of events if the client wants
+ * progress. Its end may come on the loop before the handler has returned; then
+ * on_begun() sends it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 
 struct exchange {
 	struct mcp mcp;
-	struct request *request; /* a reference; NULL: the client has gone */
+	/* owns a reference; NULL: the client is gone */
+	struct request *request;
 	bool streams, begun, over;
 };
 
@@ -36,7 +37,7 @@ static void add_event(struct request *r, json_t *message)
 	json_decref(message);
 }
 
-/* The reply leaves, and the request with it. */
+/* Sends the reply and frees the exchange. */
 static void finish(struct exchange *x)
 {
 	struct request *r = x->request;
@@ -61,7 +62,8 @@ static void on_tell(void *arg, json_t *message)
 {
 	struct exchange *x = arg;
 
-	/* also before on_begun(): only a run tells, and its reply is the stream */
+	/* also before on_begun(): only a run sends progress, and its reply is
+	 * the stream */
 	if (x->streams && x->request)
 		add_event(x->request, message);
 	else
@@ -87,7 +89,7 @@ static void on_begun(struct request *r)
 	if (!x)
 		return;
 	if (x->over) {
-		request_ref(r); /* finish() gives back its own */
+		request_ref(r); /* finish() releases its own reference */
 		finish(x);
 		request_unref(r);
 	} else {
@@ -122,7 +124,7 @@ static const struct stream_ops later_ops = { .begun = on_begun,
 
 /* --- on a worker ----------------------------------------------------------------------- */
 
-/* Does the message ask for progress? Looked at before it is carried out. */
+/* Returns whether the message asks for progress, before it is handled. */
 static bool wants_stream(const struct request *r)
 {
 	auto_json json_t *message = NULL;
@@ -140,7 +142,7 @@ static void no_more(struct request *r)
 	r->later = false;
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* which is not the last */
+	request_unref(r); /* not the last reference */
 }
 
 void post_mcp(struct request *r)

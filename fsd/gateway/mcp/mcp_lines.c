@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts standard input into messages, one a line. Lines of blanks are no messages, and a
- * byte order mark before the first one is skipped. The text of a line that is too long is
- * dropped up to the line's end. Pure, on the reader's thread.
+ * Splits standard input into messages, one a line. Skips blank lines, and a
+ * byte order mark before the first one. Drops a line that is too long. Pure;
+ * runs on the reader's thread.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies of MCP: a method's or a tool's result, an error of JSON-RPC, and an error number
- * of the mount as one of both. A modern client gets the server's name with each result.
+ * Makes replies of MCP: a method's or a tool's result, an error of JSON-RPC,
+ * and a mount's errno as one of both. A modern client gets the server's name
+ * with each result. Pure.
  */
 #include "mcp.h"
 

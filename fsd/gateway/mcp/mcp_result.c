@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answer that a model gets of a job: parts of text and images to read, and an
- * object with the same for programs. A program's output is data in JSON and nothing
- * else.
+ * Makes the answer of a job for a model: parts of text and images to read, and
+ * an object with the same for programs. A program's output is always data
+ * inside JSON. Pure, except `read`.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #define IMAGE_MAX (1u << 20)
 #define TEXT_FILE_MAX (16u << 10)
 #define FILES_MAX 10u
-#define SHOWN_MAX 24u /* parts; more images are told by their type alone */
+/* most parts; of further images only the type is listed */
+#define SHOWN_MAX 24u
 #define PATH_SHOWN 1024
 
 static bool is_image(const char *mime)
@@ -56,7 +57,9 @@ static void add_text(json_t *content, const char *heading, const char *text,
 						     b.len));
 }
 
-/* The beginning and the end of a long one, with the number of bytes between. */
+/*
+ * Appends a long text's beginning and end, with the number of bytes left out.
+ */
 static void shorten(struct buf *out, const char *text, size_t len, uint64_t size)
 {
 	size_t half = MCP_PART_MAX / 2;
@@ -98,7 +101,7 @@ static void add_image_bytes(json_t *content, const char *mime,
 		add_image(content, mime, coded.data ? coded.data : "");
 }
 
-/* --- what was shown ----------------------------------------------------------------- */
+/* --- displays ----------------------------------------------------------- */
 
 static void add_shown(const struct mcp_end *end, json_t *content, json_t *list,
 		      const json_t *entry)
@@ -136,7 +139,7 @@ static json_t *shown_of(const struct mcp_end *end, json_t *content)
 	return list;
 }
 
-/* --- what it made --------------------------------------------------------------------- */
+/* --- files it made ------------------------------------------------------ */
 
 static void add_resource(json_t *content, const char *path, const char *mime,
 			 const struct buf *bytes)
@@ -150,7 +153,7 @@ static void add_resource(json_t *content, const char *path, const char *mime,
 		text_string(bytes->data ? bytes->data : "", bytes->len)));
 }
 
-/* Return: false: it is told by its name and size only. */
+/* Adds a file. Return: false: only its name and size are listed. */
 static bool add_file(const struct mcp_end *end, json_t *content,
 		     const char *path, const char *mime, json_int_t size)
 {
@@ -198,7 +201,7 @@ static json_t *files_of(const struct mcp_end *end, json_t *content)
 	return list;
 }
 
-/* --- the whole ------------------------------------------------------------------------- */
+/* --- the answer --------------------------------------------------------- */
 
 static void add_error(const struct mcp_end *end, json_t *content)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_code and run_command: a job, followed to its end. Its output is told as
- * progress to a client that wants it. A job without a sandbox is held, so it goes with
- * the gateway.
+ * run_code and run_command: runs a job and follows it to its end. Sends its
+ * output as progress if the client wants that. A job without a sandbox is held,
+ * so it ends with the gateway. Owns struct mcp_call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,9 @@
 #define PROGRESS_MS 250u
 #define LINE_MAX_BYTES 1000u
 
-/* The loop's, but for what on_result() does on a worker. */
+/* Used on the loop, except by on_result(), on a worker. */
 struct mcp_call {
-	struct mcp *mcp; /* NULL: its client has gone */
+	struct mcp *mcp; /* NULL: its client is gone */
 	struct gateway *gateway;
 	struct follow *follow;
 	char job[64];
@@ -41,7 +41,7 @@ static void free_call(struct mcp_call *call)
 	free(call);
 }
 
-/* --- its end ----------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------ */
 
 static int read_output(void *arg, const char *path, struct buf *out)
 {
@@ -69,7 +69,7 @@ static void read_at(int fd, struct buf *out, off_t at, size_t len)
 	out->data[out->len] = '\0';
 }
 
-/* The whole, or as much of its beginning as of its end. */
+/* Reads the whole stream, or as much of its beginning as of its end. */
 static void read_stream(struct mcp_call *call, const char *name,
 			struct mcp_stream *s)
 {
@@ -122,7 +122,7 @@ static void on_over(void *arg, int error)
 	free_call(call);
 }
 
-/* --- its events ------------------------------------------------------------------------ */
+/* --- events ------------------------------------------------------------- */
 
 static void tell_progress(struct mcp_call *call, const char *text, size_t len)
 {
@@ -181,7 +181,7 @@ void mcp_abandon(struct mcp *m)
 	follow_abandon(call->follow, PATIENCE_MS);
 }
 
-/* --- its start --------------------------------------------------------------------------- */
+/* --- start -------------------------------------------------------------- */
 
 static enum mcp_state failed(struct mcp *m, int code, const char *sentence)
 {
@@ -217,7 +217,7 @@ static enum mcp_state begin(struct mcp *m, json_t *config, json_t *files,
 	return failed(m, r, err.text);
 }
 
-/* Files that a cell of a sandbox is to find. */
+/* Writes files for a cell into its sandbox. */
 static int put_files(struct mcp *m, const char *sandbox, const json_t *files,
 		     struct err *err)
 {
@@ -241,7 +241,7 @@ static int put_files(struct mcp *m, const char *sandbox, const json_t *files,
 	return 0;
 }
 
-/* The keys that all jobs here have; without a sandbox also the size. */
+/* Returns the keys that all jobs have; without a sandbox also the size. */
 static json_t *new_config(struct mcp *m, const json_t *arguments,
 			  const char *sandbox)
 {
@@ -291,7 +291,7 @@ enum mcp_state mcp_run_code(struct mcp *m, const json_t *arguments)
 		set_text(config, "mode", "cell");
 		set_text(config, "language", lang->name);
 		json_object_set(config, "code", json_object_get(arguments, "code"));
-		/* TypeScript has its variables in the JavaScript interpreter */
+		/* TypeScript's variables are in the JavaScript interpreter */
 		if (called)
 			set_text(config, "session", lang_living(lang)->name);
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fsd mcp`: the same messages, one a line, on standard input and output. Nothing else
- * is written to standard output. A thread reads the lines, since a regular file has no
- * epoll; the loop has all else. Behind the end of input each message that was read is
- * still answered. When standard output has no reader any more, all runs end. The thread
- * uses struct stdio, so mcp_stdio() ends it before it returns.
+ * `fsd mcp`: the same messages, one a line, on standard input and output;
+ * standard output has no other text. A thread reads the lines, since epoll does
+ * not accept a regular file; the loop does everything else. After the end of
+ * input all messages read are still answered. When standard output has no
+ * reader any more, all runs end. The thread uses struct stdio, so mcp_stdio()
+ * ends it before it returns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,26 +24,27 @@
 #include "layout/base/log.h"
 #include "mcp.h"
 
-#define END_MS 6000u /* so long runs may take to end, behind its reader's */
-#define MESSAGES_MAX 256u /* under way; the thread reads no further one */
+#define END_MS 6000u /* time for runs to end after the reader's end */
+/* most messages in work; then the thread reads no further */
+#define MESSAGES_MAX 256u
 
 struct stdio {
 	struct gateway *gateway;
-	struct list messages; /* struct line: under way */
+	struct list messages; /* struct line: those in work */
 	struct reactor_timer patience;
 	struct reactor_post ended;
 	struct reactor_source output;
 	bool end;    /* of input */
-	bool unread; /* standard output has no reader any more */
+	bool unread; /* standard output has no reader */
 	bool over;
 	pthread_t reader;
-	struct mcp_lines lines; /* the reader's */
-	sem_t places;           /* for messages */
-	atomic_bool stops;      /* the reader is to end; */
-	int stop;               /* owned: eventfd, then readable; or -1 */
+	struct mcp_lines lines; /* used by the reader */
+	sem_t places; /* free slots for messages */
+	atomic_bool stops; /* the reader must end */
+	int stop; /* owned: eventfd, readable then; or -1 */
 };
 
-/* One message. */
+/* A message. */
 struct line {
 	struct list node;
 	struct stdio *io;
@@ -51,9 +53,10 @@ struct line {
 	struct mcp mcp;
 	struct buf text;
 	enum mcp_state state;
-	bool returned, replied; /* the worker has, on_reply() was */
-	bool cancelled;         /* its client wants no reply any more */
-	bool too_long;          /* it was not kept */
+	/* the worker has returned; on_reply() was called */
+	bool returned, replied;
+	bool cancelled; /* its client wants no reply */
+	bool too_long; /* it was too long, and dropped */
 };
 
 static void look_over(struct stdio *io)
@@ -85,7 +88,7 @@ static void put(json_t *message)
 		if (n > 0)
 			at += (size_t)n;
 		else if (errno != EINTR)
-			return; /* its reader has gone: on_unread() */
+			return; /* its reader is gone: see on_unread() */
 	}
 }
 
@@ -137,7 +140,8 @@ static bool same_id(const json_t *a, const json_t *b)
 				    (json_t *)(uintptr_t)b);
 }
 
-/* Its run ends. It stays until that is so: the process must not end before. */
+/* Ends its run. The message stays until that has ended, because the process
+ * must not end before. */
 static void cancel(struct line *l)
 {
 	l->cancelled = true;
@@ -219,7 +223,8 @@ static void on_unread(struct reactor_source *source, uint32_t events)
 
 /* --- the reader's thread -------------------------------------------------------------- */
 
-/* Takes text; NULL: a message that was too long, which is answered without an id. */
+/* Passes a line to a worker. Takes text; NULL: it was too long, and is answered
+ * without an id. */
 static void send_line(void *arg, struct buf *text)
 {
 	struct stdio *io = arg;
@@ -249,7 +254,7 @@ static void send_line(void *arg, struct buf *text)
 	reactor_post(&io->gateway->reactor, &l->post);
 }
 
-/* As read(2); 0 as well when the reader is to end. */
+/* Like read(2); also 0 when the reader must end. */
 static ssize_t read_some(const struct stdio *io, char *room, size_t size)
 {
 	struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
@@ -278,8 +283,11 @@ static void *read_lines(void *arg)
 	return NULL;
 }
 
-/* Another process may have read what poll() saw. Then the reader waits in read() without
- * a bound, and this process ends at once, with it. */
+/*
+ * Ends the reader. Another process may have read the bytes that poll()
+ * reported: then the reader blocks in read() for ever, and this process exits
+ * at once.
+ */
 static void end_reader(struct stdio *io)
 {
 	struct timespec until;
@@ -309,7 +317,7 @@ int mcp_stdio(struct gateway *g)
 		log_error("no thread: %s", strerror(r));
 		return 1;
 	}
-	/* a regular file has no reader that could go */
+	/* a regular file has no reader */
 	io.output.fn = on_unread;
 	reactor_add(&g->reactor, STDOUT_FILENO, 0, &io.output);
 	while (!io.over && !g->stopping)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one table of tools. A tool's arguments are rows as well: the schema that clients
- * see and the check of what they send are made from the same row.
+ * The table of tools. Each argument is a row, too: the schema that clients get
+ * and the check of their arguments are made from it. On workers.
  */
 #include "mcp.h"
 
@@ -21,7 +21,7 @@ struct argument {
 	bool required;
 	const char *about;
 	int64_t least, most, usual; /* of a number */
-	const char *const *choices; /* of a text, or NULL */
+	const char *const *choices; /* for a text, or NULL */
 };
 
 #define ARGUMENTS 6
@@ -30,7 +30,7 @@ struct tool {
 	const char *name, *title, *about;
 	bool reads, destroys; /* hints */
 	struct argument argument[ARGUMENTS];
-	/* One of both: a job, or a result at once. */
+	/* One of both: run() starts a job, fn() returns a result. */
 	enum mcp_state (*run)(struct mcp *m, const json_t *arguments);
 	json_t *(*fn)(struct mcp *m, const json_t *arguments);
 };
@@ -151,7 +151,7 @@ static json_t *input_schema(const struct tool *t)
 			 "additionalProperties", 0);
 }
 
-/* The schema of mcp_result()'s object. */
+/* The schema of the object of mcp_result(). */
 static json_t *output_schema(void)
 {
 	static const char text[] =
@@ -203,7 +203,7 @@ static bool is_choice(const struct argument *a, const char *text)
 	return !a->choices;
 }
 
-/* Return: false, and what is wrong. */
+/* Checks a value. Return: false, and wrong says why. */
 static bool check_value(const struct argument *a, const json_t *value,
 			char wrong[200])
 {
@@ -279,8 +279,8 @@ static enum mcp_state replied(struct mcp *m, json_t *reply)
 	return MCP_REPLIED;
 }
 
-/* Copies the arguments that have a value: null is what some clients send for one that
- * was left out. */
+/* Copies the arguments without nulls, which some clients send for those left
+ * out. */
 static json_t *without_nulls(const json_t *given)
 {
 	json_t *copy = json_object(), *value;
@@ -292,8 +292,8 @@ static json_t *without_nulls(const json_t *given)
 	return copy;
 }
 
-/* Wrong arguments are a result that says so: a model reads it and mends them, while many
- * clients end at an error of the protocol. */
+/* Wrong arguments become a result that says so: a model reads it and corrects
+ * them, while many clients stop at an error of the protocol. */
 enum mcp_state mcp_tools_call(struct mcp *m)
 {
 	const char *name = text_member(m->params, "name");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens, reads, writes, makes and removes files of the mount: all that the gateway
- * does there. Errors have the mount's own sentence, where it left one.
+ * Opens, reads, writes, makes and removes files of the mount: all that the
+ * gateway does there. Errors have the mount's own sentence, if there is one.
+ * Owns struct mount. On workers.
  */
 #include "mount.h"
 
@@ -179,7 +180,7 @@ int mount_write(const struct mount *m, const char *path, const void *data,
 	if ((size_t)n < len)
 		return err_set(err, -EIO, "%s took %zd of %zu bytes", path, n,
 			       len);
-	/* the mount says here what is wrong with a whole file */
+	/* the close reports what is wrong with the whole file */
 	if (close(take_fd(&fd)) < 0)
 		return mount_why(m, path, -errno, err);
 	return 0;
@@ -198,7 +199,7 @@ int mount_json(const struct mount *m, const char *path, json_t **ret,
 	return r < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
-/* The directory that a path lies in, and its last name. */
+/* Opens the parent directory of a path; *name: its last name. */
 static int parent_of(const struct mount *m, const char *path, const char **name,
 		     struct err *err)
 {
@@ -302,8 +303,8 @@ int mount_list(const struct mount *m, const char *path,
 	return r < 0 ? r : 0;
 }
 
-/* Requests of others leave their sentences in the same file: it is ours if it names
- * the same job, or the same sandbox. */
+/* Returns whether a sentence is ours: other clients' requests write to the same
+ * file. It is, if it names the same job or sandbox. */
 static bool is_about(const char *text, const struct mount *m, const char *path)
 {
 	const char *name = *m->below ? m->below : path;
@@ -357,7 +358,8 @@ int mount_ctl(const struct mount *m, const char *name, const char *verb,
 		       : 0;
 }
 
-/* Removes files that somebody wrote into the job: rmdir(2) fails for them. */
+/* Removes files in the job, because rmdir(2) fails while a user's files are in
+ * it. */
 static int clear_dir(int at, const char *name, unsigned depth)
 {
 	int fd = openat(at, name,
@@ -406,7 +408,7 @@ int mount_remove_job(const struct mount *m, const char *name, struct err *err)
 
 	if (r < 0)
 		return err_set(err, r, "\"%.200s\" is no name of a job", name);
-	/* most jobs have no other file that somebody wrote */
+	/* most jobs have no other file of a user */
 	snprintf(config, sizeof(config), "%s/config.json", name);
 	unlinkat(m->fd, config, 0);
 	r = unlinkat(m->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;

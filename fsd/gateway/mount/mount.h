@@ -18,16 +18,16 @@
 #include "layout/json.h"
 
 struct mount {
-	int fd;   /* of the directory that paths begin at */
-	int root; /* of the mount's root; borrowed if it is another one */
+	int fd; /* directory at which paths start */
+	int root; /* the mount's root; borrowed if it differs from fd */
 	const char *path;           /* of the mount; borrowed */
 	char below[NAME_MAX + 1];   /* the job of mount_below(); "": the root */
 };
 
-/* Return: 0 or negative errno with a sentence, as all here. */
+/* Return: 0 or negative errno with a sentence, also in all functions below. */
 int mount_open(struct mount *m, const char *path, struct err *err);
-/* The directory of one job: what is opened by ret cannot lie anywhere else. ret borrows
- * from m, and the caller ends it with mount_close(). */
+/* Opens the directory of one job: a path of ret cannot lead out of it. ret
+ * borrows from m; end it with mount_close(). */
 int mount_below(const struct mount *m, const char *job, struct mount *ret,
 		struct err *err);
 void mount_close(struct mount *m);
@@ -35,14 +35,14 @@ void mount_close(struct mount *m);
 /* flags as of open(2). Return: a descriptor. */
 int mount_file(const struct mount *m, const char *path, int flags,
 	       struct err *err);
-/* Appends all of a file, or of what is open; the buffer's cap bounds it. */
+/* Append all of a file, or of an open one; the buffer's cap limits it. */
 int mount_read(const struct mount *m, const char *path, struct buf *out,
 	       struct err *err);
 int mount_read_all(int fd, struct buf *out);
-/* Sets ret to the first line of a file, without its end. Return: 0 (ret is then a string),
- * or negative errno and ret is empty. */
+/* Sets ret to the first line of a file, without its end. Return: 0 (ret is a
+ * string), or negative errno, and ret is empty. */
 int mount_line(const struct mount *m, const char *path, struct buf *ret);
-/* Writes it with one call, to a file that is made if it is not there. */
+/* Writes a file with one call; makes it if it is missing. */
 int mount_write(const struct mount *m, const char *path, const void *data,
 		size_t len, struct err *err);
 int mount_json(const struct mount *m, const char *path, json_t **ret,
@@ -58,25 +58,27 @@ int mount_stat(const struct mount *m, const char *path, struct stat *ret,
 	       struct err *err);
 int mount_rename(const struct mount *m, const char *from, const char *to,
 		 struct err *err);
-/* A file, or a directory with all that is in it. */
+/* Removes a file, or a directory with everything in it. */
 int mount_remove(const struct mount *m, const char *path, struct err *err);
-/* A file; a directory is no such thing (-EISDIR). */
+/* Removes a file; a directory fails with -EISDIR. */
 int mount_unlink(const struct mount *m, const char *path, struct err *err);
 int mount_rmdir(const struct mount *m, const char *path, struct err *err);
-/* Calls fn for each name but "." and ".."; what it returns below 0 ends it. */
+/*
+ * Calls fn for each name except "." and ".."; a negative result ends the call.
+ */
 int mount_list(const struct mount *m, const char *path,
 	       int (*fn)(void *arg, const char *name), void *arg,
 	       struct err *err);
 
-/* The sentence of .fsd/last_error, if the last refusal was at that path or below;
- * else what the error number says. Return: code. */
+/* Sets the sentence of .fsd/last_error, if the last refusal was at that path or
+ * below; else the errno's text. Return: code. */
 int mount_why(const struct mount *m, const char *path, int code,
 	      struct err *err);
 
-/* Takes a verb of jobtree(5). */
+/* Writes a verb of jobtree(5) to a job's ctl. */
 int mount_ctl(const struct mount *m, const char *name, const char *verb,
 	    struct err *err);
-/* With all that is in it; a job that is gone is no failure. */
+/* Removes a job with everything in it; a missing job is no failure. */
 int mount_remove_job(const struct mount *m, const char *name, struct err *err);
 
 #endif

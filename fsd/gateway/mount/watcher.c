@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One epoll over files of the mount. Each wait and each read asks the daemon, hence a
- * thread of its own. A file is armed for one event at a time (EPOLLONESHOT); it is
- * armed again here, when the loop has less of it than WATCH_WAITING_MAX.
+ * One epoll over files of the mount, on a thread of its own, since each wait
+ * and each read is a request to the daemon. A file is armed for one event at a
+ * time (EPOLLONESHOT); it is armed again when the loop has less than
+ * WATCH_WAITING_MAX of its bytes. Owns struct watch.
  */
 #include "watcher.h"
 
@@ -18,7 +19,7 @@
 
 #define READ_SIZE (64u << 10)
 
-/* From the loop to the watcher. */
+/* An order of the loop to the watcher. */
 struct order {
 	struct list node;
 	struct watch *watch;
@@ -30,14 +31,14 @@ struct watch {
 	const struct watch_ops *ops;
 	void *arg;
 	int fd;
-	struct buf line;       /* the watcher's: a line that has not ended */
-	bool parked;           /* the watcher's: not armed */
-	atomic_size_t posted;  /* bytes on their way to the loop, */
-	atomic_size_t waiting; /* and with a client */
-	bool ended;            /* the loop's */
+	struct buf line; /* an incomplete line; used by the watcher */
+	bool parked; /* not armed; used by the watcher */
+	atomic_size_t posted; /* bytes on their way to the loop */
+	atomic_size_t waiting; /* bytes that the client has not read */
+	bool ended; /* used by the loop */
 	atomic_bool stopped;
-	struct order go, stop; /* stop is the last one */
-	atomic_bool ordered;   /* go is under way */
+	struct order go, stop; /* `stop` is the last order */
+	atomic_bool ordered; /* `go` was sent */
 	struct reactor_post gone;
 };
 
@@ -45,7 +46,7 @@ struct watch {
 struct chunk {
 	struct reactor_post post;
 	struct watch *watch;
-	int error;  /* 1: none */
+	int error; /* 1: no error */
 	size_t len;
 	char data[];
 };
@@ -118,7 +119,7 @@ static void post_chunk(struct watch *watch, const char *data, size_t len,
 {
 	struct chunk *c = malloc(sizeof(*c) + len);
 
-	if (!c) /* a line that is lost would be worse */
+	if (!c) /* losing a line would be worse */
 		abort();
 	*c = (struct chunk){ .post = { .fn = on_chunk }, .watch = watch,
 			     .error = error, .len = len };
@@ -127,7 +128,7 @@ static void post_chunk(struct watch *watch, const char *data, size_t len,
 	reactor_post(watch->watcher->reactor, &c->post);
 }
 
-/* Hands on the whole lines, keeps the rest. */
+/* Passes on the complete lines, keeps the rest. */
 static int take_lines(struct watch *watch)
 {
 	struct buf *b = &watch->line;
@@ -156,7 +157,7 @@ static void arm(struct watch *watch)
 				  watch->fd, &e) < 0;
 }
 
-/* Reads what is there, then arms the file again. */
+/* Reads available bytes, then arms the file again. */
 static void look(struct watch *watch)
 {
 	ssize_t n = 1;
@@ -177,7 +178,7 @@ static void look(struct watch *watch)
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		r = -errno;
 	if (watch->stopped || (n > 0 && r == 0))
-		return; /* full: it is armed by an order */
+		return; /* full: an order will arm it */
 	if (n == 0 || r < 0)
 		post_chunk(watch, "", 0, r);
 	else
@@ -229,14 +230,14 @@ static void *watch_files(void *arg)
 				look(e[i].data.ptr);
 			else
 				orders = true;
-		/* last, for an order may end a watch of this turn */
+		/* last, because an order may end a watch of this turn */
 		if (orders)
 			take_orders(w);
 	}
 	return NULL;
 }
 
-/* --- doors ---------------------------------------------------------------------- */
+/* --- the watcher's calls ------------------------------------------------ */
 
 int watcher_open(struct watcher *w, struct reactor *r)
 {

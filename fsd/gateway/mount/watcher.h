@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows the files `events` of all jobs that the gateway waits for, on one thread,
- * and hands whole lines to the loop. A client that does not read stops its stream
- * there: then the file is not read, and the program behind it waits in the end.
+ * Follows the files `events` of all jobs that the gateway waits for, on one
+ * thread, and passes complete lines to the loop. If a client does not read, its
+ * file is not read either; finally its program blocks.
  */
 #ifndef GATEWAY_WATCHER_H
 #define GATEWAY_WATCHER_H
@@ -16,7 +16,7 @@
 #include "layout/base/buf.h"
 #include "layout/event_line.h"
 
-#define WATCH_WAITING_MAX (256u << 10) /* bytes of one file that wait */
+#define WATCH_WAITING_MAX (256u << 10) /* most bytes of one file that wait */
 #define WATCH_LINE_MAX (EVENT_SHOWN_MAX + 65536u) /* of a job's events */
 
 struct watcher {
@@ -31,12 +31,14 @@ struct watcher {
 struct watch;
 
 struct watch_ops {
-	/* Both on the loop. A line without its newline; it may be changed. */
+	/*
+	 * Both on the loop. A line without its newline, which may be changed.
+	 */
 	void (*line)(void *arg, char *line, size_t len);
-	/* The file has ended (0), or cannot be read (negative errno). Comes once,
-	 * unless watch_stop() came before. */
+	/* The file has ended (0), or cannot be read (negative errno). Called
+	 * once, unless watch_stop() came before. */
 	void (*end)(void *arg, int error);
-	/* After watch_stop(): nothing more comes, arg may go. */
+	/* After watch_stop(): no event follows, arg may be freed. */
 	void (*gone)(void *arg);
 };
 
@@ -44,13 +46,16 @@ struct watch_ops {
 int watcher_open(struct watcher *w, struct reactor *r);
 void watcher_close(struct watcher *w);
 
-/* Takes fd, of a file opened with O_NONBLOCK, even when it fails. On a worker. ops may
- * be called before it returns; *ret is set before. Return: 0 or negative errno. */
+/*
+ * Follows a file; on a worker. Takes fd, opened with O_NONBLOCK, also on
+ * failure. ops may be called before it returns; *ret is set before. Return: 0
+ * or negative errno.
+ */
 int watch_new(struct watcher *w, int fd, const struct watch_ops *ops, void *arg,
 	      struct watch **ret);
-/* On the loop: so many bytes of its lines are still with a client. */
+/* Reports how many bytes of its lines a client has not read. On the loop. */
 void watch_waiting(struct watch *watch, size_t bytes);
-/* On the loop, once. */
+/* Ends it; on the loop, once. */
 void watch_stop(struct watch *watch);
 
 #endif

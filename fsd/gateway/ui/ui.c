@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Those who look at the dashboard. A worker looks at the mount for all of them, at most
- * twice a second and only while there is one; each then hears what has changed for it.
- * All of this state is the loop's, but for `jobs` and `fresh` while a look is under way.
+ * The viewers of the dashboard. A worker reads the mount for all of them, at
+ * most twice a second and only while there is a viewer; each then gets its
+ * changes. The loop owns all of this state, except `jobs` and `fresh` while a
+ * worker reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,35 +16,36 @@
 #define PACE_MS 500u
 #define QUIET_MS 15000u
 #define WAITING_MAX (1u << 20) /* a viewer that does not read misses changes */
-#define SEATS 64u /* viewers at a time; each owner has its share (share.h) */
-#define SHARE 4u /* of the time, a look takes at most one part in so many */
+#define SEATS 64u /* most viewers; each owner has a share (share.h) */
+#define SHARE 4u /* reading takes at most one part in so many of the time */
 
 struct ui {
 	struct gateway *gateway;
 	struct ui_ring ring;
 	struct list viewers;
 	struct shares seats;
-	struct ui_jobs jobs;  /* a look's: as it was at the last one */
-	struct ui_look fresh; /* what a look has found */
+	struct ui_jobs jobs; /* used by the worker: as at the last reading */
+	struct ui_look fresh; /* the result of a reading */
 	struct crew_work work;
 	struct reactor_timer pace;
 	uint64_t begun_ms;
-	unsigned looks; /* that have begun */
+	unsigned looks; /* readings that have begun */
 	bool busy;
 };
 
-/* One of GET /ui/state, which is answered once, or of GET /ui/events. */
+/* A request of GET /ui/state, which is answered once, or of GET /ui/events. */
 struct viewer {
 	struct list node;
 	struct request *request;
 	struct reactor_timer patience;
 	struct holding seat;
-	unsigned wanted; /* the first look that has begun behind it */
+	/* number of the first reading that began after the request */
+	unsigned wanted;
 	bool streams;
-	ui_then *then;   /* NULL: all of the state is wanted */
-	void *arg;       /* owned; then's */
+	ui_then *then; /* NULL: it wants all of the state */
+	void *arg; /* owned; argument of then */
 	uint64_t told_ms;
-	json_t *last;    /* owned; what it was told */
+	json_t *last; /* owned; the state that it has got */
 };
 
 static void free_viewer(void *arg)
@@ -123,7 +125,7 @@ const struct ui_ring *ui_ring_of(const struct gateway *g)
 	return &g->ui->ring;
 }
 
-/* --- what a viewer hears ----------------------------------------------------------------- */
+/* --- a viewer's changes ------------------------------------------------- */
 
 static json_t *view_of(struct ui *ui, const struct viewer *v)
 {
@@ -141,7 +143,7 @@ static void set_now(json_t *view)
 	json_object_set_new(view, "now", json_integer(text_now_ms()));
 }
 
-/* The members that are not as they were; NULL: all are. */
+/* Returns the members that have changed; NULL: none. */
 static json_t *changes(const json_t *last, json_t *view)
 {
 	json_t *ret = NULL, *value;
@@ -187,7 +189,7 @@ static void show_changes(struct ui *ui, struct viewer *v)
 
 	if (stream_waiting(v->request) > WAITING_MAX ||
 	    (v->last && now < v->told_ms + PACE_MS))
-		return; /* the next look tells it */
+		return; /* the next reading will send it */
 	view = view_of(ui, v);
 	if (!view)
 		return;
@@ -221,7 +223,7 @@ static void answer_then(struct ui *ui, struct viewer *v)
 	then(r, arg, &ui->jobs);
 }
 
-/* --- looks -------------------------------------------------------------------------------- */
+/* --- readings ----------------------------------------------------------- */
 
 static void begin_look(struct ui *ui);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A viewer's acts on one sandbox or job: it looks at its output, ends it, kills it.
- * Things that another owns are not there for it.
+ * Acts of a viewer on one sandbox or job: shows its output, ends it, kills it.
+ * Another owner's things do not exist for it. On workers, replies on the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include "layout/base/num.h"
 #include "ui_int.h"
 
-#define SHOWN 32u              /* jobs of one sandbox */
+#define SHOWN 32u /* most jobs shown of one sandbox */
 
-/* Return: its config.json, or NULL, and the reply is there. */
+/* Return: its config.json, or NULL: it has replied. */
 static json_t *find_sandbox(struct request *r)
 {
 	const char *name = r->part[0];
@@ -29,19 +29,20 @@ static json_t *find_sandbox(struct request *r)
 	return NULL;
 }
 
-/* One sandbox as a page shows it. Its jobs come from the state that all viewers share. */
+/* A sandbox as a page shows it. Its jobs come from the state that all viewers
+ * share. */
 struct peek {
 	struct crew_work work;
 	struct gateway *gateway;
-	struct request *request; /* a reference */
+	struct request *request; /* owns a reference */
 	char sandbox[LIMIT_JOB_NAME + 1];
 	char state[32];
 	struct {
 		char name[LIMIT_JOB_NAME + 1];
 		char language[16];
 	} job[SHOWN];
-	size_t count;    /* of its jobs that run */
-	json_t *outputs; /* owned; a worker's */
+	size_t count; /* of its running jobs */
+	json_t *outputs; /* owned; used by a worker */
 };
 
 static json_t *show_job(struct peek *p, const char *name, const char *language)

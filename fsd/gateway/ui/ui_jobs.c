@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The jobs of the mount, read again only if they have changed: the time and the inode
- * of a job's file `state` tell that. So a look at thousands of old jobs costs one
- * call each.
+ * The jobs of the mount. A job is read again only if it has changed: the time
+ * and inode of its file `state` show that. So thousands of old jobs cost one
+ * call each. On workers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ void ui_sandbox_path(struct buf *path, const char *name, const char *file)
 	buf_fmt(path, SANDBOXES "/%s%s%s", name, *file ? "/" : "", file);
 }
 
-/* A JSON file, unless it is longer than that. */
+/* Reads a JSON file, unless it is longer than most. */
 static json_t *read_json(struct gateway *g, const char *path, size_t most)
 {
 	auto_buf struct buf text = { .cap = most };
@@ -39,7 +39,7 @@ static json_t *read_json(struct gateway *g, const char *path, size_t most)
 	return json;
 }
 
-/* --- whose it is ----------------------------------------------------------------------- */
+/* --- owners ------------------------------------------------------------- */
 
 json_t *ui_sandbox_config(struct gateway *g, const char *name)
 {
@@ -56,7 +56,8 @@ const char *ui_config_owner(const json_t *config)
 	return owner ? owner : "";
 }
 
-/* "gw.PART.REST": the gateway's jobs are named by a sandbox or by an owner. */
+/* Returns PART of "gw.PART.REST": the gateway's jobs are named by a sandbox or
+ * an owner. */
 static bool name_part(const char *name, char ret[KEY_OWNER])
 {
 	const char *dot;
@@ -93,7 +94,7 @@ bool ui_job_is_over(const struct ui_job *job)
 	return !strcmp(job->state, "done") || !strcmp(job->state, "refused");
 }
 
-/* Which sandbox it is in, by its config.json or, where that has gone, by its name. */
+/* Finds its sandbox in config.json or, if that is gone, in its name. */
 static void read_sandbox(struct gateway *g, struct ui_job *job)
 {
 	auto_buf struct buf path = { 0 };
@@ -196,7 +197,7 @@ static int by_name(const void *a, const void *b)
 
 static const struct ui_job *find(const struct ui_jobs *jobs, const char *name)
 {
-	/* a job begins with its name */
+	/* a job's name is its first member */
 	return jobs->count ? bsearch(name, jobs->job, jobs->count,
 				     sizeof(*jobs->job), by_name)
 			   : NULL;

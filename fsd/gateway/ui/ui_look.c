@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One look at the mount, for all who look: health, walls, machines, sandboxes, jobs.
- * Times are absolute, so that what has not changed stays the same text.
+ * Reads the mount for all viewers: health, walls, machines, sandboxes, jobs.
+ * Times are absolute, so that an unchanged part stays the same text. On
+ * workers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ static void look_at_health(struct gateway *g, json_t *ret)
 				      string_of(&text)));
 }
 
-/* "NAME  STATE  WHY" a line. */
+/* Parses a line "NAME  STATE  WHY". */
 static json_t *read_wall(char *line)
 {
 	char *state = strstr(line, "  "), *why;
@@ -137,7 +138,7 @@ static size_t commands_of(const struct ui_jobs *jobs, const char *name)
 	return count;
 }
 
-/* When it was made, ms since 1970. */
+/* Returns when it was made, in ms since 1970. */
 static int64_t started(struct gateway *g, const char *name, const json_t *config)
 {
 	const json_t *told = json_object_get(json_object_get(config, "meta"),
@@ -153,7 +154,7 @@ static int64_t started(struct gateway *g, const char *name, const json_t *config
 	return st.st_mtim.tv_sec * INT64_C(1000);
 }
 
-/* Its client's name for it: MCP's have a name, others a template. */
+/* Returns its client's name for it: MCP's have a name, others a template. */
 static const char *called(const json_t *config)
 {
 	const json_t *meta = json_object_get(config, "meta");
@@ -176,7 +177,7 @@ static int look_at_sandbox(void *arg, const char *name)
 
 	config = ui_sandbox_config(g, name);
 	if (!config)
-		return 0; /* it has gone, or is another user's */
+		return 0; /* it is gone, or another user's */
 	ui_sandbox_path(&path, name, "state");
 	mount_line(&g->mount, path.data, &state);
 	ui_sandbox_path(&path, name, "until");
@@ -221,7 +222,8 @@ static json_t *show_job(const struct ui_job *job)
 			 "owner", job->run.owner);
 }
 
-/* The gateway has told of its own already, and removes them. */
+/* Returns whether it is the gateway's own, which is in the ring and gets
+ * removed. */
 static bool is_told(const struct ui_job *job)
 {
 	return !strncmp(job->run.name, "gw.", 3);

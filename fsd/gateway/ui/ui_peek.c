@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One job as a row of the dashboard opens it: its code, the ends of its streams, its log
- * and its error. A job of the gateway's is read before it is removed, and the ring keeps
- * the newest of these; any other job is read from the mount.
+ * The details of one job: its code, the ends of its streams, its log and its
+ * error. A job of the gateway is read before it is removed, and the ring keeps
+ * the newest of these; any other job is read from the mount. On workers.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "layout/base/num.h"
 #include "ui_int.h"
 
-#define KEPT_TAIL (4u << 10) /* bytes of each part of a job that has gone */
+#define KEPT_TAIL (4u << 10) /* bytes of each part of a removed job */
 
 void ui_add_tail(json_t *to, struct gateway *g, const char *job,
 		 const char *name, size_t most)
@@ -56,7 +56,8 @@ static void add_words(struct buf *text, const json_t *words)
 	}
 }
 
-/* The code in its config, its command, or the beginning of its file code.*. */
+/* Returns the code in its config, its command, or the beginning of its file
+ * code.*. */
 static json_t *code_of(struct gateway *g, const char *job, size_t most)
 {
 	auto_buf struct buf path = { 0 }, text = { .cap = UI_TAIL };
@@ -99,7 +100,7 @@ json_t *ui_peek(struct gateway *g, const char *job)
 	return peek(g, job, KEPT_TAIL);
 }
 
-/* Behind a look: the loop has the ring. */
+/* Runs on the loop after a reading: the loop has the ring. */
 static void on_looked(struct request *r, void *arg, const struct ui_jobs *jobs)
 {
 	auto_free char *name = arg;

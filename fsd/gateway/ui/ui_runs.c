@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that have ended. The gateway removes its jobs at their end, so it keeps a line
- * of each here, for as long as it lives; other jobs are found in the mount.
+ * Ended runs. The gateway removes its jobs at their end, so it keeps a line for
+ * each here, as long as it lives; other jobs are found in the mount. On the
+ * loop.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ void ui_run_read(struct ui_run *run, const json_t *result)
 		run->ended_ms = 0;
 }
 
-/* Among the last few; NULL: it is not there. */
+/* Finds it among the newest; NULL: it is not there. */
 static const struct ui_run *find_last(const struct ui_ring *ring, const char *job)
 {
 	for (size_t i = 1; i <= ring->count && i <= LAST; i++) {
@@ -91,7 +92,7 @@ const json_t *ui_ring_seen(const struct ui_ring *ring, const char *job,
 	return NULL;
 }
 
-/* --- what is shown ----------------------------------------------------------------- */
+/* --- the view ----------------------------------------------------------- */
 
 static bool is_failure(const struct ui_run *run)
 {
@@ -115,7 +116,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Those of one owner. Return: how many. */
+/* Chooses those of one owner. Return: how many. */
 static size_t choose(const struct ui_ring *ring, const struct ui_run *other,
 		     size_t others, const char *owner,
 		     const struct ui_run **ret)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The signal's handler wakes a thread of its own: V8 and libuv take locks, which no
- * handler may. The thread asks the loop, waits, and ends what runs. The lock makes
- * sure that what it ends is still the step, and not what comes after it.
+ * The signal's handler wakes a separate thread: V8 and libuv take locks, which
+ * a handler must not do. The thread notifies the loop, waits, and terminates
+ * what runs. The lock ensures that it terminates the step, and not code that
+ * runs after it.
  */
 #include "interrupt.h"
 
@@ -15,19 +16,23 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The loop has so long to turn; then what is guarded is ended, then what runs at all,
- * which may be Node's own; and again until it turns. */
+/*
+ * Time for the loop to turn, in ms. Then guarded code is terminated; after the
+ * next one any running code, which may be Node's own; and again until the loop
+ * turns.
+ */
 static const long wait_ms[] = {100, 400, 2000};
 #define THREAD_STACK (128u << 10)
 
 static struct {
 	pthread_mutex_t lock;
-	sem_t wanted;      /* an interrupt has come */
-	sem_t turned;      /* the loop has turned, or the step has ended */
+	sem_t wanted; /* posted for each interrupt */
+	/* posted when the loop has turned, or the step has ended */
+	sem_t turned;
 	bool armed;        /* a step runs */
-	bool asked;        /* the loop, which has not turned since */
-	unsigned depth;    /* calls of guard() that run */
-	atomic_bool ending; /* what runs is to end */
+	bool asked; /* the loop was notified and has not turned since */
+	unsigned depth; /* running calls of guard() */
+	atomic_bool ending; /* running code is being terminated */
 	struct isolate *isolate;
 	struct uv_handle_s *async; /* owned */
 	napi_env env;
@@ -43,7 +48,7 @@ static void on_signal(int number)
 	errno = kept;
 }
 
-/* Under the lock. */
+/* Ends the termination; call it under the lock. */
 static void calm(void)
 {
 	if (state.ending)
@@ -60,14 +65,14 @@ static bool ask(void)
 	if (asks) {
 		state.asked = true;
 		while (!sem_trywait(&state.turned))
-			; /* of an earlier one */
+			; /* drop posts of an earlier interrupt */
 		uv_async_send(state.async);
 	}
 	pthread_mutex_unlock(&state.lock);
 	return asks;
 }
 
-/* Return: false: nothing is left to be ended. */
+/* Terminates running code. Return: false: the step has ended. */
 static bool end_what_runs(bool guarded_only)
 {
 	bool asked;
@@ -82,7 +87,7 @@ static bool end_what_runs(bool guarded_only)
 	return asked;
 }
 
-/* Return: has the loop turned? */
+/* Waits. Return: whether the loop has turned. */
 static bool wait_turn(long ms)
 {
 	struct timespec until;
@@ -111,7 +116,7 @@ static void *interrupt_thread(void *unused)
 	return unused;
 }
 
-/* Return: has an interrupt come that was not heeded? It is now. */
+/* Takes a pending interrupt. Return: whether there was one. */
 static bool take(bool armed)
 {
 	bool asked;
@@ -142,8 +147,9 @@ static void on_turn(struct uv_handle_s *async)
 }
 
 /*
- * The code that was ended may be one of these. V8 would go on to end whatever is called next,
- * and Node with it.
+ * V8 calls this after microtasks. The terminated code may be one of them;
+ * otherwise V8 would also terminate the next function that is called, and so
+ * Node itself.
  */
 static void on_microtasks(struct isolate *isolate, void *unused)
 {
@@ -247,10 +253,10 @@ napi_value interrupt_guard(napi_env env, napi_callback_info info)
 	state.depth--;
 	ended = failed && state.ending;
 	if (ended)
-		state.asked = false; /* the caller is told by what it does not get */
+		state.asked = false; /* the missing result tells the caller */
 	calm();
 	pthread_mutex_unlock(&state.lock);
-	if (ended) /* else it is the program's own, and goes on */
+	if (ended) /* else the exception is the program's own: keep it */
 		napi_get_and_clear_last_exception(env, &value);
 	return NULL;
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interrupt of a session's step: SIGINT, as by Ctrl-C. The event loop is told
- * first. If it does not turn, the JavaScript that runs is ended, which no program can
- * catch; guard() is where that stops, so that Node's own frames below, which count
- * timers and the like, are not ended with it. A program that listens for the signal
- * gets it from Node, and this file does not.
+ * Interrupts a session's step by SIGINT, as Ctrl-C does. First the event loop
+ * is notified. If it does not turn, V8 terminates the running JavaScript, which
+ * no program can catch. guard() is where that stops, so that Node's own frames
+ * below, which count timers and the like, are not terminated. If the program
+ * listens for the signal, Node delivers it, and this file does not act.
  *
  * In JavaScript:
- *   watch(call)  once, at the session's begin; call is called by the loop. Return:
- *                undefined, or true if there are interrupts.
- *   arm()        a step begins: its interrupts come here
- *   disarm()     a step ends: what has not come yet is forgotten
- *   take()       Return: has one come of which the loop was not told? It is, then.
- *   guard(call)  calls it; returns as well when it was interrupted
+ *   watch(call)  once, at the session's start; the loop calls call. Return:
+ *                undefined, or true if interrupts are possible.
+ *   arm()        a step begins: interrupts are for it
+ *   disarm()     a step ends: pending interrupts are dropped
+ *   take()       Return: whether an interrupt is pending that the loop did not
+ *                get; it is taken.
+ *   guard(call)  calls it; returns also when it was interrupted
  */
 #ifndef RUNNERS_NODE_INTERRUPT_H
 #define RUNNERS_NODE_INTERRUPT_H

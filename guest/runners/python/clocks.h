@@ -4,8 +4,8 @@
  * since the template, and the template's start and heating are not the program's.
  *
  * Functions of this file stand in the modules time, os, posix and resource, before
- * Python's own. They take away what was used before begin(). A child of fork() begins
- * with nothing used, and so does another thread: for them nothing is taken away.
+ * Python's own. They take away what was used before begin(). A child of fork() and another thread begin with zero: their figures are not
+ * changed.
  */
 #ifndef RUNNERS_CLOCKS_H
 #define RUNNERS_CLOCKS_H

@@ -9,7 +9,7 @@
  * front, that directory's time of change, sys.meta_path, sys.path_hooks, the
  * environment's variables and the working directory. If so, the module is taken, which
  * costs some comparisons. If not, waiting.py decides: it may remove the module from
- * sys.modules, and then the import goes on as in an interpreter that has just begun.
+ * sys.modules, and then the import continues as in an interpreter that has just begun.
  *
  * The variables and the working directory are watched by functions in the places of
  * putenv(), unsetenv(), chdir() and fchdir() of the modules os and posix.

@@ -30,15 +30,16 @@
 static struct {
 	pthread_t thread;
 	timer_t timer;
-	bool there, timed;      /* the thread, its timer */
-	atomic_bool ends;       /* it is to end */
+	bool there, timed; /* the thread exists; its timer exists */
+	atomic_bool ends; /* the thread must end */
 	atomic_bool works;      /* a program runs */
-	pthread_mutex_t flushes; /* the thread does, and is in the interpreter */
-	pid_t process;          /* that has the thread */
+	/* held by the thread while it is in the interpreter */
+	pthread_mutex_t flushes;
+	pid_t process; /* process that has the thread */
 	atomic_int writing;     /* threads in watched_write() */
-	atomic_int id;          /* the thread's, as the kernel knows it */
-	PyObject *text, *buffered; /* types: of streams that can be flushed */
-	struct stat file[2];    /* standard output and error, as they began */
+	atomic_int id; /* the kernel's id of the thread */
+	PyObject *text, *buffered; /* types of streams that can be flushed */
+	struct stat file[2]; /* standard output and error at the start */
 } live = {.flushes = PTHREAD_MUTEX_INITIALIZER};
 
 /* A program that lets its output go elsewhere for a while flushes by itself: what it

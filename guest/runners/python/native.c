@@ -68,10 +68,10 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *ret)
 static unsigned long long loaded; /* before the program */
 
 /*
- * The C library calls this after the exit functions of what the program has
- * loaded, and before those of all the libraries that were there: they free their
- * memory one after the other. A library that the program has loaded may have more
- * to do, so then all goes on.
+ * The C library calls this after the exit functions of libraries that the
+ * program has loaded, and before those of all earlier libraries, which only
+ * free their memory one after the other. If the program has loaded a library,
+ * that one may have more to do; then the normal exit continues.
  */
 static void end_at_once(int status, void *unused)
 {
