@@ -320,7 +320,7 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	memcpy(s->why, k->why, sizeof(s->why));
 	s->kept = k;
 	if (s->single) {
-		s->config.idle_ms = k->idle_ms;
+		s->config.idle_ms = MIN(k->idle_ms, LIMIT_SESSION_IDLE_MS);
 		s->config.machine.cpus = MIN(k->cpus, CPUS_MAX);
 		s->memory = MIN(k->memory, MEMORY_MAX);
 		sandbox_set_times(s);

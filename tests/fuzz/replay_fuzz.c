@@ -53,8 +53,14 @@ static void on_end(void *arg)
 	check(r->over);
 }
 
+static void on_heated(void *arg, uint32_t runners)
+{
+	(void)runners;
+	check(!((struct run *)arg)->over);
+}
+
 static const struct channel_events channel_events = {
-	.finished = on_end, .broken = on_broken,
+	.heated = on_heated, .finished = on_end, .broken = on_broken,
 };
 
 static void on_started(void *arg, uint32_t pid)
@@ -154,8 +160,11 @@ static void hear(struct vm_replay *t, const uint8_t *news, size_t size)
 	replay_is_whole(t, true);
 	check(loop_new(&r.loop) == 0 &&
 	      socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
-	check(channel_adopt(r.loop, pair[0], 1, &channel_events, &r, &job,
-			    &job_events, &r, &r.ch) == 0);
+	check((replay_checkpoint(t)->phase == PHASE_IDLE
+		       ? channel_adopt_idle(r.loop, pair[0], 1, &channel_events, &r, t,
+					    &r.ch)
+		       : channel_adopt(r.loop, pair[0], 1, &channel_events, &r, &job,
+				       &job_events, &r, &r.ch)) == 0);
 	check(send(pair[1], news, size, MSG_NOSIGNAL) == (ssize_t)size);
 	close(pair[1]);
 	for (unsigned i = 0; i < TURNS && !r.over; i++) {

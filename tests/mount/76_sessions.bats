@@ -471,6 +471,27 @@ accepted() {
 	result_is c .step 1
 }
 
+@test "steps that wait keep their order when their server dies, and the first says what was lost" {
+	local i
+	step a 'remember a'
+	job_wait a
+	step b $'out up\nsleep 60000'
+	job_follow b up
+	for i in 1 2 3 4; do
+		step "c$i" "remember $i"
+		state_is "c$i" queued
+	done
+	server_kill
+	step d recall
+	job_wait d
+	stdout_is d $'1\n2\n3\n4'
+	ended b 125 interrupted # its machine was the server's, as all of these tests
+	run cat "$MNT/c1/log"
+	assert_output --partial 'session s: begun anew, for its machine has died, with its server'
+	result_is c1 .session_state kept
+	result_is d .step 6
+}
+
 @test "a step that was killed takes its interpreter with it, whatever that says" {
 	step a $'remember a\nsurvive\nout up\nsleep 60000'
 	job_follow a up

@@ -535,7 +535,7 @@ static int adopt_resting(struct room *r, bool lives)
 	int pair[2];
 
 	open_room(r);
-	replay_begin(r->replay, &idle, NULL, 0);
+	replay_begin(r->replay, &idle, (const uint8_t *)"", 0);
 	r->replay->sent = 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		exit(1);
