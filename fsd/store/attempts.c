@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/jobs/ID/attempts: a line for each run that the appliance failed and
- * that another one followed, "RUN STATUS STARTED ENDED MESSAGE". It is written
- * before meta counts the next attempt. A line belongs to the present submission
- * by its run's number, so that one which a crash has left, or doubled, does no
- * harm.
+ * STATE/jobs/ID/attempts: a line "RUN STATUS STARTED ENDED MESSAGE" for each run that
+ * failed because of fsd, its machine or the host, and that a retry followed. The line is
+ * written before meta counts the next attempt. Readers select lines by the run's number,
+ * so a line that a crash left or doubled does no harm.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +32,7 @@ int store_attempt_add(struct store *s, uint64_t no, unsigned run,
 	for (char *p = message; *p; p++)
 		if ((unsigned char)*p < ' ')
 			*p = ' ';
-	/* On a line of its own, whatever a crash has left of the last one. */
+	/* The first newline ends a line that a crash may have torn. */
 	buf_fmt(&line, "\n%u %s %llu %llu %s\n", run, status_name(a->status),
 		(unsigned long long)a->started_ns,
 		(unsigned long long)a->ended_ns, message);
@@ -48,7 +47,7 @@ int store_attempt_add(struct store *s, uint64_t no, unsigned run,
 	return write(fd, line.data, line.len) == (ssize_t)line.len ? 0 : -ENOSPC;
 }
 
-/* Cuts a word off the front. Return: NULL if there is none. */
+/* Cuts the first word off. Return: the word, or NULL if no space follows it. */
 static char *word(char **rest)
 {
 	char *start = *rest, *end = strchr(start, ' ');

@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Enough for some ends of ordinary runs. */
+/* Bytes: enough for result.json of a few ordinary runs. */
 #define RESERVE (64u << 10)
 
 void disk_reserve_init(struct disk_reserve *r)
@@ -98,8 +98,8 @@ void store_recheck_space(struct store *s)
 		r->full = true;
 }
 
-/* As much again as the reserve, or what was just given back by somebody would do
- * for one run, and be gone. Only by asking for it a quota of the disk's shows. */
+/* Asks for twice the reserve: with less, one run would use up all free space at once.
+ * fallocate(2), because statvfs(3) does not show a disk quota. */
 static bool find_room(struct disk_reserve *r)
 {
 	int found = r->reserve < 0 ? -EOPNOTSUPP
@@ -133,7 +133,7 @@ bool store_find_space(struct store *s)
 	bool found;
 
 	pthread_mutex_lock(&r->lock);
-	r->full = false; /* what fails from here on says so again */
+	r->full = false; /* a call that fails from here on sets it again */
 	found = find_room(r) && may_make(r);
 	pthread_mutex_unlock(&r->lock);
 	if (!found)

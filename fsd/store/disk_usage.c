@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many bytes a job keeps in the state directory, at a daemon's start. */
+/* Sums the bytes of a job in the state directory, when a server loads it. On threads. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static uint64_t count_tree(int at, const char *path, unsigned depth,
 			   const char *uncounted);
 
-/* uncounted: a file of ours at the top, or "". */
+/* uncounted: the name of a file at the top that fsd wrote, or "". */
 static uint64_t count_entry(int fd, const char *name, unsigned depth,
 			    const char *uncounted)
 {

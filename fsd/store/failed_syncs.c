@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/jobs/ID/unstored: inputs that the disk has said it has not taken, each
- * the path below files/ and a NUL; "" is all of them. It says so once, to the
- * first who asks, and no later daemon could tell.
+ * STATE/jobs/ID/unstored: inputs whose fsync(2) failed: for each its path below files/
+ * and a NUL; an empty path means any input. Linux reports a failed write-back once, to the
+ * first fsync(2), so a later server could not find out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ int store_unsynced_read(struct store *s, uint64_t no, struct buf *ret)
 	if (n < 0)
 		return r < 0 ? r : -errno;
 	ret->len = (size_t)n;
-	/* Who was writing it was ended, or found no room: all may be meant. */
+	/* The list is torn: its writer was killed, or the disk was full. Add "any input". */
 	if (!n || ret->data[n - 1])
 		return buf_add(ret, "\0", 2);
 	return 0;

@@ -7,10 +7,10 @@
  *   2  a job's meta has no held; files/ and output/ have no links
  *   3  store.h
  *
- * A directory of an older format becomes one of ours while its jobs are read
- * (scan.c): each meta is written anew, and the file is made when all of
- * them are on the disk. So whoever dies in between leaves an older directory,
- * some of whose jobs are ours already, and the next start goes on with it.
+ * A start converts a directory of an older format while it reads the jobs (scan.c): it
+ * writes each meta anew, and then the format, when all metas are on the disk. If it dies
+ * in between, the directory has the older format and some new metas; the next start
+ * continues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@ static int read_format(int root)
 }
 
 struct contents {
-	bool has_jobs;  /* an entry that is named as ours are */
-	char other[NAME_MAX + 1]; /* one that is not, or "" */
+	bool has_jobs;  /* an entry has a name that fsd gives */
+	char other[NAME_MAX + 1]; /* an entry with another name, or "" */
 };
 
 static int look_into(int root, const char *part, struct contents *ret)
@@ -59,8 +59,8 @@ static int look_into(int root, const char *part, struct contents *ret)
 	return r;
 }
 
-/* Without the file: what lies in jobs/ would be set aside, what is in trash/
- * removed, so it has to be ours. */
+/* For a directory without a format: refuses one that fsd did not write, because a start
+ * moves unknown entries of jobs/ to lost+found and deletes those of trash/. */
 static int check_ours(int root, const char *dir, struct err *err)
 {
 	static const char *const parts[] = { "jobs", "trash" };
@@ -128,7 +128,7 @@ int store_format_set(int root, struct err *err)
 
 	if (r == (int)STORE_FORMAT)
 		return 0;
-	/* What says that all jobs are of this format comes after them. */
+	/* All records must be on the disk before the format says so. */
 	r = syncfs(root) < 0 ? -errno : write_format(root);
 	return r < 0 ? err_sys(err, r, "cannot write the state directory's "
 				       "format") : 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/lost+found: what lay in STATE/jobs and is no job. Each has a directory
- * of its own there, named as the entry was if that name is harmless:
+ * STATE/lost+found: entries of STATE/jobs that are no jobs. Each gets a directory, which
+ * has the entry's name if that consists of plain characters:
  *
- *   NAME/why     what it was, why it is here, since when: written first, so
- *                that nothing ever lies there without a reason
- *   NAME/entry   the thing itself, as it was found
+ *   NAME/why     what the entry was, why and when it was moved; written before the entry
+ *                is moved, so that each entry has a reason
+ *   NAME/entry   the entry, unchanged
  *
- * Nothing in it is ever opened by fsd but `why`. It is the operator's: to be
- * looked at, mended and moved back while fsd is down, or removed at any time.
+ * fsd opens `why` only. The operator may repair an entry and move it back while fsd does
+ * not run, and may remove it at any time.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #define SAME_NAME_MAX 10000u
 #define WHY_MAX 4096
 
-/* It becomes part of an inode number, where there are so many bits. */
+/* 32 bits, not 0: it becomes a part of an inode number. */
 static uint64_t number_of(const char *name)
 {
 	return (hash_text(name, 0) & UINT32_MAX) | 1;
@@ -51,7 +51,7 @@ static bool is_harmless(const char *name)
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
 }
 
-/* A directory that was not there. */
+/* Makes a new directory, name.1, name.2, ... if need be. Return: 0 or negative errno. */
 static int make_place(int lost, const char *entry, char name[96])
 {
 	if (!is_harmless(entry))
@@ -108,9 +108,9 @@ int store_set_aside(struct store *s, const char *entry, const char *reason)
 	return r;
 }
 
-/* --- what is there ------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------- */
 
-/* A daemon died before it had moved anything there. */
+/* True if a server died before it moved the entry. */
 static bool is_empty(int lost, const char *name)
 {
 	char path[NAME_MAX + 16];
@@ -120,7 +120,7 @@ static bool is_empty(int lost, const char *name)
 	       errno == ENOENT;
 }
 
-/* What lies there, or the places where nothing does. */
+/* Calls fn for each directory that has no entry (empty), or that has one. */
 static void each(struct store *s, bool empty,
 		 void (*fn)(void *arg, uint64_t no, const char *name),
 		 void *arg)
@@ -183,7 +183,7 @@ static void on_empty(void *arg, uint64_t no, const char *name)
 	remove_tree(*lost, name);
 }
 
-/* Whoever made it holds the lock of the directory, or has ended. */
+/* Safe, because this server holds the lock of STATE: no other one is making a directory. */
 void store_lost_tidy(struct store *s)
 {
 	auto_close int lost = open_lost(s, false);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job's directory and the record in it: STATE/jobs/ID/meta. */
+/*
+ * Makes a job's directory, and writes its record, STATE/jobs/ID/meta. Each write also
+ * updates the record's copy in shared memory: torn before, complete after. *_write() and
+ * *_work() run on threads for the disk.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,8 +14,8 @@
 #include "meta_copy.h"
 
 /*
- * One write of one sector over the old one: nobody sees half of it, and no new
- * file is made for each state of a job.
+ * A record is one sector, written over the old one by one pwrite(2). So a crash leaves the
+ * old record or the new one, and a change of state makes no new file.
  */
 #define META_SIZE 512
 

@@ -64,7 +64,7 @@ void meta_copy_end(struct inherit_job *k, const struct job_meta *m)
 {
 	size_t len = strlen(m->name);
 
-	/* Its job may have gone while a thread was at it. */
+	/* k may be another job's by now: its job was freed while a thread wrote meta. */
 	if (!k || k->no != m->no || len >= sizeof(k->name))
 		return;
 	fill(k, m);
@@ -84,7 +84,7 @@ void meta_copy_free(struct inherit *in, struct inherit_job *k)
 		inherit_del(in, INHERIT_JOBS, k);
 }
 
-/* As store_meta_parse() has it. */
+/* The ranges are those of store_meta_parse(). */
 static bool is_sane(const struct inherit_job *k)
 {
 	return k->no && k->no <= INT64_MAX && k->mode <= 0777 &&

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is on record of a job, once more in memory that outlives this process
- * (inherit.h): who takes over has not to read every record from the disk. The
- * two say the same but while one of them is written, and then `torn` says so.
- * The disk is right; what is read here is not believed. What the disk does not
- * have, which rows are hidden or copied, job.c keeps beside it.
+ * A copy of each job's record (struct job_meta) in memory shared with the next server
+ * (inherit.h), which then need not read every record from the disk. While a record is
+ * written the two differ, and `torn` is set. The disk is the authority; a reader checks
+ * the copy. job_results.c stores there what the disk does not have: which virtual files
+ * are hidden or copied.
  */
 #ifndef FSD_META_COPY_H
 #define FSD_META_COPY_H
@@ -12,19 +12,20 @@
 #include "store.h"
 #include "fsd/handover/inherit.h"
 
-/* Of a job that the disk is about to have, torn. NULL: there is no room. */
+/* Adds a copy, torn, for a job whose record is about to be made. On the loop's thread.
+ * Return: borrowed from the table, until meta_copy_free(); NULL: the table is full. */
 struct inherit_job *meta_copy_new(struct inherit *in, uint64_t no);
-/* Its meta is about to be written or removed. k may be NULL, here and below;
- * both on any thread that may write the meta. */
+/* Call it before meta is written or removed: sets `torn`. Here and below k may be NULL. On
+ * the thread that writes meta. */
 void meta_copy_begin(struct inherit_job *k);
-/* That is done: the disk has m, or it has nothing. */
+/* Call one of these when the disk has m, or no record any more. On that thread. */
 void meta_copy_end(struct inherit_job *k, const struct job_meta *m);
 void meta_copy_gone(struct inherit_job *k);
-/* Nobody refers to it any more: its place is free. */
+/* Frees the table's slot, when the job is freed. On the loop's thread. */
 void meta_copy_free(struct inherit *in, struct inherit_job *k);
 
-/* Return: 0: *ret is as the disk has it, its name is lent; -EAGAIN: only the
- * disk knows; -EINVAL: no server writes that. */
+/* Reads and checks a copy. Return: 0: *ret is what the disk has, ret->name is borrowed
+ * from k; -EAGAIN: it is torn, read the disk; -EINVAL: a field is out of range. */
 int meta_copy_read(struct inherit_job *k, struct job_meta *ret);
 
 #endif

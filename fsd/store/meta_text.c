@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/jobs/ID/meta: "key value" lines, each exactly once. It is ours, but
- * lies on a disk: what is not as we write it is no job, since a guess could
- * give it to another owner. An older format has fewer keys, and exactly those.
+ * The text of STATE/jobs/ID/meta: "key value" lines, each key exactly once. A damaged text
+ * is refused, not repaired: a guess could give the job to another owner. An older format
+ * has fewer keys, and exactly those. Pure.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,8 +17,8 @@ enum meta_key {
 
 static const struct {
 	const char *name;
-	uint64_t most;   /* of a decimal number; 0: it is none */
-	unsigned format; /* the first that has it */
+	uint64_t most;   /* largest decimal number; 0: the value is no decimal number */
+	unsigned format; /* the first format with this key */
 } keys[META_MAX] = {
 	[META_FORMAT] = { "format", STORE_FORMAT, 1 },
 	[META_UID] = { "uid", UINT32_MAX, 1 },
@@ -138,7 +138,7 @@ static int get_field(struct job_meta *m, enum meta_key key, const char *value)
 	return -EINVAL;
 }
 
-/* Cuts line into key and value. Return: META_MAX if it is none. */
+/* Cuts line into key and value. Return: META_MAX if the line has no known key. */
 static enum meta_key get_key(char *line, char **ret_value)
 {
 	enum meta_key key = 0;
@@ -153,7 +153,7 @@ static enum meta_key get_key(char *line, char **ret_value)
 	return key;
 }
 
-/* 1 << key of all that the format has. */
+/* Return: the keys of a format, bits 1 << key. */
 static unsigned keys_of(unsigned format)
 {
 	unsigned set = 0;
@@ -184,8 +184,8 @@ static int parse(struct job_meta *m, char *text)
 	return m->format && seen == keys_of(m->format) ? 0 : -EINVAL;
 }
 
-/* What it did not say, as far as it follows from what it did. Numbers are given
- * by the clock, in microseconds: store_next_no(). */
+/* Derives the fields that format 1 does not have. Numbers are microseconds of the clock:
+ * store_next_no(). */
 static void modernize(struct job_meta *m)
 {
 	if (m->format >= 2)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is on the disk of a job that an earlier daemon has left. */
+/* Reads the directories and inodes of a job ahead, for a job that an earlier server left. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
 
 #include "store_io.h"
 
-/* More than that is not all asked for at once, and the file system reads
- * ahead. */
+/* A bound: users of larger trees do not need all of it at once. */
 #define ENTRIES_MAX 4096
 
 struct warm {
@@ -30,7 +29,7 @@ static void warm_entry(int at, const char *name, unsigned *left,
 		warm_dir(at, name, left, depth - 1);
 }
 
-/* What fails here fails again where it is told to somebody. */
+/* Errors are ignored: the later lookup gets and reports them. */
 static void warm_dir(int at, const char *name, unsigned *left, unsigned depth)
 {
 	int fd = open_quietly(at, name, O_RDONLY | O_DIRECTORY);

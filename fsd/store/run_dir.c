@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the state directory keeps of a job's runs, and of its log. */
+/*
+ * The directories of runs (rN/), sink/ and removed.N/, and the files `log` and `error`.
+ * Functions that use store_trash() or call_*() pause the calling fiber; the others do
+ * their system calls on the caller's thread.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -51,7 +55,7 @@ int store_sink_make(struct store *s, uint64_t no)
 {
 	char path[STORE_PATH_MAX];
 
-	store_sink_drop(s, no); /* of an earlier daemon */
+	store_sink_drop(s, no); /* left by an earlier server */
 	store_job_path(no, "sink", path);
 	return call_mkdir(s, path);
 }
@@ -86,7 +90,7 @@ void store_removed_drop(struct store *s, uint64_t no, uint64_t queued_no)
 	store_trash(s, path);
 }
 
-/* A stream that is empty. Who has it open reads what comes. */
+/* True for an empty stream: a reader may have it open and wait for the next run's output. */
 static bool is_blank(int dir, const char *name)
 {
 	struct stat st;
@@ -133,9 +137,9 @@ int store_run_make(struct store *s, uint64_t no, unsigned run, bool again)
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
-	if (again) /* it was put back, and store_run_reset() */
+	if (again) /* the run was requeued, after store_run_reset() */
 		return 0;
-	store_trash(s, path); /* a crash has left it */
+	store_trash(s, path); /* left by a crash */
 	return mkdirat(store_jobs_fd(s), path, 0700) < 0 ? -errno : 0;
 }
 
@@ -237,7 +241,7 @@ int store_run_stat(struct store *s, uint64_t no, unsigned run,
 	return stat_at(s, path, ret);
 }
 
-/* What was not written whole is taken back: it will be tried again. */
+/* Appends all of data, or nothing: the caller will append it again. */
 static int append_all(int fd, const void *data, size_t len, off_t *ret_size)
 {
 	struct stat st;
@@ -277,7 +281,7 @@ int store_run_cut(struct store *s, uint64_t no, unsigned run, const char *name,
 	return fd < 0 || ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
 }
 
-/* No sentence of ours is longer. */
+/* Longer than any sentence that fsd writes. */
 #define ERROR_MAX 8192
 
 int store_error_write(struct store *s, uint64_t no, const char *text)
@@ -310,8 +314,8 @@ char *store_error_read(struct store *s, uint64_t no)
 	return n > 0 ? strndup(text, (size_t)n) : NULL;
 }
 
-/* What is kept of a log that is too long, from the start of a line on.
- * Return: its length; negative errno. */
+/* Reads the newer half of a log, from the start of a line on. Return: its length, or
+ * negative errno. */
 static ssize_t log_tail(int fd, off_t size, char room[LIMIT_LOG_BYTES / 2])
 {
 	const size_t keep = LIMIT_LOG_BYTES / 2;
@@ -327,7 +331,8 @@ static ssize_t log_tail(int fd, off_t size, char room[LIMIT_LOG_BYTES / 2])
 	return n;
 }
 
-/* The newer half, in a new file: who reads the old one comes to its end. */
+/* Replaces the log by a new file with its newer half. A reader of the old file reads on to
+ * that file's end. */
 static int log_cut(struct store *s, uint64_t no, int fd, off_t size)
 {
 	char path[STORE_PATH_MAX], new_path[STORE_PATH_MAX], when[32];

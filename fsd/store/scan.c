@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon finds in STATE/jobs when it starts. Everything here is done for
- * each of perhaps a hundred thousand jobs before the mount answers: one record
- * is read, and one directory looked for. The rest is tidied up later. Who takes
- * over from a server that was killed knows all of it already (meta_copy.h).
+ * Reads STATE/jobs at a start. The mount answers only after all jobs are read, perhaps a
+ * hundred thousand, so for each job this reads one record and checks one directory;
+ * store_tidy() does the rest later. A server that takes over from a killed one does not
+ * scan: it has copies of the records (meta_copy.h).
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static bool has_files(const struct store *s, const char *entry)
 	       S_ISDIR(st.st_mode);
 }
 
-/* A link would lead elsewhere. The file system mostly says so by itself. */
+/* True for a directory, not for a link to one. Most file systems fill in d_type. */
 static bool is_dir(const struct store *s, const struct dirent *e)
 {
 	struct stat st;
@@ -99,8 +99,9 @@ static bool is_gone(int r)
 	return r == 0 || errno == ENOENT;
 }
 
-/* A daemon died while it made this job: mkdir has not returned, and nobody has
- * put anything there. meta is not there, or empty. True if all of it is gone. */
+/* Removes a job that a server had begun to make when it died: meta is missing or empty,
+ * and mkdir(2) has not returned to the user, so it has no files. Return: true if it is
+ * removed; false: it has files. */
 static bool drop_unborn(struct store *s, const char *entry)
 {
 	auto_close int job = openat(store_jobs_fd(s), entry,
@@ -112,8 +113,8 @@ static bool drop_unborn(struct store *s, const char *entry)
 	       unlinkat(store_jobs_fd(s), entry, AT_REMOVEDIR) == 0;
 }
 
-/* What a damaged disk or a stranger's hand leaves; anything else, such as no
- * memory, says nothing of the entry. */
+/* Return: what is wrong with an entry whose record gave error r; NULL: the error is the
+ * server's (out of memory), so the entry may be a good job. */
 static const char *fault_of(int r)
 {
 	switch (r) {
@@ -157,7 +158,8 @@ void store_set_twin_aside(struct store *s, uint64_t no)
 	set_aside(s, id, "there is an older job of the same name");
 }
 
-/* Return: 0: it is a job; 1: it is none, and gone; negative errno. */
+/* Return: 0: a job; 1: no job, and removed; negative errno: *ret_fault is the entry's
+ * fault, or NULL. */
 static int read_entry(struct store *s, const struct dirent *e,
 		      struct job_meta *m, const char **ret_fault)
 {
@@ -180,7 +182,7 @@ static int read_entry(struct store *s, const struct dirent *e,
 	return -ENOENT;
 }
 
-/* Return: 0: it is a job; 1: it is none; negative errno: that cannot be told. */
+/* Return: 0: a job; 1: no job, removed or set aside; negative errno: it cannot be read. */
 static int take_entry(struct store *s, const struct dirent *e,
 		      struct job_meta *m)
 {
@@ -193,7 +195,7 @@ static int take_entry(struct store *s, const struct dirent *e,
 	return 1;
 }
 
-/* Return: 0, or negative errno: the scan cannot go on. */
+/* Return: 0; negative errno: the scan must end. */
 static int scan_entry(struct store *s, const struct dirent *e, struct found *f)
 {
 	struct job_meta m = { 0 };
@@ -245,7 +247,7 @@ static int by_no(const void *a, const void *b)
 	return x->no < y->no ? -1 : x->no > y->no;
 }
 
-/* Return: negative errno: its record stays of the older format. */
+/* Return: 0; negative errno: the record keeps its older format. */
 static int modernize(struct store *s, struct job_meta *m)
 {
 	int r = m->format < STORE_FORMAT ? store_meta_write(s, m) : 0;
@@ -256,7 +258,7 @@ static int modernize(struct store *s, struct job_meta *m)
 	return r;
 }
 
-/* Whatever cannot be done now is done at the next start. */
+/* Writes the format. A failure is only logged: the next start tries again. */
 static void set_format(struct store *s)
 {
 	struct err err = { 0 };

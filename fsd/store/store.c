@@ -2,7 +2,7 @@
 /*
  * Opens the state directory and locks it, runs work on threads, and removes and renames
  * files. A struct store owns the directories' descriptors and two groups of threads: one
- * for chores, the others for calls on which fibers wait.
+ * for background work, the others for calls on which fibers wait.
  *
  * store_do() runs work on a thread while its fiber pauses; without a fiber it runs at
  * once on the caller's thread. Functions *_it and *_work run on those threads.
@@ -29,10 +29,10 @@ struct store {
 	int root, jobs, trash, unlinked, lock; /* owned */
 	struct disk_reserve room;
 	bool relaxed;
-	char *read_only;      /* owned: why it is, or NULL */
+	char *read_only;      /* owned: the reason, a sentence; NULL: it is not */
 	void (*refused)(void *arg, int error);
 	void *arg;            /* of refused */
-	_Atomic bool refusing; /* one thread has called it */
+	_Atomic bool refusing; /* a thread has called refused() */
 	uint64_t next_no;
 	_Atomic uint64_t next_trash;
 	_Atomic(struct worker_pool *) threads[STORE_THREADS]; /* owned */
@@ -52,7 +52,7 @@ static int open_dir(int at, const char *name, struct err *err)
 	return fd;
 }
 
-/* --- deletion, on the worker -------------------------------------------- */
+/* --- deletion, on a worker thread ----------------------------------------- */
 
 struct trash_task {
 	struct task task;
@@ -91,7 +91,7 @@ int store_erase_later(struct store *s, int dir, const char *name)
 	return r;
 }
 
-/* --- what goes and moves, on the threads for the disk ---------------------- */
+/* --- removing and renaming, on the threads for the disk -------------------- */
 
 struct leave {
 	int jobs, trash; /* borrowed */
@@ -125,17 +125,16 @@ static int trash_it(void *arg)
 
 	if (r == 0 || r == -ENOENT)
 		return 0;
-	/* A rename takes room, and where there is none this makes some. */
+	/* A rename needs free space; without any, deletion makes some. */
 	remove_tree(l->jobs, l->path);
 	return fstatat(l->jobs, l->path, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
 		       errno == ENOENT ? 0 : r;
 }
 
 /*
- * A job is one by its record. The rename takes room that there may not be: then
- * the record goes first, so that it is gone as a whole or, with an error, there
- * as a whole. The next
- * start does not take a directory without a record for a job.
+ * Moves a job to the trash. A rename needs free space. Without any, the record is deleted
+ * first: a start does not take a directory without a record for a job, so the job is
+ * removed as a whole or, if that deletion fails, unchanged.
  */
 static int remove_it(void *arg)
 {
@@ -149,7 +148,7 @@ static int remove_it(void *arg)
 	if (unlinkat(l->jobs, record, 0) < 0 && errno != ENOENT)
 		return r;
 	remove_tree(l->jobs, l->path);
-	to_trash(l, l->path); /* what is left of it: now there is room */
+	to_trash(l, l->path); /* the rest, if any: now there is free space */
 	return 0;
 }
 
@@ -165,8 +164,8 @@ static int delete_it(void *arg)
 }
 
 /*
- * A file system that allocates late does it for what replaces a file before the
- * rename (ext4), under locks that others' renames want as well.
+ * Starts the write-back of a file that will replace another one. With delayed allocation
+ * ext4 allocates its blocks inside the rename, under locks that other renames need.
  */
 static void write_out(const struct leave *l)
 {
@@ -179,11 +178,11 @@ static void write_out(const struct leave *l)
 }
 
 /*
- * A large file that is replaced lies in the trash before, so that the rename
- * gives up a name of it only. The rename stays a single call: whatever dies, it
- * was done or not, and who does not know may call again. Where there are no hard
- * links it takes as long as it takes. A name in the trash whose file was not
- * replaced after all is only a name, now or at the next start.
+ * Renames. Freeing the blocks of a large file takes long, so a file that will be replaced
+ * gets a second name in the trash first, and the rename frees no block. On a file system
+ * without hard links the rename is slow instead. The rename is one system call: after a
+ * crash it has happened or not. If it fails, the second name is deleted, at the latest by
+ * the next start.
  */
 static int rename_it(void *arg)
 {
@@ -337,7 +336,7 @@ void store_close_file(struct store *s, int fd)
 	fd_close(&fd);
 }
 
-/* Erases entries of the trash that an earlier server has left. */
+/* Deletes the entries of the trash that an earlier server left, on a worker thread. */
 static void trash_leftovers(struct store *s)
 {
 	DIR *dir = fdopendir(openat(s->trash, ".", O_RDONLY | O_DIRECTORY |
@@ -462,9 +461,9 @@ int store_open(struct loop *loop, const char *dir, struct store **ret_store,
 		store_close(s);
 		return r;
 	}
-	/* Numbers are never used twice, even if the clock goes back a little:
-	 * store_scan() raises this above every number that it finds. */
-	s->next_no = realtime_ns() / 1000; /* not what a daemon before us gave */
+	/* The clock makes numbers larger than those of removed jobs. If the clock went
+	 * back, store_scan() raises next_no above every number that it finds. */
+	s->next_no = realtime_ns() / 1000;
 	trash_leftovers(s);
 	*ret_store = s;
 	return 0;
@@ -527,7 +526,7 @@ bool store_is_relaxed(const struct store *s)
 	return s->relaxed;
 }
 
-/* --- what the disk refuses ------------------------------------------------- */
+/* --- writes that the disk refuses ------------------------------------------ */
 
 void store_on_refusal(struct store *s, void (*refused)(void *arg, int error),
 		      void *arg)
@@ -555,11 +554,11 @@ bool store_is_short(int r)
 
 int store_check_record(struct store *s, int r)
 {
-	/* A directory that somebody has removed is store_is_gone()'s. */
+	/* ENOENT: the directory was removed; store_is_gone() reports that. */
 	if (r == 0 || r == -ENOENT || store_is_short(r) || !s->refused)
 		return r;
 	while (atomic_exchange(&s->refusing, true))
-		pause(); /* another thread ends the process */
+		pause(); /* the thread in refused() ends the process */
 	s->refused(s->arg, -r);
 	return r;
 }
@@ -571,7 +570,8 @@ const char *store_dir(const struct store *s)
 
 uint64_t store_next_no(struct store *s)
 {
-	/* Users see it: by the clock it tells no one of the others' jobs. */
+	/* Users see numbers. Taken from the clock, a number does not tell how many jobs
+	 * other users have made. */
 	s->next_no = MAX(s->next_no, realtime_ns() / 1000);
 	return s->next_no++;
 }

@@ -33,7 +33,7 @@ int read_number(int at, const char *path, const char *begins, uint64_t *ret)
 	return parse_u64(text + skip, 0, UINT64_MAX, ret) < 0 ? -EINVAL : 0;
 }
 
-/* On the stack of the fiber that waits for it. */
+/* The arguments of a call, on the stack of the waiting fiber. */
 struct call {
 	int at, fd, flags;
 	const char *path;
@@ -154,7 +154,7 @@ ssize_t call_read_now(int fd, void *room, size_t size, off_t off)
 		if (n < 0)
 			return -errno;
 		done += (size_t)n;
-	} while (n > 0 && done < size); /* less may be all that is in memory */
+	} while (n > 0 && done < size); /* a short read may end at a page that is not cached */
 	return (ssize_t)done;
 }
 

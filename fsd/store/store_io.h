@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that change the state directory, each by store_do(): a fiber
- * waits, the loop does not. Paths are relative to STATE/jobs. For store*.c and
- * node*.c only, but for call_open(), call_write() and call_truncate(). Return:
- * 0 or what the call does, or a negative errno.
+ * System calls on the state directory, each by store_do(): a fiber waits, the loop does
+ * not. Paths are relative to STATE/jobs. For this room and fsd/files; other rooms may use
+ * call_open(), call_write() and call_truncate(). Return: 0 or the call's own result, or
+ * a negative errno.
  */
 #ifndef FSD_STORE_IO_H
 #define FSD_STORE_IO_H
@@ -15,9 +15,9 @@
 #include "store.h"
 
 /*
- * openat(), without a link's target and without a new time of access: to note
- * that takes the file system's journal, which may be busy. What somebody else
- * owns (a state directory that was copied) is opened all the same.
+ * openat() that follows no link and updates no access time: writing that time needs the
+ * file system's journal, which may be busy. O_NOATIME fails with EPERM on files of
+ * another owner (in a copied state directory); they are opened without it.
  */
 static inline int open_quietly(int at, const char *path, int flags)
 {
@@ -28,8 +28,8 @@ static inline int open_quietly(int at, const char *path, int flags)
 	return fd < 0 && errno == EPERM ? openat(at, path, flags, 0600) : fd;
 }
 
-/* By whoever may wait: what a file is, but for this beginning and a newline at its
- * end. Return: 0; -EINVAL: it is something else; negative errno. */
+/* Reads a file that must be `begins`, a decimal number, and a newline. Blocks. Return: 0;
+ * -EINVAL: the file has other text; another negative errno. */
 int read_number(int at, const char *path, const char *begins, uint64_t *ret);
 
 int call_mkdir(struct store *s, const char *path);
@@ -38,32 +38,34 @@ int call_utimens(struct store *s, const char *path,
 		 const struct timespec times[2]);
 /* O_CLOEXEC and O_NOFOLLOW are added. Return: fd. */
 int call_open(struct store *s, const char *path, int flags);
-/* All of it. Return: bytes that were written before an error, if any. */
+/* Writes all of data. Return: the bytes written; fewer than size if an error came after
+ * some of them; negative errno if it came first. */
 ssize_t call_write(struct store *s, int fd, const void *data, size_t size,
 		   off_t off);
 int call_truncate(struct store *s, int fd, off_t size);
 
 /*
- * What memory has of a file, without a wait. Return: bytes, all of size or up
- * to the end; -EAGAIN: some of them have to come from the disk. Where a file
- * system cannot tell, they are read.
+ * Reads from the page cache alone (RWF_NOWAIT). Return: bytes: size, or fewer at the end
+ * of the file; -EAGAIN: some of them are on the disk only; another negative errno. On a
+ * file system without RWF_NOWAIT it reads, and may block.
  */
 ssize_t call_read_now(int fd, void *room, size_t size, off_t off);
-/* From the disk. */
+/* pread(2) on a thread for the disk. */
 ssize_t call_read(struct store *s, int fd, void *room, size_t size, off_t off);
 
-/* A new file or directory; its number is in *ret. Nothing is left of one that
- * failed. */
+/* Makes a file or a directory that must not exist; *ret is its stat(2). *ret_fd is owned.
+ * On failure it removes what it made. */
 int call_make_file(struct store *s, const char *path, int flags, mode_t mode,
 		   struct stat *ret, int *ret_fd);
 int call_make_dir(struct store *s, const char *path, mode_t mode,
 		  struct stat *ret);
 
 /*
- * A link of a job. On the disk it leads to below STORE_LINK, where nothing can
- * be: whoever goes through the state directory follows none, whatever its target
- * is. Return: 0; the second: the target's length, -EINVAL: it is none of ours;
- * or negative errno.
+ * A symbolic link of a job. Its target on the disk begins with STORE_LINK, a path that
+ * cannot exist. So a program that walks through the state directory (a backup) never
+ * follows a link to a target that a user chose. call_make_link() returns 0;
+ * store_link_read() copies the user's target without that prefix and returns its length,
+ * or -EINVAL for a link without the prefix; each may return another negative errno.
  */
 #define STORE_LINK "/dev/null/"
 int call_make_link(struct store *s, const char *path, const char *target,

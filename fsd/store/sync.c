@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to outlive the host: durability.md. Everything here is for threads,
- * and does nothing if the mount is a relaxed one.
+ * Syncs inputs, runs and records, as durability.md promises. All functions block: they
+ * run on threads. On a relaxed mount they do nothing.
  *
- * A file system that has a journal writes all that was asked of it in one go,
- * and a disk takes several things at once: so some files are waited for together,
- * and the writing of each is begun before.
+ * A journal commits everything that is pending at once, and a disk takes several writes
+ * at a time. So files are synced in batches: the write-back of each file starts at once,
+ * and several threads call fsync(2) for one batch.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "store.h"
 #include "fsd/base/read_dir.h"
 
-/* Files and directories that are waited for together. */
+/* Files and directories in one batch. */
 #define TOGETHER 16
 
 struct batch {
@@ -22,8 +22,8 @@ struct batch {
 	int fd[TOGETHER]; /* owned */
 	int result[TOGETHER];
 	unsigned count;
-	const char *below;    /* borrowed: of a file's path all behind this */
-	struct buf *unsynced; /* borrowed: is added of what fails; or NULL */
+	const char *below;    /* borrowed: "/ID/files/", the prefix of noted paths */
+	struct buf *unsynced; /* borrowed: gets the path of each file that fails; or NULL */
 };
 
 static int sync_one(void *arg, unsigned i)
@@ -33,8 +33,8 @@ static int sync_one(void *arg, unsigned i)
 	return b->result[i] = fsync(b->fd[i]) < 0 ? -errno : 0;
 }
 
-/* A directory's names are the file system's own, which stops when it loses
- * them. Of a file it goes on, with whatever the disk has. */
+/* Notes the path of a file whose fsync(2) failed. Directories are left out: a file system
+ * that cannot write a directory stops, but after a failed data write it continues. */
 static void note_unsynced(struct batch *b, int fd)
 {
 	char link[32], path[STORE_PATH_MAX];
@@ -50,7 +50,7 @@ static void note_unsynced(struct batch *b, int fd)
 		path[n] = '\0';
 		name = strstr(path, b->below);
 	}
-	/* Without a name it may be any. */
+	/* An empty name means any file. */
 	name = name ? name + strlen(b->below) : "";
 	buf_add(b->unsynced, name, strlen(name) + 1);
 }
@@ -68,12 +68,12 @@ static int finish(struct batch *b)
 	return r;
 }
 
-/* fd is owned; or -1, and errno says why. */
+/* Adds fd (owned; or -1 with errno) to the batch. */
 static int add(struct batch *b, int fd)
 {
 	if (fd < 0)
 		return -errno;
-	/* Of what fails here the next one says so; of a directory it does. */
+	/* An error here is ignored: fsync(2) reports it. */
 	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	b->fd[b->count++] = fd;
 	return b->count == TOGETHER ? finish(b) : 0;
@@ -87,7 +87,7 @@ static int add_path(struct batch *b, const char *path)
 
 static int visit(struct batch *b, int at, const char *name);
 
-/* What is in it, then itself. fd is owned. */
+/* Adds the entries of a directory, then the directory. fd is owned. */
 static int visit_dir(struct batch *b, int fd)
 {
 	struct dirent *e;
@@ -110,7 +110,7 @@ static int visit(struct batch *b, int at, const char *name)
 		at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
-	/* A link is its directory's, and written with that. */
+	/* ELOOP: a symbolic link is durable with its directory. */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return errno == ENOENT || errno == ELOOP ? 0 : -errno;
 	return S_ISDIR(st.st_mode) ? visit_dir(b, take_fd(&fd))
@@ -125,7 +125,7 @@ static int sync_path(struct store *s, const char *path)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-/* The record, too: it is written over soon, and waited for then. */
+/* Starts the write-back of the record; store_meta_commit() syncs it later. */
 static void begin_record(struct store *s, const char *path)
 {
 	auto_close int fd = openat(store_jobs_fd(s), path,
@@ -135,8 +135,8 @@ static void begin_record(struct store *s, const char *path)
 		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-/* above: the directory that the job's own is in, or NULL: that it is there is
- * on the disk. unstored: of which files it says that it is not, or NULL. */
+/* Syncs ID/part and the job's directory. above: the directory of the job's directory, or
+ * NULL if its entry is durable already. unsynced: gets the files that failed, or NULL. */
 static int sync_part(struct store *s, uint64_t no, const char *part,
 		     const char *above, struct buf *unsynced)
 {
@@ -215,7 +215,7 @@ struct again {
 	const struct job_meta *meta;
 };
 
-/* The job is worth more than what became of the attempt before. */
+/* A failed sync of `attempts` is only logged: losing it costs less than the job. */
 static int do_again(void *arg)
 {
 	const struct again *a = arg;

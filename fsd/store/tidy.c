@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a daemon that was killed left in a job's directory and nobody reads. */
+/*
+ * Deletes what a killed server left in a job's directory and no later one needs. A fiber
+ * of the start calls store_tidy() for each job.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,8 +10,9 @@
 #include "store.h"
 #include "fsd/base/read_dir.h"
 
-/* Runs before the newest one are gone as soon as that is on record; a copied
- * output/ is known to the daemon that took it. What is not ours stays. */
+/* True for: runs older than `run`, which is on record; a sink/ that no job uses; inputs
+ * removed from another submission than queued_no; a half-written log. Entries with other
+ * names stay. */
 static bool is_stale(const char *name, unsigned run, bool sink, uint64_t queued_no)
 {
 	uint64_t number;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/unlinked: second names of files that a user has removed or replaced while they
- * are open, so that the next server finds them. Each is made before the file's own name
- * goes, and dropped with the file's last user. Whoever is killed in between leaves a name
- * too many: the next server drops all that it does not need.
+ * STATE/unlinked: second names of open files that a user has removed or replaced, so that
+ * the next server finds them. A second name is made before the file's own name is removed,
+ * and deleted with the file's last user. A server that is killed in between leaves too
+ * many names; the next server deletes those that it does not need.
  */
 #include <errno.h>
 #include <fcntl.h>
