@@ -22,12 +22,19 @@ mkdir -p "$out"
 
 count=0
 failed=0
-# says NAME COMMAND... — one line of TAP, and the end of the log of what failed.
+# says NAME COMMAND... — one line of TAP, and the end of the log of what failed. The command
+# runs in a shell of its own that ends at its first failure: behind || none would.
 says() {
-	local name="Debian $release: $1" status=0
+	local name="Debian $release: $1" status
 	shift
 	count=$((count + 1))
-	"$@" >"$log" 2>&1 || status=$?
+	set +e
+	(
+		set -e
+		"$@"
+	) >"$log" 2>&1
+	status=$?
+	set -e
 	if [ "$status" = 0 ]; then
 		echo "ok $count - $name"
 	else
@@ -35,6 +42,11 @@ says() {
 		tail -n 30 "$log" | sed 's/^/# /'
 		failed=1
 	fi
+}
+
+# not COMMAND... — it fails. (A command behind ! ends no shell.)
+not() {
+	! "$@"
 }
 
 # --- made on that release ------------------------------------------------------------
@@ -108,8 +120,15 @@ boot() {
 		/usr/bin/python3 -B "$top/tests/lib/systemd.py" boot "$system" \
 		--root "$out/root$release" --setup '
 			tar -C "$ROOT/opt" -xf "$BUNDLE"
-			chroot "$ROOT" useradd --create-home --shell /bin/bash anna'
+			echo anna:x:1000:1000::/home/anna:/bin/bash >>"$ROOT/etc/passwd"
+			echo anna:x:1000: >>"$ROOT/etc/group"
+			install -d -o 1000 -g 1000 "$ROOT/home/anna"'
 	[ "$(there ls /sys/class/net)" = lo ]
+}
+
+alerts() {
+	promtool check rules "$top/fsd/share/prometheus/fsd.rules.yml"
+	promtool test rules "$top/tests/prometheus/fsd.test.yml"
 }
 
 make_bundle() {
@@ -128,8 +147,8 @@ install_bundle() {
 }
 
 starts_nothing() {
-	! there systemctl --quiet is-active fsd fsd-gateway fsd-template
-	! there sh -c 'ls /etc/systemd/system/*.wants/ | grep fsd'
+	not there systemctl --quiet is-active fsd fsd-gateway fsd-template
+	not there sh -c 'ls /etc/systemd/system/*.wants/ | grep fsd'
 }
 
 runs_by_unit() {
@@ -160,9 +179,9 @@ upgrades() {
 removes() {
 	there sh -ec 'mkdir -p /var/spool/fsd/anna && touch /var/spool/fsd/anna/mine
 		apt-get -q -y remove fsd fsd-gateway'
-	! there mountpoint -q /run/fsd/jobs
+	not there mountpoint -q /run/fsd/jobs
 	there test -d /var/lib/fsd/jobs
-	! there test -e /usr/bin/fsd
+	not there test -e /usr/bin/fsd
 }
 
 purges() {
@@ -183,7 +202,9 @@ system=$out/system
 trap end EXIT
 
 echo 'TAP version 13'
-echo "1..$((11 * ${#releases[@]}))"
+echo "1..$((1 + 11 * ${#releases[@]}))"
+release=${releases[0]}
+says 'each alert for Prometheus fires when it must, and only then' alerts
 for release in "${releases[@]}"; do
 	debs=$out/debs$release build=$out/build$release bundle=
 	says 'the packages are made' make_debs
