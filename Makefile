@@ -35,6 +35,7 @@ TEST_PACKAGES := \
 	sshfs openssh-sftp-server
 # To make packages of Debian.
 DEB_PACKAGES := build-essential debhelper dpkg-dev fakeroot lintian
+PACKAGE_TEST_PACKAGES := $(DEB_PACKAGES) prometheus
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
 TEST_PACKAGES += $(if $(filter 12,$(DEBIAN)),yash)
@@ -408,7 +409,7 @@ suites: all
 	$(Q)tests/gateway/official/run.py $(DIR) $(SUITE)
 # The packages in bare roots of Debian 12 and 13 (tests/package).
 check-package: test-deps
-	@tests/run/deps.sh $(DEB_PACKAGES)
+	@tests/run/deps.sh $(PACKAGE_TEST_PACKAGES)
 	$(Q)$(MAKE) --no-print-directory all qemu image
 	$(Q)tests/package/run.sh build/package
 # The ways of fsd-slurm(7), on fake machines.
@@ -465,7 +466,7 @@ UNITS := $(patsubst fsd/share/systemd/%,%,$(wildcard fsd/share/systemd/*/*))
 install-units:
 	install -d $(DESTDIR)$(UNITDIR)/system $(DESTDIR)$(UNITDIR)/user
 	for unit in $(UNITS); do \
-		sed 's|@BIN@|$(PREFIX)/bin|' "fsd/share/systemd/$$unit" \
+		sed 's|@BIN@|$(PREFIX)/bin|; s|@SHARE@|$(PREFIX)/share/fsd|' "fsd/share/systemd/$$unit" \
 			>"$(DESTDIR)$(UNITDIR)/$$unit" && \
 		chmod 644 "$(DESTDIR)$(UNITDIR)/$$unit" || exit; \
 	done
@@ -495,6 +496,8 @@ install: all install-units
 		$(DESTDIR)$(PREFIX)/share/man/man7/fsd-slurm.7
 	install -D -m 644 fsd/share/prometheus/fsd.rules.yml \
 		$(DESTDIR)$(PREFIX)/share/fsd/prometheus/fsd.rules.yml
+	install -D -m 755 fsd/share/prometheus/textfile \
+		$(DESTDIR)$(PREFIX)/share/fsd/prometheus/textfile
 	install -D -m 755 fsd/share/slurm/batch \
 		$(DESTDIR)$(PREFIX)/share/fsd/slurm/batch
 	install -D -m 644 fsd/share/completion.bash \
@@ -525,7 +528,8 @@ install: all install-units
 INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
 	share/man/man7/fsd-operate.7 share/man/man7/fsd-slurm.7 \
 	share/fsd/prometheus/fsd.rules.yml \
-	share/fsd/slurm/batch lib/tmpfiles.d/fsd.conf lib/sysusers.d/fsd-gateway.conf \
+	share/fsd/prometheus/textfile share/fsd/slurm/batch \
+	lib/tmpfiles.d/fsd.conf lib/sysusers.d/fsd-gateway.conf \
 	share/man/man8/fsd.8 share/man/man8/fsd-env.8 share/man/man8/fsd-gateway.8 \
 	share/man/man8/fsd-batch.8 share/man/man8/fsd-spool.8 \
 	share/bash-completion/completions/fsd share/fsd/bring-qemu.sh \

@@ -73,8 +73,8 @@ static int build_image(const char *dir)
 			execl(script, script, dir, (char *)NULL);
 	}
 	return complain("image", 1,
-			"the recipe %s was not found; run `make image` in the "
-			"sources",
+			"the recipe %s was not found; the package fsd-image has an "
+			"image, and `make image` in the sources makes one",
 			script);
 }
 

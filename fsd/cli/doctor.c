@@ -288,7 +288,8 @@ void check_image(struct finding *f)
 	if (!dir)
 		found(f, BAD, "%s", strerror(ENOMEM));
 	else if (err.code)
-		found(f, BAD, "%s; `make image` in the sources builds it",
+		found(f, BAD, "%s; install the package fsd-image, or run `make image` "
+			      "in the sources",
 		      err.text);
 	else if (r < 0)
 		found(f, BAD, "%s/packages.list: %s", dir, strerror(-r));

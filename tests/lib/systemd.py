@@ -53,7 +53,7 @@ INSIDE = r"""
 set -e
 dir=$1
 # An upper directory cannot lie in the lower one.
-[ "$2" != / ] || mount -t tmpfs -o mode=755 tmpfs "$dir/layers"
+[ "$2" != / ] || mount -t tmpfs -o mode=755,size=1G tmpfs "$dir/layers"
 mkdir "$dir/layers/upper" "$dir/layers/work" "$dir/layers/root"
 root=$dir/layers/root
 mount -t overlay -o "lowerdir=$2,upperdir=$dir/layers/upper,workdir=$dir/layers/work" \

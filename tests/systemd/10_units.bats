@@ -36,7 +36,12 @@ setup_file() {
 	export TOP=$TESTS/..
 	# shellcheck disable=SC2016 # for the other shell
 	bounded 120 /usr/bin/python3 -B "$TESTS/lib/systemd.py" boot "$SYSTEM" --setup '
+		# what a service of this host has
+		rm -rf "$ROOT/var/lib/fsd" "$ROOT/var/cache/fsd" "$ROOT/var/spool/fsd" \
+			"$ROOT/etc/default/fsd"
 		make -s -C "$TOP" -o all install-units PREFIX=/usr DESTDIR="$ROOT"
+		install -D "$TOP/fsd/share/prometheus/textfile" \
+			"$ROOT/usr/share/fsd/prometheus/textfile"
 		cp "$FSD" "$ROOT/usr/bin/fsd"
 		cp "${FSD%/*}/fsd-gateway" "$ROOT/usr/bin/fsd-gateway" 2>/dev/null ||
 			cp "$TOP/build/fsd-gateway" "$ROOT/usr/bin/fsd-gateway"
@@ -184,9 +189,34 @@ job() {
 	there sh -c "$look"
 }
 
-@test "the figures are copied for node_exporter, whole" {
-	there systemctl start fsd
-	there mkdir -p /var/lib/prometheus/node-exporter
+@test "the figures are copied for node_exporter, and of a spool nothing but its own" {
+	there systemctl start fsd-spool@anna
+	# shellcheck disable=SC2016 # for the other shell
+	there timeout $((20 * SLOW)) sh -c 'until [ -s /var/spool/fsd/anna/status ]; do
+		sleep 0.1; done'
+	there sh -ec 'mkdir -p /var/lib/prometheus/node-exporter
+		install -d -o nobody -g nogroup /var/spool/fsd/bad /var/spool/fsd/bad/new
+		echo fsd_spool_secret 1 >/root/secret && chmod 600 /root/secret
+		ln -sfn /root/secret /var/spool/fsd/bad/status'
 	there systemctl start fsd-stats
-	there grep -x 'fsd_healthy 1' /var/lib/prometheus/node-exporter/fsd.prom
+	there sh -ec 'cd /var/lib/prometheus/node-exporter
+		grep -x "fsd_healthy 1" fsd.prom
+		grep ^fsd_spool_new fsd-spool-anna.prom
+		! grep secret fsd-spool-bad.prom
+		rm -r /var/spool/fsd/bad /var/spool/fsd/anna'
+}
+
+@test "a state that was copied while the service was stopped serves elsewhere" {
+	there systemctl start fsd
+	job copied 'out kept'
+	assert_equal "$(there cat /run/fsd/jobs/copied/wait)" 0
+	there systemctl stop fsd
+	there sh -ec 'tar -C /var/lib --exclude fsd/templates -cSf /root/fsd.tar fsd
+		rm -r /var/lib/fsd
+		tar -C /var/lib -xf /root/fsd.tar'
+	run there fsd doctor --state /var/lib/fsd
+	assert_line --regexp '^format +ok'
+	assert_line --regexp '^lost +ok'
+	there systemctl start fsd
+	assert_equal "$(there cat /run/fsd/jobs/copied/stdout)" kept
 }
