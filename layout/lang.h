@@ -55,7 +55,7 @@ struct lang {
 	const char *name;        /* the directory under .fsd/templates/ */
 	const char *extensions;  /* " .py " ..., each between blanks */
 	const char *code; /* file name of a program that is given as text */
-	const char *interpreter; /* absolute path in the image */
+	const char *interpreter; /* absolute path of the interpreter in the image */
 	const char *package;     /* the image's package with the language's version */
 	const char *title;       /* of that version, for people; NULL: another
 				  * language of the package has it */

@@ -13,7 +13,7 @@
 #include "layout/base/num.h"
 #include "vm/environment/environment.h"
 
-/* One kind of machine. */
+/* A class: machines with equal values of these can replace each other. */
 struct vm_class {
 	uint32_t memory_mib; /* MiB; the host's limit for the guest's memory */
 	uint32_t cpus;

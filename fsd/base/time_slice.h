@@ -26,7 +26,7 @@ void time_slices_init(struct time_slices *slices, struct loop *loop);
 /* Works now, and later if that was not enough. */
 void time_slice_begin(struct time_slices *slices, struct time_slice *t);
 void time_slice_later(struct time_slices *slices, struct time_slice *t); /* works later only */
-void time_slice_stop(struct time_slice *t); /* no-op if it is not waiting */
+void time_slice_stop(struct time_slice *t); /* Does nothing if t does not wait. */
 /* Does all that is left. */
 void time_slices_finish(struct time_slices *slices);
 

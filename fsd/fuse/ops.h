@@ -50,7 +50,7 @@ int ops_resolve(struct fsd *d, fuse_ino_t ino, struct target *ret);
  * NULL. The operation must resolve its target again afterwards.
  */
 void ops_hold(fuse_req_t req, fuse_ino_t ino, const char *name);
-/* Returns that job, or NULL. */
+/* Returns the job of that entry, or NULL. */
 struct job *ops_job_at(fuse_req_t req, fuse_ino_t ino, const char *name);
 /* Finds the entry `name` of a directory: T_ROOT, T_FSD, T_JOB, T_NODE or
  * output/. Return: 0, -ENOENT, -ENOTDIR, -EACCES, -ENAMETOOLONG. */

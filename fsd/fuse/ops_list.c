@@ -48,7 +48,7 @@ struct listing {
 	struct inherit_handle *kept; /* owned */
 };
 
-/* A reply in the making. */
+/* The reply to a request for entries, while it is made. */
 struct answer {
 	fuse_req_t req;
 	char *room;
@@ -330,7 +330,8 @@ void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
 static void publish(fuse_req_t req, struct listing *l,
 		    struct fuse_file_info *fi)
 {
-	requests_begin(ops_fsd(req), fi->fh); /* as for a file in ops_open.c */
+	/* before the reply, as for a file in ops_open.c */
+	requests_begin(ops_fsd(req), fi->fh);
 	inherit_publish(&l->kept->live);
 	fuse_reply_open(req, fi);
 }

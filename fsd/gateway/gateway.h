@@ -25,7 +25,8 @@ struct gateway {
 	struct crew crew;
 	struct watcher watcher;
 	struct alones alones; /* used by the workers */
-	/* Each is made and known by one file or folder above this header. */
+	/* Each of these structs is defined and used only in the file or folder
+	 * of its name. */
 	struct http *http;
 	struct tokens *tokens; /* known tokens of all sandboxes */
 	struct running *running; /* running cells */

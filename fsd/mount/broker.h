@@ -76,7 +76,7 @@ struct broker_answer {
 
 /* A question outside of fibers. Embedded; zero it. */
 struct broker_wait {
-	struct list node; /* used by the broker */
+	struct list node; /* for the broker's own lists */
 	struct broker_request request;
 	/* Called from the loop. fds: for CLONE one, for NOTIFY the socket and
 	 * the pidfd, owned by the callee; none if code is below 0. */

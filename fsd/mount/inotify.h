@@ -57,8 +57,8 @@ bool inotify_grows(const struct job *job, enum job_vfile vfile);
 /* The view that the helper has of a virtual file. */
 enum inotify_sight {
 	INOTIFY_AS_IT_IS,
-	INOTIFY_HIDDEN, /* it must create the file, so it must not see it */
-	INOTIFY_SHOWN, /* it must remove or write the file, so it must see it */
+	INOTIFY_HIDDEN, /* the helper must create the file, so it must not see it */
+	INOTIFY_SHOWN, /* the helper must remove or write the file, so it must see it */
 };
 enum inotify_sight inotify_sight(const struct job *job, enum job_vfile vfile,
 				 pid_t pid);

@@ -110,8 +110,9 @@ struct mount_options {
 	struct fsd_options rooms; /* options that lower rooms read */
 	const char *state_dir;
 	bool relaxed;             /* --durability relaxed */
-	struct vm_options vm; /* without what each server adds */
-	bool alone;               /* no templates of others */
+	/* options of the machines; each server adds its own values to a copy */
+	struct vm_options vm;
+	bool alone;               /* use no templates of other users */
 	struct sched_limits sched; /* reserve UINT64_MAX: the default share */
 	struct quota_limits quota; /* for each uid */
 	struct retain_limits retain; /* for each uid */

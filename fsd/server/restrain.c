@@ -52,7 +52,7 @@ static int give_up_files(const struct mount_options *o)
 	struct rights_path paths[3 + VM_SHARED_MAX + ENVIRONMENT_PLACES] = {
 		{ o->state_dir, true },
 		{ o->vm.cache_dir, true },
-		/* our own descriptors, and which processes live */
+		/* to read our own descriptors, and which processes exist */
 		{ "/proc", false },
 	};
 	size_t count = 3;

@@ -145,7 +145,7 @@ static void give_mount(struct supervisor *h)
 					   &h->session, &h->device, &err);
 		if (h->mount < 0) {
 			h->code = complain("mount", 1, "%s", err.text);
-			return; /* the server gets the end of its socket */
+			return; /* the server then reads the end of its socket, and ends */
 		}
 	}
 	what = (struct supervisor_mount){ .upgrade = h->upgrade };

@@ -32,10 +32,10 @@
 
 struct lane {
 	bool open;
-	bool dead;         /* its agent has ended without CLOSED */
+	bool dead;         /* the lane's agent has ended without CLOSED */
 	unsigned serial;
 	pid_t warm; /* pid of its runner if that is init's child, else 0 */
-	bool own_task;     /* its runner has a thread of its own */
+	bool own_task;     /* the lane's runner has a thread of its own */
 	int tell; /* owned; init sends struct lane_told there */
 	struct port port; /* owned; only its incoming half is used */
 	/* owned; a frame that the agent has not taken completely */

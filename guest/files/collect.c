@@ -32,7 +32,7 @@ struct walk {
 };
 
 struct names {
-	char **item; /* owned, and each */
+	char **item; /* owned, as is each string in it */
 	size_t count, size;
 	uint32_t *room; /* the `names` of the walk */
 };

@@ -43,7 +43,7 @@ struct files {
 	int home; /* owned; a descriptor of the directory */
 	int fd; /* owned; the file being written, or -1 */
 	uint64_t left; /* bytes of that file still to come */
-	struct wire_time mtime; /* the time it must get, if known */
+	struct wire_time mtime; /* the modification time that the file must get, if known */
 	bool input; /* that file is standard input */
 	bool given; /* standard input has come, as a file */
 	char given_at[48]; /* the path of that file */

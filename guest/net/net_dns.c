@@ -38,13 +38,14 @@ static size_t read_labels(const uint8_t *p, size_t size, char ret[NAME_BYTES_MAX
 	while (at < size && p[at]) {
 		size_t label = p[at++];
 
-		/* over 63 it is a compression, or nothing known */
+		/* a length over 63 marks a compressed name, which a query does not need */
 		if (label > LABEL_MAX || label >= size - at ||
 		    at + label >= NAME_BYTES_MAX)
 			return 0;
 		if (len)
 			ret[len++] = '.';
-		for (size_t i = 0; i < label; i++) /* a dot inside is no dot */
+		/* a dot inside a label separates nothing */
+		for (size_t i = 0; i < label; i++)
 			ret[len++] = p[at + i] == '.' ? '?' : (char)p[at + i];
 		at += label;
 	}
@@ -169,7 +170,7 @@ size_t net_dns_write(const struct net_dns_query *query, const uint8_t *bytes,
 	struct out o = { ret, 2 };
 	bool has = code == NET_DNS_OK && query->asks != NET_DNS_OTHER;
 
-	memcpy(ret, bytes, 2); /* its id */
+	memcpy(ret, bytes, 2); /* the query's id */
 	o.p[o.used++] = (uint8_t)(QR | (bytes[2] & (OPCODE | RD)));
 	o.p[o.used++] = (uint8_t)(RA | code);
 	put16(&o, query->question > 0);

@@ -13,17 +13,17 @@
 #include "layout/base/host_name.h"
 
 #define NET_DNS_QUERY_MAX 512u
-/* Its question, and a name as the answer. */
+/* The answer to a query: its question, and a name. */
 #define NET_DNS_ANSWER_MAX (NET_DNS_QUERY_MAX + 12 + 256)
 #define NET_DNS_TTL 60u
 
 /* RCODE of an answer. */
 enum net_dns_code {
 	NET_DNS_OK = 0,
-	NET_DNS_FORMERR = 1,  /* the query is none */
+	NET_DNS_FORMERR = 1,  /* the message is no valid query */
 	NET_DNS_SERVFAIL = 2, /* try again */
 	NET_DNS_NXDOMAIN = 3, /* no such name */
-	NET_DNS_NOTIMP = 4,   /* no query but something else */
+	NET_DNS_NOTIMP = 4,   /* another operation than a query */
 };
 
 enum net_dns_asks {

@@ -48,7 +48,7 @@ static const struct {
 
 /* Descriptors of files in the holders' group. */
 static int holders_kill = -1, holders_time = -1, holders_events = -1;
-static uint64_t holders_marked; /* their processor time at cgroup_mark() */
+static uint64_t holders_marked; /* processor time of the holders at cgroup_mark() */
 
 static int make_holders(struct err *err)
 {

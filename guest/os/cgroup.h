@@ -88,9 +88,9 @@ void cgroup_usage(struct cgroup *c, struct wire_exit *ret);
  * was. */
 bool cgroup_strain(struct cgroup *c, struct strain *ret);
 bool cgroup_is_empty(struct cgroup *c);
-/* Returns the number of its processes. */
+/* Returns the number of processes in the group. */
 uint32_t cgroup_count(struct cgroup *c);
-/* Sends signal to all its processes. */
+/* Sends signal to all processes of the group. */
 void cgroup_kill(struct cgroup *c, int signal);
 /* Kills all its processes; they use the processor for that only when it is
  * idle. */

@@ -28,7 +28,7 @@ struct environment_vars {
 	const char **item; /* owned array of "NAME=value" */
 	uint32_t count;
 	uint32_t own; /* number of the last ones, which are the environment's */
-	char *text; /* owned; those point into it */
+	char *text; /* owned; `item` points into it */
 };
 
 /* Call it once, before the runners start. Return: 0 or errno: a file exists and

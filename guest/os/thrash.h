@@ -20,16 +20,16 @@
 
 /* A sample of a control group. */
 struct strain {
-	uint64_t full; /* times that it was at its limit */
+	uint64_t full; /* how often the job was at its memory limit */
 	uint64_t limit;       /* bytes */
-	uint64_t file_bytes; /* pages of files in its memory */
+	uint64_t file_bytes; /* bytes of file pages in the job's memory */
 	uint64_t refaults; /* pages of files that were read again */
 	uint64_t user_us, system_us;
 };
 
 struct thrash {
 	uint64_t next; /* sys_now() of the next sample; 0: none */
-	bool marked; /* it was at its limit when `mark` was taken */
+	bool marked; /* the job was at its limit when `mark` was taken */
 	struct strain mark;
 };
 

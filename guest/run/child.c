@@ -298,7 +298,7 @@ _Noreturn static void wait_and_exec(void)
 	if (!strcmp(p, "file"))
 		take_input();
 	p = next_text(p); /* skip the verb */
-	/* it reads further messages */
+	/* the interpreter of a session reads further messages */
 	if (!strcmp(p, "session") || !strcmp(p, "cell"))
 		fcntl(RUNNER_CONTROL_FD, F_SETFD, 0);
 	for (int i = 0; i < 3; i++) /* skip mode, function and "fresh" */

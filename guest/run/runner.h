@@ -44,13 +44,13 @@ struct runner {
 	enum wire_runner kind;
 	pid_t pid;             /* 0: it has ended, or was never started */
 	bool own;              /* it has drawn secrets of its own */
-	bool living;           /* it runs steps: see step.h */
+	bool living;           /* the process runs steps: see step.h */
 	const struct wire_strings *fresh; /* Borrowed, or NULL: the environment of a Python runner that loads no
 	 * modules and does not wait. */
 	unsigned heats;        /* rounds of heat in this machine */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */
-	int theirs[PIPE_MAX]; /* owned until the process has them */
+	int theirs[PIPE_MAX]; /* owned: the ends of the process, until it has them */
 	struct cgroup cgroup;
 };
 

@@ -23,7 +23,7 @@ static inline void populate_files(int code)
 		unsigned long from, to;
 		char mode[5];
 
-		/* If it fails it only saves no time. */
+		/* A failure costs only time. */
 		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 &&
 		    mode[0] == 'r' && mode[1] == '-' &&
 		    (mode[2] == 'x' || !code) && strstr(line, " /"))

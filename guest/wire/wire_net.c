@@ -19,7 +19,7 @@ static const struct row {
 	const char *name;
 	unsigned from;    /* enum wire_net_side */
 	unsigned carries; /* in the order of enum carries */
-	unsigned args;    /* how many values arg has; 0: it is 0 */
+	unsigned args;    /* number of values of arg; 0: arg must be 0 */
 } rows[WIRE_NET_TYPES] = {
 	[WIRE_NET_START] = { "START", WIRE_NET_HOST, LIMITS, 0 },
 	[WIRE_NET_ANSWER] = { "ANSWER", WIRE_NET_HOST, ID | RANGES, NET_ANSWERS },

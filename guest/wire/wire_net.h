@@ -63,7 +63,7 @@ enum net_answer {
 enum net_reset {
 	NET_RESET_PEER,    /* the other end of the connection did it */
 	NET_RESET_REFUSED, /* no rule, or no listener */
-	NET_RESET_FAILED,  /* it could not be reached */
+	NET_RESET_FAILED,  /* the server could not be reached */
 	NET_RESET_LIMIT,   /* more than the job may have */
 	NET_RESETS
 };

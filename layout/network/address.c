@@ -15,16 +15,17 @@
 
 #include "layout/base/num.h"
 
-#define IP4_BITS 96u /* in front of an IPv4 address */
+#define IP4_BITS 96u /* bits before the IPv4 address in ::ffff:a.b.c.d */
 
 #define IP4(a, b, c, d, bits_)                                               \
 	{ .first = { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d } }, \
 	  .bits = IP4_BITS + (bits_) }
-/* The first six of an IPv6 address's eight groups, as bytes. */
+/* Makes a net from the first six bytes of an IPv6 address. */
 #define IP6(a, b, c, d, e, f, bits_) \
 	{ .first = { { a, b, c, d, e, f } }, .bits = (bits_), .ip6 = true }
 
-/* 169.254.169.254 and the like; each is private besides. */
+/* 169.254.169.254 and similar addresses of metadata services; each is private
+ * as well */
 static const struct net_block credentials[] = {
 	IP4(169, 254, 0, 0, 16),
 	IP4(100, 100, 100, 200, 32),
@@ -48,7 +49,7 @@ static const struct net_block not_public[] = {
 	IP4(198, 51, 100, 0, 24), /* documents */
 	IP4(203, 0, 113, 0, 24), /* documents */
 	IP4(224, 0, 0, 0, 3),    /* multicast, reserved, broadcast */
-	/* In what IANA has given out: */
+	/* parts of 2000::/3: */
 	IP6(0x20, 0x01, 0, 0, 0, 0, 23),       /* protocols, Teredo */
 	IP6(0x20, 0x01, 0x0d, 0xb8, 0, 0, 32), /* documents */
 	IP6(0x20, 0x02, 0, 0, 0, 0, 16),       /* 6to4 */
@@ -64,7 +65,7 @@ static const struct net_block local[] = {
 	{ .first = { { [15] = 1 } }, .bits = 128, .ip6 = true },
 };
 
-/* --- addresses ------------------------------------------------------------------ */
+/* --- addresses ---------------------------------------------------------- */
 
 int net_address_read(const char *text, size_t len, struct net_address *ret)
 {
@@ -140,7 +141,8 @@ static bool same_bits(const struct net_address *a, const struct net_address *b,
 	       (!rest || !((a->byte[whole] ^ b->byte[whole]) >> (8 - rest)));
 }
 
-/* Return: were there bits to clear? */
+/* Clears the bits of the address after the first `bits`. Return: whether one
+ * was set. */
 static bool clear_behind(struct net_address *a, unsigned bits)
 {
 	bool had = false;
@@ -155,7 +157,7 @@ static bool clear_behind(struct net_address *a, unsigned bits)
 	return had;
 }
 
-/* Decimal digits, up to three. Return: their value or -EINVAL. */
+/* Parses up to three decimal digits. Return: the value or -EINVAL. */
 static int read_bits(const char *text, size_t len)
 {
 	int bits = 0;
@@ -185,7 +187,7 @@ int net_block_read(const char *text, size_t len, struct net_block *ret)
 	if (!slash)
 		return 0;
 	bits = read_bits(slash + 1, len - used - 1);
-	/* Of ::ffff:1.2.3.4 it is not clear whose bits they are. */
+	/* For ::ffff:1.2.3.4/N it is unclear which family N counts in. */
 	if (bits < 0 || colon != ret->ip6)
 		return -EINVAL;
 	most = ret->ip6 ? 128 : 32;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads an operator's policy file. The tables `members` and `once` are its schema: a row
- * a key. Those of `members` may stand in the file itself and for each user. There is no
- * state.
+ * Parses an operator's policy file. The tables `members` and `once` are its
+ * schema, one row for each key. The keys of `members` are allowed at the top
+ * and for each user, those of `once` only at the top. Pure.
  *
- * A key that is not known is refused, since a policy with a typing error would allow or
+ * It refuses an unknown key, since a policy with a typing error would allow or
  * deny something else than its operator believes.
  */
 #include "policy.h"
@@ -157,7 +157,8 @@ static int unknown(const char *key, const char *where, struct err *err)
 		       SHOWN, room), where);
 }
 
-/* Return: 1: it is one of `members` and was read; 0: it is none of them. */
+/* Reads a key of `members`. Return: 1; 0: it is none of them; or -EINVAL,
+ * -ENOMEM. */
 static int read_member(const char *key, const json_t *value, struct net_share *share,
 		       struct err *err)
 {
@@ -174,7 +175,7 @@ static int read_member(const char *key, const json_t *value, struct net_share *s
 	return 0;
 }
 
-/* --- what stands once ------------------------------------------------------------- */
+/* --- keys of the top only ----------------------------------------------- */
 
 static int read_user(const char *name, const json_t *value, struct net_user *user,
 		     struct err *err)
@@ -325,7 +326,7 @@ int net_policy_parse(const char *data, size_t len, struct net_policy *ret,
 		return err_set(err, -EFBIG, "it has %zu bytes; at most 1 MiB is allowed",
 			       len);
 	r = json_read(data, len, DEPTH, NULL, &root, err);
-	if (r == -ENODATA) /* err says where it ends */
+	if (r == -ENODATA) /* err says where the text ends */
 		r = err->code = -EINVAL;
 	if (r == 0)
 		r = read_policy(root, &policy, err);

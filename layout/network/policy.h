@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy of an operator: which servers jobs may reach, for all users and for single
- * ones. It is the text of one file, in JSON. Pure.
+ * The policy of an operator: the servers that jobs may reach, for all users and
+ * for single ones. It is one file of JSON text. Pure: any thread.
  *
  *   { "allow": ["*.wheels.example"], "deny": ["*:25"], "reach": ["10.0.0.0/8"],
  *     "users": { "alice": { "allow": ["*:*"] } } }
@@ -27,21 +27,24 @@ struct net_blocks {
 	struct net_block item[NET_POLICY_REACH];
 };
 
-/* The values of one user, or those for all. */
+/* The values for one user, or for all. */
 struct net_share {
-	struct net_rules allow, deny; /* deny wins */
-	struct net_blocks reach; /* addresses that are not public and may be reached */
-	bool ports;  /* jobs may have others connect to them */
-	bool ech;    /* a ClientHello whose server name is encrypted passes */
-	uint64_t connections; /* at a time, 1 to 1024 */
-	uint64_t rate;        /* new ones and look-ups a second, 1 to 10000 */
-	uint64_t bytes;       /* of a job, both directions together */
-	enum net_log log;     /* what a job's results tell */
-	unsigned given;       /* the members that the file has, by the row of the table */
+	struct net_rules allow, deny; /* `deny` wins over `allow` */
+	struct net_blocks reach; /* private addresses that may be reached */
+	bool ports; /* other programs may connect to a job's ports */
+	bool ech; /* allow a ClientHello whose server name is encrypted */
+	/* most connections of a job at a time, 1 to 1024 */
+	uint64_t connections;
+	/* most new connections and name queries per second, 1 to 10000 */
+	uint64_t rate;
+	uint64_t bytes; /* most bytes of a job, both directions together */
+	enum net_log log; /* what a job's result reports */
+	/* keys that the file sets: 1 << row of `members` in policy.c */
+	unsigned given;
 };
 
 struct net_user {
-	char *name; /* owned: a name, or a number */
+	char *name; /* owned: user name or decimal user id */
 	struct net_share share;
 };
 
@@ -53,22 +56,26 @@ struct net_policy {
 	struct net_share all;
 	size_t user_count, env_count;
 	struct net_user *user; /* owned */
-	struct net_env env[NET_POLICY_ENV]; /* a job with "network" finds these */
-	char *ca;   /* owned: a file of certificates in PEM; NULL: none */
-	bool audit; /* the daemon's log has a line for each connection */
+	/* variables for each job that has "network" */
+	struct net_env env[NET_POLICY_ENV];
+	char *ca; /* owned: path of a PEM file with certificates; NULL: none */
+	bool audit; /* log every connection in the daemon's log */
 };
 
 /*
- * On success *ret is for net_policy_done(). Else *err has a sentence without the file's
- * name, and *ret needs no release. Return: 0; -EINVAL; -EFBIG: over NET_POLICY_BYTES;
- * -ENOMEM.
+ * Parses a policy. On success the caller calls net_policy_done(ret). Else *err
+ * has a sentence without the file's name, and *ret needs no release. Return: 0;
+ * -EINVAL; -EFBIG: over NET_POLICY_BYTES; -ENOMEM.
  */
 int net_policy_parse(const char *data, size_t len, struct net_policy *ret,
 		     struct err *err);
 void net_policy_done(struct net_policy *policy);
 
-/* Returns the values of one user: his own, and those for all where he has none. Its lists
- * are borrowed from the policy. name may be NULL: a user without one. */
+/*
+ * Returns the values for one user: the user's own, and those for all where
+ * there are none. The lists are borrowed from the policy. name NULL: the user
+ * has no name.
+ */
 struct net_share net_policy_share(const struct net_policy *policy, const char *name,
 				  uint64_t uid);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads and prints rules, and says what a rule covers. There is no state.
+ * Parses and prints rules, and says which servers a rule covers. Pure.
  *
- * net_rule_read() takes a rule apart from its end: "/tcp", the ports, the host. Each
- * mistake has a sentence of its own, since most of them are made by people who try what
- * another program takes: a URL, "*.example.*", an address without a port.
+ * net_rule_read() parses a rule from its end: "/tcp", the ports, the host. Each
+ * mistake has its own sentence, since people try forms that other programs
+ * accept: a URL, "*.example.*", an address without a port.
  */
 #include "rule.h"
 
@@ -34,9 +34,9 @@ static bool is(struct part p, const char *text)
 	return p.len == strlen(text) && !memcmp(p.text, text, p.len);
 }
 
-/* --- ports ------------------------------------------------------------------------ */
+/* --- ports -------------------------------------------------------------- */
 
-/* Return: 1 to 65535, or 0. */
+/* Parses a port. Return: 1 to 65535, or 0: it is none. */
 static unsigned read_port(struct part p)
 {
 	unsigned port = 0;
@@ -88,9 +88,9 @@ static int read_ports(struct part p, struct net_rule *ret, struct err *err)
 	}
 }
 
-/* --- hosts ------------------------------------------------------------------------ */
+/* --- hosts -------------------------------------------------------------- */
 
-/* The first of what is no part of a host. */
+/* Returns the length of the part that can be a host. */
 static size_t host_span(struct part p)
 {
 	size_t n = 0;
@@ -101,7 +101,9 @@ static size_t host_span(struct part p)
 	return n;
 }
 
-/* "https://example.org/": what is left of it as a rule. */
+/*
+ * Refuses a URL such as "https://example.org/" and proposes its host as a rule.
+ */
 static int wrong_url(struct part p, size_t scheme, struct err *err)
 {
 	struct part rest = { p.text + scheme, p.len - scheme };
@@ -117,7 +119,7 @@ static int wrong_url(struct part p, size_t scheme, struct err *err)
 		       (int)scheme, p.text, name, plain ? ":80" : "");
 }
 
-/* The length of "SCHEME://" at the beginning, or 0. */
+/* Returns the length of "SCHEME://" at the beginning, or 0. */
 static size_t scheme_len(struct part p)
 {
 	size_t n = 0;
@@ -167,7 +169,7 @@ static int wrong_block(int code, const struct net_block *b, struct err *err)
 		       net.failed ? "" : net.data);
 }
 
-/* Return: 1: it is one; 0: it is none; -EINVAL. */
+/* Parses an address or a net. Return: 1; 0: it is none; -EINVAL. */
 static int read_block(struct part p, struct net_rule *ret, struct err *err)
 {
 	int r = net_block_read(p.text, p.len, &ret->block);
@@ -198,9 +200,10 @@ static int read_host(struct part p, struct net_rule *ret, struct err *err)
 	return read_name(p, ret, err);
 }
 
-/* --- a rule ----------------------------------------------------------------------- */
+/* --- a rule ------------------------------------------------------------- */
 
-/* Where the ports begin, or NULL. An IPv6 address has colons of its own. */
+/* Finds where the ports begin, or NULL. The colons of an IPv6 address do not
+ * count. */
 static const char *find_ports(struct part p)
 {
 	const char *colon = memrchr(p.text, ':', p.len);
@@ -211,7 +214,8 @@ static const char *find_ports(struct part p)
 	return colon;
 }
 
-/* "[2001:db8::5]:443", "[2001:db8::5/64]:443", "[2001:db8::]/64:443": the brackets go. */
+/* Splits "[2001:db8::5]:443", "[2001:db8::5/64]:443" or "[2001:db8::]/64:443"
+ * into host and ports, without brackets. */
 static int read_bracketed(struct part p, struct part *ret_host,
 			  struct part *ret_ports, char room[64])
 {
@@ -236,7 +240,8 @@ static int read_bracketed(struct part p, struct part *ret_host,
 	return 0;
 }
 
-/* Two colons and no brackets: an address, or a mistake in the ports. */
+/* Refuses a text of two colons without brackets: an IPv6 address, or wrong
+ * ports. */
 static int wrong_colons(struct part p, struct err *err)
 {
 	struct net_address a;
@@ -349,7 +354,7 @@ void net_rule_print(const struct net_rule *rule, struct buf *out)
 	buf_str(out, rule->tcp ? TCP : "");
 }
 
-/* --- what it covers --------------------------------------------------------------- */
+/* --- which servers a rule covers ---------------------------------------- */
 
 bool net_rule_has_port(const struct net_rule *rule, unsigned port)
 {
@@ -374,7 +379,7 @@ bool net_rule_has_name(const struct net_rule *rule, const char *name)
 	return false;
 }
 
-/* Has the outer rule each address of the inner one? */
+/* Returns whether the outer net has each address of the inner net. */
 static bool block_covers(const struct net_block *outer, const struct net_block *inner)
 {
 	return net_block_within(outer, inner) &&
@@ -387,7 +392,7 @@ static bool host_covers(const struct net_rule *outer, const struct net_rule *inn
 	switch (inner->host) {
 	case NET_HOST_NAME:
 		return net_rule_has_name(outer, inner->name);
-	case NET_HOST_BELOW: /* a name below has a dot */
+	case NET_HOST_BELOW: /* every such name has a dot */
 		return outer->host == NET_HOST_ANY ||
 		       (outer->host == NET_HOST_BELOW &&
 			(!strcmp(outer->name, inner->name) ||
@@ -401,8 +406,8 @@ static bool host_covers(const struct net_rule *outer, const struct net_rule *inn
 	return false;
 }
 
-/* The end of the longest range of the rules that has the port, for the rule's hosts. 0:
- * none. */
+/* Returns the highest end of a range with the port, in those rules that cover
+ * the hosts of `rule`. 0: there is none. */
 static unsigned range_end(const struct net_rules *rules, const struct net_rule *rule,
 			  unsigned port)
 {

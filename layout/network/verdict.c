@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Combines the rules of an operator and of a job into one decision. There is no state.
+ * Combines the rules of an operator and of a job into one decision. Pure.
  *
- * The operator's deny wins over all. A job that asks for all that is allowed may deny some
- * of it for itself, where its own allow wins. Nets that are denied hold for every address
- * in them; nets that are allowed and wider than /8 for the public ones, since "0.0.0.0/0"
- * means the Internet and not the operator's own network.
+ * The operator's deny wins over all. A job that asks for all that is allowed
+ * may deny a part for itself, and its own allow wins over that. A denied net
+ * means every address in it. An allowed net wider than /8 means only its public
+ * addresses, since "0.0.0.0/0" means the Internet and not the operator's own
+ * network.
  */
 #include "verdict.h"
 
@@ -13,7 +14,8 @@
 
 #define PORT_MAX 65535u
 
-/* Which rules match: any; one with "/tcp"; one whose host is "*". */
+/* Results of matching: a rule matches; one with "/tcp" does; one whose host is
+ * "*" does. */
 enum { MATCHES = 1, MATCHES_TCP = 2, MATCHES_ANY = 4, MATCHES_ALL = 7 };
 
 static unsigned match_name(const struct net_rules *rules, const char *name, unsigned port)
@@ -47,9 +49,10 @@ enum net_verdict net_name_verdict(const struct net_asker *asker, const char *nam
 	return NET_OK;
 }
 
-/* --- ports of a name -------------------------------------------------------------- */
+/* --- ports of a name ---------------------------------------------------- */
 
-/* The first port behind `port` where a range of the rules begins or has ended. */
+/* Returns the first port after `port` at which a range of the rules begins or
+ * has just ended; `edge` if none is lower. */
 static unsigned next_edge(const struct net_rules *rules, unsigned port, unsigned edge)
 {
 	for (size_t i = 0; i < rules->count; i++)
@@ -64,7 +67,8 @@ static unsigned next_edge(const struct net_rules *rules, unsigned port, unsigned
 	return edge;
 }
 
-/* Between two edges of all rules each port has the same verdict. */
+/* Returns the next port whose decision may differ. Between two such ports of
+ * all rules the decision is the same. */
 static unsigned next_change(const struct net_asker *a, unsigned port)
 {
 	unsigned edge = next_edge(&a->share->allow, port, PORT_MAX + 1);
@@ -97,7 +101,7 @@ unsigned net_name_ports(const struct net_asker *asker, const char *name,
 	return count;
 }
 
-/* --- addresses -------------------------------------------------------------------- */
+/* --- addresses ---------------------------------------------------------- */
 
 static bool is_block_of(const struct net_rule *rule, const struct net_address *a,
 			unsigned port)
@@ -125,7 +129,8 @@ static bool is_reached(const struct net_share *share, const struct net_address *
 	return false;
 }
 
-/* wide: does a wide net count for this address? single: must the rule name it alone? */
+/* Returns whether the rules allow an address that the program itself has given.
+ * wide: wide nets count; single: a rule must name exactly this address. */
 static bool allows_literal(const struct net_rules *rules, const struct net_address *a,
 			   unsigned port, bool wide, bool single)
 {
@@ -140,7 +145,9 @@ static bool allows_literal(const struct net_rules *rules, const struct net_addre
 	return false;
 }
 
-/* Denied by a net, of the operator's or of the job's. */
+/*
+ * Returns whether a net of the operator's or of the job's deny has the address.
+ */
 static bool is_denied(const struct net_asker *asker, const char *name,
 		      const struct net_address *a, unsigned port)
 {
@@ -183,7 +190,7 @@ enum net_verdict net_address_verdict(const struct net_asker *asker, const char *
 		return NET_DENIED;
 	if (!name)
 		v = literal_verdict(asker, &a, port, is_public || reached, secret);
-	/* No name leads to an address that hands out credentials. */
+	/* A name never leads to an address that gives out credentials. */
 	if (v == NET_OK && !is_public && (name || secret) && (!reached || (name && secret)))
 		v = NET_IS_PRIVATE;
 	return v == NET_IS_PRIVATE && is_own ? NET_IS_OWN : v;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the value of "network" from JSON: a list of rules, true, or an object of "allow"
- * and "deny". There is no state.
+ * Parses the value of "network" in a job: a list of rules, true, or an object
+ * of "allow" and "deny". Pure.
  *
- * A sentence names the key and the rule as it was written, then what is right: the reader
- * of the rule itself (rule.c) knows neither.
+ * A sentence names the key and repeats the rule, then says what is right: the
+ * parser of a rule (rule.c) knows neither.
  */
 #include "wish.h"
 
@@ -124,7 +124,8 @@ const struct net_rule *net_wish_beyond(const struct net_wish *wish,
 {
 	for (size_t i = 0; i < wish->allow.count; i++) {
 		const struct net_rule *rule = &wish->allow.item[i];
-		struct net_rule looked_at = *rule; /* what is denied is so with /tcp, too */
+		/* a denied host is also denied with /tcp */
+		struct net_rule looked_at = *rule;
 
 		looked_at.tcp = false;
 		if (!net_rules_cover(allow, rule) || net_rules_cover(deny, &looked_at))

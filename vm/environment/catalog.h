@@ -31,7 +31,7 @@ void environment_catalog_free(struct environment_catalog *c); /* may be NULL */
 
 /* The request of a job; all borrowed. */
 struct environment_wanted {
-	uid_t uid; /* finds no sets built for other users */
+	uid_t uid; /* the job's user; sets that were built for other users do not count */
 	const char *spec; /* the environment itself, or the one to build on */
 	const struct packages *packages;
 };

@@ -12,15 +12,15 @@
 struct entry {
 	char id[SHA_HEX];
 	char parent[SHA_HEX];
-	/* it could not be read; try again after the next change */
+	/* the set could not be read; try again after the next change */
 	bool damaged;
-	bool fits; /* it fits the image */
+	bool fits; /* the set fits the image */
 	bool used; /* mark of a sweep: a name needs it */
 	uint64_t size;
-	struct packages own; /* packages of its lock */
+	struct packages own; /* packages of the set's lock */
 	/* the names of its Debian packages in other systems */
 	struct packages mapped;
-	struct buf recipe; /* arguments of the command that makes it */
+	struct buf recipe; /* arguments of the command that builds the set */
 };
 
 struct stamp {

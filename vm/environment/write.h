@@ -26,7 +26,7 @@ int environment_begin(const char *top, struct environment_new *ret,
 void environment_abandon(struct environment_new *n);
 
 struct environment_facts {
-	const char *abi; /* the image's that it was made for */
+	const char *abi; /* abi of the image that the set was made for */
 	const char *parent; /* an id; NULL: base */
 	uint64_t heap;
 	const char *const *needs; /* NULL-ended; NULL: none */

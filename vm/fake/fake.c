@@ -47,12 +47,12 @@ struct fake {
 	/* next machines that will be killed from outside */
 	uint64_t taken_starts;
 	uint64_t fail_templates;
-	/* Machines that will freeze, and that will die, once they are idle. */
+	/* How many more machines will freeze, and how many will die, once they are idle. */
 	uint64_t freezes, idle_deaths;
 	/* its fd is owned; -1: the jailer is never ended */
 	struct loop_fd jailer;
 	int memory_fd; /* owned; -1: use the host's figures */
-	struct vm_memory memory;   /* as it was read last */
+	struct vm_memory memory;   /* the figures of memory_fd when they were last read */
 };
 
 struct fake_template {

@@ -17,9 +17,9 @@
 struct jail;
 
 struct jail_options {
-	const char *qemu;      /* its path */
+	const char *qemu;      /* path of QEMU */
 	const char *image_dir; /* directory of a booted machine's kernel */
-	int kernel, initrd; /* its files, as verified; borrowed */
+	int kernel, initrd; /* verified files of the image; borrowed */
 	uint32_t uid_first, uid_count; /* 0: the default range */
 	/* most processes alive at once; further ones are refused */
 	uint32_t most;

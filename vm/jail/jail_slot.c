@@ -251,7 +251,7 @@ static uint32_t put(const struct jail_groups *groups, pid_t pid, int *ret_code)
 	return *ret_code < 0 ? JAIL_STEP_CGROUP : JAIL_STEP_NONE;
 }
 
-/* Clones the process and lets it go on. */
+/* Clones the machine's process and lets it enter its jail. */
 static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		       struct jail_slot *c, struct jail_child *child, int *ret_code)
 {
@@ -384,10 +384,10 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 		return JAIL_STEP_ZYGOTE;
 	}
 	c->pid = r;
-	say_go(c); /* it enters its jail */
+	say_go(c); /* the child enters its jail */
 	step = put(groups, c->pid, ret_code);
 	if (*ret_code == 0)
-		say_go(c); /* it starts the guest */
+		say_go(c); /* the child starts the guest */
 	return step;
 }
 

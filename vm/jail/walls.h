@@ -28,7 +28,7 @@ enum wall_state { WALL_ABSENT, WALL_DEGRADED, WALL_ACTIVE, WALL_STATES };
 struct walls {
 	struct {
 		uint32_t state;   /* enum wall_state */
-		/* for people: how it stands, or why it does not */
+		/* for people: how the wall is built, or why it is missing */
 		char detail[200];
 	} wall[WALLS];
 	uint32_t forks; /* 1: they also stand around a forked machine */
@@ -36,9 +36,9 @@ struct walls {
 
 struct wall_info {
 	const char *name;   /* in .fsd/security */
-	bool required; /* --policy strict: it must not be absent */
-	const char *does;   /* what it stops */
-	const char *remedy; /* what to do if it is missing */
+	bool required; /* --policy strict requires this wall */
+	const char *does;   /* the attacks that the wall stops */
+	const char *remedy; /* what to do if the wall is missing */
 };
 
 extern const struct wall_info wall_infos[WALLS];

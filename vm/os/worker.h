@@ -13,8 +13,10 @@
 
 struct worker {
 	struct loop *loop;
-	void (*work)(void *arg, const atomic_bool *cancel); /* its thread */
-	void (*done)(void *arg);                            /* the loop's */
+	/* runs on the worker's thread */
+	void (*work)(void *arg, const atomic_bool *cancel);
+	/* runs on the loop's thread, after work() */
+	void (*done)(void *arg);
 	void *arg;
 	atomic_bool cancel;
 	bool busy;

@@ -27,8 +27,8 @@ struct plan_row {
 	/* --- the present state --- */
 	double demand;
 	bool waits;          /* a lease waits for a machine of the class */
-	bool ready; /* its template is ready */
-	bool held; /* start no machine of it now */
+	bool ready; /* the class's template is ready */
+	bool held; /* start no machine of this class now */
 	unsigned idle; /* machines that are idle, or will be soon */
 	/* those of `idle` that are stopped, so they can be ended */
 	unsigned stopped;
@@ -37,7 +37,7 @@ struct plan_row {
 	/* Index of the row whose zygote this class uses: classes with one
 	 * template share it. The zygote's fields count in that row only. */
 	unsigned lead;
-	bool forks; /* its template can have a zygote */
+	bool forks; /* the class's template can have a zygote */
 	unsigned zygotes; /* 1: there is one; 2: it and its successor */
 	uint64_t zygote_bytes;
 	uint64_t used_ns; /* when a lease last needed the template (now_ns()) */

@@ -103,12 +103,12 @@ struct vm_lease {
 	struct list joined; /* leases (vm_lease.node) on lanes of its machine */
 	/* the lease of the shared machine whose lane it has; NULL: own machine */
 	struct vm_lease *of;
-	struct lane *lane; /* its lane of that machine; NULL: none now */
+	struct lane *lane; /* the lease's lane of that machine; NULL: none now */
 };
 
 struct machines {
 	struct loop *loop;
-	struct vm_options options; /* a copy; its strings are owned */
+	struct vm_options options; /* a copy of the given options; its strings are owned */
 	struct vm_keep keep; /* from the options; zeroed: none */
 	struct vm_watch watch;
 	struct backend_host host;

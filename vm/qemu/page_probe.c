@@ -15,7 +15,7 @@
 #include "vm/channel/channel.h"
 #include "restore.h"
 
-#define LIMIT_S 20u /* it usually takes half a second */
+#define LIMIT_S 20u /* most time for a probe; it usually takes half a second */
 #define MONITOR_S 10u /* for an answer of the monitor */
 
 struct page_probe {

@@ -108,7 +108,7 @@ static void record(const char *cache_dir, const char *boot, const char *lines,
 		lines += n;
 	}
 	text[len] = '\0';
-	/* if it fails the file is compared again later */
+	/* on failure the file is verified again later */
 	template_store_text_put(cache_dir, NAME, text);
 }
 

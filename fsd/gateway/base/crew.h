@@ -17,7 +17,7 @@
 #include "share.h"
 
 #define CREW_MAX 64u
-#define CREW_LIGHT 4u /* one worker of so many is for light works */
+#define CREW_LIGHT 4u /* one of CREW_LIGHT workers is reserved for light works */
 #define CREW_MS 30000u /* a work is interrupted this long after crew_put() */
 #define CREW_LATE "the mount has not answered for 30 seconds; .fsd/health may tell why"
 #define CREW_LEAST_MS 1000u /* ... but not before it has run this long */
@@ -37,7 +37,7 @@ struct crew_work {
 	struct reactor_post post;
 	struct crew_group *group; /* NULL: none */
 	char owner[SHARE_OWNER];  /* "": the gateway itself */
-	bool light;               /* it never waits for a machine */
+	bool light;               /* the work never waits for a machine */
 	bool patient; /* never interrupt it */
 	bool late; /* set in done(): it was interrupted */
 	uint64_t due_ms;

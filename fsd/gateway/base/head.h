@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HEAD_HEADERS 100u          /* of a request */
-#define HEAD_BYTES (16u << 10) /* of all headers, or of the first line */
-#define HEAD_ALL (2u * HEAD_BYTES) /* of both */
+#define HEAD_HEADERS 100u          /* most headers of a request */
+#define HEAD_BYTES (16u << 10) /* most bytes of all headers; also of the first line */
+#define HEAD_ALL (2u * HEAD_BYTES) /* most bytes of the first line and all headers */
 #define CHUNK_LINE 1024u           /* a chunk's first line, or a trailer */
 #define CHUNK_TRAILERS 64u
 

@@ -12,12 +12,12 @@ struct target_query {
 	char *name, *value; /* decoded */
 };
 
-/* Its texts lie in `room`. */
+/* The parsed target of a request. Its texts lie in `room`. */
 struct target {
 	char *room; /* owned */
 	char *path; /* as sent, without the query */
 	unsigned parts;
-	char *part[TARGET_PARTS]; /* of the path, decoded; no "." and no ".." */
+	char *part[TARGET_PARTS]; /* decoded parts of the path; no "." and no ".." */
 	unsigned queries;
 	struct target_query query[TARGET_QUERIES];
 };

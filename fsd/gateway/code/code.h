@@ -43,9 +43,9 @@ struct cell_end {
 	 * errno; -EAGAIN: no memory for it now. */
 	int (*read)(void *arg, const char *path, struct buf *out);
 	void *arg;
-	uint64_t memory_mb;  /* of the sandbox */
+	uint64_t memory_mb;  /* memory of the sandbox */
 	bool restarted; /* its context was restarted */
-	/* of CELL_SHOWN displays: display n was sent when it was shown */
+	/* array of CELL_SHOWN: display n was already sent */
 	const bool *shown;
 	const char *message; /* text of an `error` event, or NULL */
 };

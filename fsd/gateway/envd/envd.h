@@ -33,7 +33,7 @@ struct envd_path {
 	char path[PATH_MAX]; /* in the machine: absolute, without ".." */
 	char real[PATH_MAX]; /* the same without links; set by envd_locate() */
 	char mount[PATH_MAX + 128]; /* path in the mount */
-	bool home; /* it is below /home/user */
+	bool home; /* the path is below /home/user */
 };
 
 /* Resolves a path as clients give it: "~" and relative ones start at HOME.

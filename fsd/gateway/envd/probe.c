@@ -23,7 +23,7 @@ struct probe {
 	struct awaited awaited;
 	char job[64];
 	struct buf out;
-	bool good; /* it has succeeded */
+	bool good; /* the probe has succeeded */
 	probe_digest *digest; /* or NULL */
 	probe_reply *reply;
 	void *arg;

@@ -22,22 +22,22 @@
 
 #define RATIO_MAX 200u /* most bytes out of one compressed byte */
 #define FILES_MAX 65536u
-#define FILE_BYTES 512u /* memory for one in the answer, beside its path */
+#define FILE_BYTES 512u /* memory for one written file in the answer, without its path */
 #define HOLD_BYTES (64u << 10) /* bytes taken from the budget at a time */
 
 struct upload {
 	struct gateway *gateway;
 	struct request *request; /* borrowed */
-	const char *path;        /* of the query, or NULL */
+	const char *path;        /* the path given in the query, or NULL */
 	struct envd_path to;
-	int fd; /* of the file being written, or -1 */
+	int fd; /* the file being written, or -1 */
 	bool open;               /* the file's end has not come */
-	/* its bytes that were written; that may have been */
+	/* bytes of the file that were written; that may have been */
 	uint64_t at, tried;
 	struct upload_name name; /* taken while the file is open */
 	struct crew_work work;
 	json_t *written;         /* [{path, name, type}] */
-	json_t *paths; /* a member for each path */
+	json_t *paths; /* a member for each path that was written */
 	size_t unpaid; /* bytes of both, not yet taken from the budget */
 	bool in_form, packed;
 	bool unpacked; /* a member of gzip is complete */

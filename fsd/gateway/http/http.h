@@ -12,10 +12,10 @@
 #define HTTP_LISTENERS 24u
 #define HTTP_CONNECTIONS 1024u
 #define HTTP_OF_ADDRESS 512u /* most of one address; loopback has no limit */
-/* further ones, which get the reply that there are too many */
+/* further connections; they get the reply that there are too many */
 #define HTTP_SPARE 32u
-#define HTTP_HEADERS_MS 10000u /* for a head, from its first byte */
-/* without a request, or with a reply that is not read */
+#define HTTP_HEADERS_MS 10000u /* most time for a request's head, from its first byte */
+/* most time without a request, or with a reply that the client does not read */
 #define HTTP_IDLE_MS 75000u
 #define HTTP_LINGER_MS 2000u /* time for a client to read the last reply */
 #define HTTP_BODY_MS 30000u /* in each such time a body must bring */

@@ -63,20 +63,20 @@ void client_wake(struct client *c);
 /* http_client.c: does all that is possible now. May close it. */
 void client_go(struct client *c);
 void client_clock(struct client *c);
-/* Ends it because the client is gone; its request, if any, is informed. */
+/* Ends the connection because the client is gone, and informs its request, if any. */
 void client_gone(struct client *c);
 
 /* http_request.c */
-/* NULL: no memory. */
+/* Makes a request from its head. NULL: no memory. */
 struct request *request_new(struct client *c, const struct head *h);
-/* Starts it: it may be answered at once, or be passed to a worker. */
+/* Starts the request: answers it at once, or passes it to a worker. */
 void request_begin(struct request *r, const struct head *h);
 /* Adds a piece of the body. Return: false: no memory. */
 bool request_body(struct request *r, const char *data, size_t len);
 void request_whole(struct request *r);
-/* Call it when it has a reply before its whole body has come. */
+/* Call it when the request has a reply before its whole body has come. */
 void request_refused(struct request *r);
-/* Call it when its reply was sent, or cannot be. */
+/* Call it when the request's reply was sent, or cannot be. */
 void request_over(struct request *r);
 void request_client_gone(struct request *r);
 

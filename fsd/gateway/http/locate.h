@@ -8,10 +8,10 @@
 
 #include "request.h"
 
-/* Sets sandbox_id, and removes services that are not meant. Return: false: it
- * has replied. */
+/* Finds which sandbox and services a request means: sets its sandbox_id, and
+ * removes other services from *services. Return: false: it has replied. */
 bool request_locate(struct request *r, unsigned *services);
-/* Returns whether its path is this one part. */
+/* Returns whether the request's path is "/NAME". */
 bool request_path_is(const struct request *r, const char *name);
 /*
  * Returns whether its path is one where old clients send only the access token.

@@ -47,7 +47,7 @@ struct reply {
 	struct header header[REPLY_HEADERS];
 	unsigned headers;
 	bool streams;
-	uint64_t size; /* of the stream */
+	uint64_t size; /* bytes of the stream so far */
 };
 
 struct request {
@@ -58,9 +58,10 @@ struct request {
 	struct header header[HEAD_HEADERS];
 	unsigned headers;
 	const struct route *route;
-	const char *part[TARGET_PARTS]; /* for each {} of the route's path */
+	/* the parts of the path that match each {} of the route's path */
+	const char *part[TARGET_PARTS];
 	struct caller caller;
-	char sandbox_id[64]; /* as named in the request; "": none */
+	char sandbox_id[64]; /* the sandbox named in the request; "": none */
 	struct sandbox *sandbox; /* owned; once the route's guard has found it */
 	struct buf body;
 	struct reply reply;

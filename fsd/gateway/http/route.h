@@ -19,14 +19,14 @@ struct route {
 	const char *method;
 	const char *path;     /* "/sandboxes/{}/timeout": {} is one part */
 	enum service service;
-	bool key; /* it needs a key, if there are keys */
+	bool key; /* a request needs a key, if there are keys */
 	void (*handler)(struct request *r);
 	/* Runs before the body and the handler, on a worker; waits for no
 	 * machine. false: it has replied. */
 	bool (*guard)(struct request *r);
 	enum style style; /* the form of errors */
 	bool quick;           /* the handler runs on the loop */
-	bool light;           /* it never waits for a machine */
+	bool light;           /* the handler never waits for a machine */
 	/*
 	 * Gets the body in pieces of at most HTTP_CHUNK, in order, on a worker.
 	 * Return: < 0 ends the body, and it has replied. If the rest is

@@ -38,14 +38,16 @@ struct follow {
 	void *arg;
 	struct watch *watch;
 	json_t *result; /* from `events`, or NULL */
-	json_t *seen; /* for the dashboard; used by a worker until its end */
+	/* what the dashboard shows of the job; a worker uses it until that worker's end */
+	json_t *seen;
 	int hold;        /* a descriptor, or -1 */
 	int error;
 	bool keep; /* do not remove it */
 	bool is_step; /* a step of a session, which must live on */
 	bool running;
 	bool ended;
-	uint64_t patience_ms; /* of the client's abandoning; 0: not abandoned */
+	/* time until the job is abandoned after the client left; 0: not abandoned */
+	uint64_t patience_ms;
 	struct reactor_timer patience;
 	struct crew_group group;
 	struct crew_work work;

@@ -23,14 +23,16 @@ struct follow_ops {
 
 struct follow_job {
 	const char *name;
-	json_t *config;  /* with "code" or "command"; "note" gets a mark */
+	/* the job's config.json, with "code" or "command"; follow adds a mark to "note" */
+	json_t *config;
 	const char *dir; /* a directory to copy into it at its start, or NULL */
 	json_t *files; /* further files: text by path, or NULL */
-	const char *owner; /* for the dashboard; NULL: none */
-	bool hold; /* it ends with the gateway */
+	/* owner of the API key (keys.h), for the dashboard; NULL: none */
+	const char *owner;
+	bool hold; /* the job ends with the gateway */
 	bool keep; /* do not remove it at its end */
-	bool stays; /* it continues if its gateway dies */
-	/* abandon it from the start after this time; 0: do not */
+	bool stays; /* the job continues if its gateway dies */
+	/* abandon the job this long after its start; 0: never */
 	uint64_t patience_ms;
 	const struct follow_ops *ops;
 	/* On the loop: a line of `events` before it is parsed. Return: false:
@@ -76,10 +78,11 @@ void follow_waiting(struct follow *f, size_t bytes);
 /* --- for orphans.c ------------------------------------------------------------------ */
 
 #define FOLLOW_NAME 64u    /* bytes of a job's name */
-#define FOLLOW_TAIL 16u    /* letters at its end */
-#define FOLLOW_MARK "fsd-gateway" /* in its "note", followed by one of these: */
-#define FOLLOW_STAYS "stays" /* it continues without its gateway */
-#define FOLLOW_GOES "goes" /* it ends with its gateway */
+#define FOLLOW_TAIL 16u    /* random letters at the end of a job's name */
+/* key in the "note" of a job's config.json; its values: */
+#define FOLLOW_MARK "fsd-gateway"
+#define FOLLOW_STAYS "stays" /* the job continues without its gateway */
+#define FOLLOW_GOES "goes" /* the job ends with its gateway */
 
 /* Locks a job's events. Return: a descriptor, or negative errno; -EWOULDBLOCK:
  * another gateway has the lock. */

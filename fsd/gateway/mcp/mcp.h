@@ -119,7 +119,7 @@ enum mcp_state mcp_run_command(struct mcp *m, const json_t *arguments);
 
 /* mcp_result.c: the result of a job for a model. Pure, except `read`. */
 struct mcp_stream {
-	struct buf text; /* its beginning and its end */
+	struct buf text; /* the beginning and the end of the output */
 	uint64_t size;   /* bytes in all */
 };
 
@@ -127,7 +127,7 @@ struct mcp_end {
 	const json_t *result; /* result.json, or NULL */
 	const struct mcp_stream *out, *err;
 	const char *message; /* text of an `error` event, or NULL */
-	bool files; /* add the files that it has made */
+	bool files; /* add the files that the job has made */
 	int (*read)(void *arg, const char *path, struct buf *out);
 	void *arg;
 };

@@ -56,7 +56,7 @@ struct line {
 	/* the worker has returned; on_reply() was called */
 	bool returned, replied;
 	bool cancelled; /* its client wants no reply */
-	bool too_long; /* it was too long, and dropped */
+	bool too_long; /* the reply was too long, and was dropped */
 };
 
 static void look_over(struct stdio *io)

@@ -20,17 +20,18 @@ struct argument {
 	enum kind kind;
 	bool required;
 	const char *about;
-	int64_t least, most, usual; /* of a number */
-	const char *const *choices; /* for a text, or NULL */
+	int64_t least, most, usual; /* bounds and default of a number */
+	const char *const *choices; /* allowed values of a text, or NULL: all */
 };
 
 #define ARGUMENTS 6
 
 struct tool {
 	const char *name, *title, *about;
-	bool reads, destroys; /* hints */
+	/* hints to the client: the tool only reads; it may destroy something */
+	bool reads, destroys;
 	struct argument argument[ARGUMENTS];
-	/* One of both: run() starts a job, fn() returns a result. */
+	/* One of the two is set: run() starts a job, fn() returns a result. */
 	enum mcp_state (*run)(struct mcp *m, const json_t *arguments);
 	json_t *(*fn)(struct mcp *m, const json_t *arguments);
 };

@@ -41,7 +41,7 @@ struct peek {
 		char name[LIMIT_JOB_NAME + 1];
 		char language[16];
 	} job[SHOWN];
-	size_t count; /* of its running jobs */
+	size_t count; /* number of running jobs */
 	json_t *outputs; /* owned; used by a worker */
 };
 

@@ -66,7 +66,8 @@ static napi_value hold(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* A little at a time: with much room V8 would be slow to collect garbage. */
+/* Raises V8's limit a little at a time: with much space V8 would be slow to
+ * collect garbage. */
 static size_t grow_heap(void *data, size_t now, size_t first)
 {
 	(void)data;

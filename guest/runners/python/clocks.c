@@ -18,7 +18,7 @@
 
 #include "looks.h"
 
-/* The thing that a call asks about, by its argument or by its name. */
+/* What a call asks about: given by its argument or by the function's name. */
 enum asked { PROCESS, THREAD, CHILDREN, OTHER };
 
 struct question {
@@ -30,15 +30,17 @@ struct question {
 #define TIME_QUESTIONS {{CLOCK_PROCESS_CPUTIME_ID, PROCESS}, \
 			{CLOCK_THREAD_CPUTIME_ID, THREAD}}
 
-/* A function of Python's. kept: items of its result that count nothing. */
+/* A function of Python that we replace. kept: mask of items of its result that
+ * are not times; they are not changed. */
 static struct clock {
 	const char *module, *name;
 	enum asked asked;
-	int questions; /* 0: it has no argument */
+	int questions; /* 0: the function has no argument */
 	struct question question[QUESTIONS_MAX];
 	uint32_t kept;
 	PyObject *plain;
-	PyObject *before[OTHER]; /* what it said when the program began */
+	/* the function's result when the program began */
+	PyObject *before[OTHER];
 } clocks[] = {
 	{.module = "time", .name = "process_time", .asked = PROCESS},
 	{.module = "time", .name = "process_time_ns", .asked = PROCESS},
@@ -48,9 +50,9 @@ static struct clock {
 	 .question = TIME_QUESTIONS},
 	{.module = "time", .name = "clock_gettime_ns", .questions = 2,
 	 .question = TIME_QUESTIONS},
-	/* its last one is the time of day */
+	/* the last item is the time of day */
 	{.module = "posix", .name = "times", .asked = PROCESS, .kept = 1u << 4},
-	/* the most memory, and three that are always 0 */
+	/* maximum memory, and three items that are always 0 */
 	{.module = "resource", .name = "getrusage", .questions = 3,
 	 .question = {{RUSAGE_SELF, PROCESS}, {RUSAGE_THREAD, THREAD},
 		      {RUSAGE_CHILDREN, CHILDREN}},
@@ -59,7 +61,7 @@ static struct clock {
 
 #define CLOCKS (sizeof(clocks) / sizeof(*clocks))
 
-static pid_t process; /* that the program began in */
+static pid_t process; /* process in which the program began */
 
 static enum asked find_asked(const struct clock *c, PyObject *args)
 {
@@ -69,7 +71,7 @@ static enum asked find_asked(const struct clock *c, PyObject *args)
 	if (!c->questions)
 		return c->asked;
 	if (PyErr_Occurred())
-		PyErr_Clear(); /* Python's own function took it */
+		PyErr_Clear(); /* Python's own function accepted the argument */
 	else
 		for (int i = 0; i < c->questions; i++)
 			if (c->question[i].number == n)
@@ -77,7 +79,7 @@ static enum asked find_asked(const struct clock *c, PyObject *args)
 	return OTHER;
 }
 
-/* Return: a result like told, each item less that of before. */
+/* Returns a result like told, with the items of before subtracted. */
 static PyObject *less_items(PyObject *told, PyObject *before, uint32_t kept)
 {
 	Py_ssize_t size = PyTuple_Size(told);
@@ -157,7 +159,8 @@ PyObject *clocks_stay(PyObject *Py_UNUSED(self), PyObject *modules)
 	return Py_NewRef(Py_None);
 }
 
-/* Return: 0 or -1: what it says now is what it said before the program. */
+/* Calls the function and stores its result as the value before the program.
+ * Return: 0 or -1. */
 static int note(struct clock *c, const struct question *q)
 {
 	PyObject *args = c->questions ? Py_BuildValue("(i)", q->number)
@@ -168,7 +171,8 @@ static int note(struct clock *c, const struct question *q)
 	if (!told)
 		return -1;
 	if (PyTuple_Check(told))
-		PyObject_GC_UnTrack(told); /* no program finds it */
+		/* the program must not find it through gc */
+		PyObject_GC_UnTrack(told);
 	Py_DecRef(c->before[q->asked]);
 	c->before[q->asked] = told;
 	return 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processor's clocks begin with the program: the kernel counts for this process
- * since the template, and the template's start and heating are not the program's.
+ * Makes the processor's clocks begin with the program. The kernel counts the
+ * time of this process since the template was made; the template's start and
+ * heating are not the program's.
  *
- * Functions of this file stand in the modules time, os, posix and resource, before
- * Python's own. They take away what was used before begin(). A child of fork() and another thread begin with zero: their figures are not
- * changed.
+ * Functions of this file replace Python's own in the modules time, os, posix
+ * and resource. They subtract the time that was used before begin(). A child of
+ * fork() and another thread begin with zero, so their figures are not changed.
+ * All functions need the interpreter's lock.
  */
 #ifndef RUNNERS_CLOCKS_H
 #define RUNNERS_CLOCKS_H
@@ -13,7 +15,7 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
-/* stay(modules): puts them into these modules, a list of names. */
+/* stay(modules): replaces the functions in these modules, a list of names. */
 PyObject *clocks_stay(PyObject *self, PyObject *modules);
 /* begin(): a program begins in this process. */
 PyObject *clocks_begin(PyObject *self, PyObject *arg);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replaces Python's import functions and four functions of posix, and checks each first
- * import of a module that waits. The parts: conditions, the check, the replacements.
+ * Replaces Python's import functions and four functions of posix, and checks
+ * the first import of each module that waits. The parts: conditions, the check,
+ * the replacements.
  *
  * All state is in the static `imports`, since a process has one interpreter.
- * imports_stay() runs in the template, imports_begin() before the program, and the rest
- * in the program with the interpreter's lock.
+ * imports_stay() runs in the template, imports_begin() before the program, and
+ * the rest in the program with the interpreter's lock.
  */
 #include "imports.h"
 
@@ -18,11 +19,11 @@
 
 #define PLACES_MAX 32
 
-/* A list of sys as it was in the template. */
+/* A list of sys, and its items in the template. */
 struct places {
 	const char *name;
 	PyObject *was[PLACES_MAX];
-	Py_ssize_t count; /* -1: too many */
+	Py_ssize_t count; /* number of items; -1: too many to compare */
 };
 
 enum { PATH, FINDERS, HOOKS, LISTS };
@@ -30,15 +31,17 @@ enum { PATH, FINDERS, HOOKS, LISTS };
 static struct {
 	PyObject *waiting, *taken, *decide;
 	struct places lists[LISTS];
-	PyObject *home;        /* the program's directory, the first of sys.path; or NULL */
-	struct timespec since; /* its time of change */
-	bool works;            /* a program runs */
-	bool decides;          /* decide() does, and imports */
-	bool changed;          /* a variable, or the working directory */
+	/* the program's directory, first item of sys.path; or NULL */
+	PyObject *home;
+	struct timespec since; /* modification time of `home` */
+	bool works; /* a program is running */
+	bool decides; /* decide() is running; its own imports are not checked */
+	/* the program has changed a variable or the working directory */
+	bool changed;
 } imports = {.lists = {{.name = "path"}, {.name = "meta_path"},
 		       {.name = "path_hooks"}}};
 
-/* --- what an import depends on */
+/* --- what an import depends on ------------------------------------------ */
 
 static void note(struct places *p)
 {
@@ -50,7 +53,9 @@ static void note(struct places *p)
 		p->was[i] = Py_NewRef(PyList_GetItem(list, i));
 }
 
-/* Is the list as it was, behind so many items more? */
+/*
+ * Returns whether the list is as it was, after `more` new items at its front.
+ */
 static bool is_same(const struct places *p, Py_ssize_t more)
 {
 	PyObject *list = PySys_GetObject(p->name);
@@ -82,7 +87,7 @@ static struct timespec time_of_change(PyObject *directory)
 	struct stat s = {0};
 
 	if (!path)
-		PyErr_Clear(); /* it is no UTF-8: each import is asked about */
+		PyErr_Clear(); /* not UTF-8: then each import is checked */
 	return path && !stat(path, &s) ? s.st_mtim : (struct timespec){.tv_nsec = -1};
 }
 
@@ -102,9 +107,9 @@ static bool is_as_it_was(void)
 	       is_home_unchanged();
 }
 
-/* --- imports */
+/* --- imports ------------------------------------------------------------ */
 
-/* Does the module wait, or the package that it would be a part of? */
+/* Returns whether the module or its top-level package waits. */
 static bool waits(PyObject *name)
 {
 	Py_ssize_t size = PyUnicode_GetLength(name), dot;
@@ -122,7 +127,7 @@ static bool waits(PyObject *name)
 	return r;
 }
 
-/* The import's name, with what it takes of the module: a new reference or NULL. */
+/* Returns the key of an import for `taken`: a new reference, or NULL. */
 static PyObject *key_of(PyObject *name, PyObject *from)
 {
 	if (from && PyTuple_Check(from) && PyTuple_Size(from) > 0)
@@ -130,7 +135,7 @@ static PyObject *key_of(PyObject *name, PyObject *from)
 	return Py_NewRef(name);
 }
 
-/* Return: 0 or -1: the import may go on. */
+/* Checks an import. Return: 0: the import may continue; or -1. */
 static int ask(PyObject *name, PyObject *from)
 {
 	PyObject *key = key_of(name, from), *r = Py_None;
@@ -156,13 +161,13 @@ static int look(PyObject *name, PyObject *from, PyObject *level)
 	    (level && PyObject_IsTrue(level)) || !waits(name))
 		return 0;
 	if (ask(name, from) && PyErr_ExceptionMatches(PyExc_TypeError)) {
-		PyErr_Clear(); /* the import will say so */
+		PyErr_Clear(); /* the import itself reports this error */
 		return 0;
 	}
 	return PyErr_Occurred() ? -1 : 0;
 }
 
-/* --- what stands in the places of Python's own */
+/* --- replacements of Python's functions --------------------------------- */
 
 enum { IMPORT, OWN_IMPORT, PUTENV, UNSETENV, CHDIR, FCHDIR, PLACES };
 

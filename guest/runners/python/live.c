@@ -32,18 +32,21 @@ static struct {
 	timer_t timer;
 	bool there, timed; /* the thread exists; its timer exists */
 	atomic_bool ends; /* the thread must end */
-	atomic_bool works;      /* a program runs */
+	atomic_bool works; /* a program is running */
 	/* held by the thread while it is in the interpreter */
 	pthread_mutex_t flushes;
 	pid_t process; /* process that has the thread */
-	atomic_int writing;     /* threads in watched_write() */
+	atomic_int writing; /* number of threads in watched_write() */
 	atomic_int id; /* the kernel's id of the thread */
 	PyObject *text, *buffered; /* types of streams that can be flushed */
 	struct stat file[2]; /* standard output and error at the start */
 } live = {.flushes = PTHREAD_MUTEX_INITIALIZER};
 
-/* A program that lets its output go elsewhere for a while flushes by itself: what it
- * printed before would come there. */
+/*
+ * Returns whether fd is another file than at the start. A program that
+ * redirects its output for a while flushes it by itself; what it printed before
+ * would go to the other file.
+ */
 static bool is_elsewhere(int fd)
 {
 	const struct stat *first = &live.file[fd - 1];
@@ -78,7 +81,8 @@ PyObject *live_watch(PyObject *Py_UNUSED(self), PyObject *raw)
 	return r ? NULL : Py_NewRef(Py_None);
 }
 
-/* Is thing's innermost stream watched, and all above it Python's own? */
+/* Returns whether thing's innermost stream is watched, and all streams above
+ * that are Python's own. */
 static bool is_watched(PyObject *thing)
 {
 	PyObject *buffer, *raw = NULL, *write = NULL;
@@ -99,8 +103,8 @@ static bool is_watched(PyObject *thing)
 	return r;
 }
 
-/* Output that cannot be written stays where it is, and the program's own flush
- * fails. */
+/* Flushes one stream. If the output cannot be written it stays in the stream,
+ * and the program's own flush reports the error. */
 static void flush(const char *name, int fd)
 {
 	PyObject *stream = PySys_GetObject(name), *r;
@@ -124,7 +128,8 @@ static void flush_all(void)
 		flush(names[i], i < 2 ? STDOUT_FILENO : STDERR_FILENO);
 }
 
-/* The program may have ended while this waited for Python's lock. */
+/* Flushes both streams with Python's lock. The program may have ended while
+ * this thread waited for that. */
 static void flush_in_python(void)
 {
 	PyGILState_STATE state = PyGILState_Ensure();
@@ -166,7 +171,8 @@ static void make_timer(void)
 	live.timed = !timer_create(CLOCK_MONOTONIC, &event, &live.timer);
 }
 
-/* Without a thread the output comes as Python has it. */
+/* Starts the thread. If that fails the output is flushed only when Python does
+ * so. */
 static void start(void)
 {
 	pthread_attr_t attr;
@@ -189,7 +195,8 @@ static void start(void)
 		make_timer();
 }
 
-/* Output from before a fork is not the child's to write once more. */
+/* Flushes before a fork, so that the child does not write the same output once
+ * more. */
 static PyObject *before_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	if (live.works)
@@ -216,7 +223,7 @@ static int start_again(void *unused)
 	return 0;
 }
 
-/* Not at once: Python counts the threads after this. */
+/* Starts the thread later: Python counts the threads after this call. */
 static PyObject *after_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	Py_AddPendingCall(start_again, NULL);
@@ -225,7 +232,7 @@ static PyObject *after_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 
 static PyObject *in_child(PyObject *self, PyObject *arg)
 {
-	live.writing = 0; /* there is one thread only */
+	live.writing = 0; /* the child has one thread only */
 	return after_fork(self, arg);
 }
 
@@ -235,7 +242,7 @@ static PyMethodDef fork_methods[] = {
 	{"in_child", in_child, METH_NOARGS, NULL},
 };
 
-/* posix.register_at_fork(before=, after_in_parent=, after_in_child=) */
+/* Calls posix.register_at_fork(before=, after_in_parent=, after_in_child=). */
 static int watch_forks(void)
 {
 	PyObject *posix = PyImport_ImportModule("posix");
@@ -262,14 +269,15 @@ static int watch_forks(void)
 	return r ? 0 : -1;
 }
 
-/* Python's functions that start programs. Ours lie in their place and look like them. */
+/* Python's functions that start programs. Functions of this file replace them
+ * and look like them. */
 enum { SPAWN_SYSTEM, SPAWN_POSIX, SPAWN_POSIX_PATH, SPAWN_FORK_EXEC, SPAWN_MAX };
 static struct {
 	PyObject *plain, *own;
 	PyMethodDef method;
 } spawns[SPAWN_MAX];
 
-/* Before a program is started: output that was printed earlier comes earlier. */
+/* Flushes before a program is started: earlier output must come first. */
 static PyObject *spawn(int i, PyObject *args, PyObject *named)
 {
 	if (live.works)
@@ -302,10 +310,12 @@ static const struct {
 	{"posix", "posix_spawnp", SPAWN_POSIX_PATH},
 	{"os", "posix_spawnp", SPAWN_POSIX_PATH},
 	{"_posixsubprocess", "fork_exec", SPAWN_FORK_EXEC},
-	{"subprocess", "_fork_exec", SPAWN_FORK_EXEC}, /* if it is there already */
+	/* if subprocess is already imported */
+	{"subprocess", "_fork_exec", SPAWN_FORK_EXEC},
 };
 
-/* Takes the place of module.name. The first of two modules that have it makes it. */
+/* Replaces module.name. Both modules of one function get the same replacement;
+ * the first call makes it. */
 static int watch_spawn(PyObject *module, const char *place, const char *name, int i)
 {
 	PyObject *home = PyUnicode_FromString(place);
@@ -380,11 +390,12 @@ PyObject *live_begin(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 PyObject *live_rest(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 {
 	live.works = false;
-	/* No child by a plain fork() has the thread, though it may have its mutex. */
+	/* A child of fork() does not have the thread, though its copy of the
+	 * mutex may be locked. */
 	if (live.process != getpid())
 		return Py_NewRef(Py_None);
-	/* At the interpreter's end no other thread may be in it: it would abort. The
-	 * thread may wait for Python's lock meanwhile. */
+	/* At the interpreter's end no other thread may be in it: Python would
+	 * abort. The thread may be waiting for Python's lock. */
 	if (pthread_mutex_trylock(&live.flushes)) {
 		Py_BEGIN_ALLOW_THREADS
 		pthread_mutex_lock(&live.flushes);

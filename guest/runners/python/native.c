@@ -2,34 +2,35 @@
 /*
  * Does for the Python runner what Python cannot:
  *
- *   stay()   has the pages of files and of the stack there, starts the holder
+ *   stay()   loads the pages of files and of the stack, starts the holder
  *            (see populate.h and hold.h) and makes the C library's end shorter.
- *   start(started)  started: a list of (name, module) that are there before the
- *            program. It stays.
- *   leave()  makes the interpreter's end shorter; below.
+ *   start(started)  notes the modules that exist before the program; started: a
+ *            list of (name, module), never freed.
+ *   leave()  makes the interpreter's end shorter; see below.
  *
- *   live_*() what a program prints is seen soon; see live.h.
- *   clocks_*() the processor's clocks begin with the program; see clocks.h.
- *   imports_*() a module that waits is what an import would find; see imports.h.
+ *   live_*() write a program's output soon; see live.h.
+ *   clocks_*() make the processor's clocks begin with the program; see clocks.h.
+ *   imports_*() check modules that were imported in the template; see imports.h.
  *
  * Only the stable interface of CPython is used, so one file serves every
- * version that the guest may have, and any version's headers will do.
+ * version that the guest may have, and can be compiled with any version's
+ * headers.
  *
  * The shorter end: Py_FinalizeEx() first does what a program can see: exit
- * functions, flushing, collections, the end of every module. Then it takes the
- * interpreter itself apart, all its types and all its own code, which under
- * emulation is a third of a short program's time, and then the process ends.
+ * functions, flushing, collections, the end of every module. Then it frees the
+ * interpreter itself, all its types and all its own code, which under emulation
+ * is a third of a short program's time; after that the process ends anyway.
  *
- * leave() puts an object into the module sys, last. All modules and what they
- * held have gone when sys is emptied; after it come the names of builtins. The
- * object's end makes Py_FinalizeEx() return at once, as if all was done, to
- * whoever called it: the exit code, an unhandled KeyboardInterrupt and the end
- * of the C library remain as they are.
+ * leave() puts an object into the module sys, as its last member. When sys is
+ * emptied, all modules and their members are gone; only the names of builtins
+ * follow. The object's destructor makes Py_FinalizeEx() return at once, as if
+ * it were complete, to its caller: the exit code, an unhandled
+ * KeyboardInterrupt and the end of the C library remain as they are.
  *
- * How: the frames from here up to Py_FinalizeEx()'s caller are found by the
- * tables that describe every function for exceptions, and the registers that
- * the caller has kept are put back. If its frame is not found, as when a
- * compiler has put it into its caller, nothing happens: the end is longer.
+ * How: the destructor finds the frames up to Py_FinalizeEx()'s caller by the
+ * tables that describe every function for exceptions, and restores the caller's
+ * registers. If it does not find that frame, as when a compiler has inlined
+ * Py_FinalizeEx(), it does nothing: the end takes longer.
  */
 #include "clocks.h"
 #include "imports.h"
@@ -47,7 +48,7 @@
 #include "../hold.h"
 #include "../populate.h"
 
-#define STACK_DEPTH (128u << 10) /* of an import in an import, and some */
+#define STACK_DEPTH (128u << 10) /* enough for an import in an import */
 
 static void populate_stack(void)
 {
@@ -57,7 +58,9 @@ static void populate_stack(void)
 		page[at] = 0;
 }
 
-/* The first object says how many were ever loaded. */
+/*
+ * Counts the libraries that were ever loaded: the first object has the number.
+ */
 static int count_loaded(struct dl_phdr_info *info, size_t size, void *ret)
 {
 	(void)size;
@@ -65,7 +68,8 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *ret)
 	return 1;
 }
 
-static unsigned long long loaded; /* before the program */
+/* value of count_loaded() before the program */
+static unsigned long long loaded;
 
 /*
  * The C library calls this after the exit functions of libraries that the
@@ -95,17 +99,17 @@ static PyObject *stay(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	return Py_NewRef(Py_None);
 }
 
-/* The registers that a call leaves as they were, by DWARF's numbers. */
+/* Registers that a call preserves, by DWARF's numbers. */
 enum { RBX = 3, RBP = 6, R12 = 12, R13, R14, R15 };
 
 struct caller {
-	bool below; /* the frame before was Py_FinalizeEx()'s */
+	bool below; /* the frame before was that of Py_FinalizeEx() */
 	bool found;
 	_Unwind_Word rbx, rbp, r12, r13, r14, r15, rsp, rip;
 };
 
-/* Where Py_FinalizeEx() really is: a compiler may have made it a mere jump to
- * the function that does it all (endbr64, jmp rel32). */
+/* Returns the real address of Py_FinalizeEx(): a compiler may have reduced it
+ * to a jump to the function that does the work (endbr64, jmp rel32). */
 static void *finalize(void)
 {
 	static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -139,7 +143,7 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *c, void *arg)
 	return _URC_END_OF_STACK;
 }
 
-/* Py_FinalizeEx() returns 0. */
+/* Makes Py_FinalizeEx() return 0. */
 _Noreturn static void go_back(const struct caller *k)
 {
 	__asm__ volatile("movq %c[rbx](%%rax), %%rbx\n\t"
@@ -172,16 +176,19 @@ static bool find_caller(struct caller *ret)
 	return ret->found;
 }
 
-/* Before the interpreter's end, when the program has taken it out of sys, there
- * is no such frame. */
+/* The destructor of leave()'s object. If the program has removed that from sys,
+ * it runs before the interpreter's end and finds no frame of Py_FinalizeEx(). */
 static void last(PyObject *Py_UNUSED(capsule))
 {
 	struct caller k;
 
 	if (!find_caller(&k))
 		return;
-	/* As Py_FinalizeEx() would, whatever the program has set: what only sys
-	 * has held may have been in a cycle with the program's names. */
+	/*
+	 * Collect as Py_FinalizeEx() would, whatever the program has set:
+	 * objects that only sys referenced may have been in a cycle with the
+	 * program's names.
+	 */
 	PyGC_Enable();
 	PyGC_Collect();
 	go_back(&k);
@@ -189,11 +196,12 @@ static void last(PyObject *Py_UNUSED(capsule))
 
 /* The modules that were there before the program, in the order of sys.modules. */
 static struct known {
-	PyObject *name, *module, *dict; /* borrowed of the list, which stays */
-	Py_ssize_t size;                /* names in it */
+	/* borrowed from the list, which is never freed */
+	PyObject *name, *module, *dict;
+	Py_ssize_t size; /* number of names in `dict` */
 } *known;
 static Py_ssize_t known_count;
-static PyObject *known_at; /* name: place in known */
+static PyObject *known_at; /* maps a name to its index in `known` */
 
 static PyObject *start(PyObject *Py_UNUSED(self), PyObject *started)
 {
@@ -211,7 +219,8 @@ static PyObject *start(PyObject *Py_UNUSED(self), PyObject *started)
 		k->name = PyTuple_GetItem(entry, 0);
 		k->module = PyTuple_GetItem(entry, 1);
 		k->dict = PyModule_GetDict(k->module);
-		PyErr_Clear(); /* one put something else there */
+		/* another object has this name: it is no module */
+		PyErr_Clear();
 		k->size = k->dict ? PyDict_Size(k->dict) : 0;
 		r = at ? PyDict_SetItem(known_at, k->name, at) : -1;
 		Py_DecRef(at);
@@ -221,7 +230,7 @@ static PyObject *start(PyObject *Py_UNUSED(self), PyObject *started)
 	return Py_NewRef(Py_None);
 }
 
-/* Finds the module that is known by that name. *at: where it would be in order. */
+/* Finds the known module of that name. *at: its expected index. */
 static const struct known *find_known(PyObject *name, Py_ssize_t *at)
 {
 	PyObject *place;
@@ -235,14 +244,15 @@ static const struct known *find_known(PyObject *name, Py_ssize_t *at)
 	return &known[(*at)++];
 }
 
-/* Return: has the program left it alone? It reads no module, but its dict's size. */
+/* Returns whether the program has not changed a module. Compares only the size
+ * of its dict, not the module. */
 static bool is_untouched(const struct known *k, PyObject *module)
 {
 	return k && k->module == module && k->dict &&
 	       PyDict_Size(k->dict) == k->size;
 }
 
-/* Return: 0 or -1: what own has is in modules no more. */
+/* Removes the modules in `own` from `modules`. Return: 0 or -1. */
 static int take_out(PyObject *modules, PyObject *own)
 {
 	PyObject *name, *module;
@@ -254,7 +264,8 @@ static int take_out(PyObject *modules, PyObject *own)
 	return 0;
 }
 
-/* Moves the modules that are the program's to a new dict. Return: it or NULL. */
+/* Moves modules that the program has loaded or changed to a new dict. Return:
+ * the dict or NULL. */
 static PyObject *pick_own(PyObject *modules)
 {
 	PyObject *own = PyDict_New(), *name, *module;
@@ -276,9 +287,10 @@ static PyObject *pick_own(PyObject *modules)
 }
 
 /*
- * Exchanges what two dicts hold. To take the modules out one by one writes to
- * each of them, which a clone pays with a page for each: with 700 modules that
- * is longer than a short program. A module that was taken out stays for ever.
+ * Exchanges the contents of two dicts. Removing the modules one by one would
+ * write to each of them, and a clone pays for each write with a page: with 700
+ * modules that takes longer than a short program. The other modules are then
+ * never freed.
  */
 static int exchange(PyObject *a, PyObject *b)
 {
@@ -311,7 +323,7 @@ static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	own = pick_own(modules);
 	if (!own)
 		return NULL;
-	PyObject_GC_UnTrack(own); /* no collection visits what it then has */
+	PyObject_GC_UnTrack(own); /* no collection may visit its new contents */
 	if (exchange(modules, own))
 		return NULL;
 	r = PySys_SetObject("fsd leaves", capsule);
@@ -319,7 +331,8 @@ static PyObject *leave(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
 	return r ? NULL : PyBool_FromLong(find_caller(&k));
 }
 
-/* self: (prepare, globals). Is called as runpy._run_module_as_main(). */
+/* Runs the prepared program; is called as runpy._run_module_as_main(). self:
+ * (prepare, globals). */
 static PyObject *run_prepared(PyObject *self, PyObject *args)
 {
 	PyObject *prepare = PyTuple_GetItem(self, 0);
@@ -333,7 +346,8 @@ static PyObject *run_prepared(PyObject *self, PyObject *args)
 		Py_DECREF(code);
 		return result;
 	}
-	/* The program has no frame yet, and prepare() is none of its own. */
+	/* The program has no frame yet, and a traceback must not show
+	 * prepare()'s. */
 	PyErr_Fetch(&type, &value, &trace);
 	PyErr_NormalizeException(&type, &value, &trace);
 	if (value)
@@ -347,8 +361,8 @@ static PyMethodDef run_method = {
 	"_run_module_as_main", run_prepared, METH_VARARGS, NULL,
 };
 
-/* main_program(prepare, globals) -> what runs the code that prepare() returns, without
- * a frame of its own. */
+/* main_program(prepare, globals): returns a function that runs the code that
+ * prepare() returns, without a frame of its own. */
 static PyObject *main_program(PyObject *module, PyObject *args)
 {
 	(void)module;
