@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests for environments, and the socket to the program that builds them
- * (`fsd env build --serve`, fsd/env/serve.py). A packet there is the words of one
- * request; packets that come back are "step TEXT" any number of times, then "ok" or
- * "failed TEXT". TEXT is of others, for people.
+ * Keeps the requests for environments, and talks to the program that builds
+ * them (`fsd env build --serve`, fsd/env/serve.py) over a socket. A packet to
+ * the program has the words of one request; the program answers with any number
+ * of "step TEXT", then "ok" or "failed TEXT". TEXT comes from other programs
+ * and is shown to people only. All functions run on the loop.
  */
 #include "builds.h"
 
@@ -24,34 +25,41 @@
 #define FAILURES_MAX 64
 #define FAULT "config.json: \"packages\": the environment cannot be built: %s"
 
-/* Who has asked, or has what was built. They stay: there are as many as users. */
+/* A user who has asked for builds, or has built environments. Never freed
+ * before the end: there are only as many as users. */
 struct owner {
 	struct list node;
 	uid_t uid;
-	uint64_t bytes;    /* of all that is there, as the quota has it */
-	uint64_t found;    /* the same, while it is counted anew */
-	uint64_t begun_ns; /* the newest build of theirs */
+	/* bytes of all built environments, as the quota counts them */
+	uint64_t bytes;
+	uint64_t found; /* the new sum of `bytes`, during a count */
+	uint64_t begun_ns; /* when the user's newest build began */
 };
 
-/* An environment that some wait for, or one that could not be built. */
+/* An environment that jobs wait for, or one whose build failed. */
 struct build {
 	struct list node;
 	struct owner *owner;
-	char *words;       /* owned: what fsd env build is given */
-	char *step;        /* owned: the newest that was told, or NULL */
-	struct list waits; /* of struct build_wait; empty: all have gone */
-	unsigned packages; /* that were asked for */
-	uint64_t until_ns; /* of a failure: not tried again before, */
-	char why[400];     /* and its sentence */
+	char *words; /* owned: arguments for fsd env build */
+	/* owned: the newest step that the program has reported, or NULL */
+	char *step;
+	/* of struct build_wait; empty: no job waits any more */
+	struct list waits;
+	unsigned packages; /* number of packages that were asked for */
+	/* after a failure: do not try again before this time */
+	uint64_t until_ns;
+	char why[400]; /* the sentence of the failure */
 };
 
 struct builds {
 	struct fsd *d;
-	struct loop_fd sock;   /* its fd is owned; -1: the program has ended */
+	/* to the program; its fd is owned; -1: the program has ended */
+	struct loop_fd sock;
 	struct child child;
 	struct list owners;
 	struct list waiting;   /* of struct build, oldest first */
-	struct build *current; /* that of them which is being built, or NULL */
+	/* the one of `waiting` that is being built, or NULL */
+	struct build *current;
 	struct list failed;    /* of struct build, oldest first */
 };
 
@@ -63,7 +71,8 @@ static void build_free(struct build *b)
 	free(b);
 }
 
-/* The words begin with a name that has the user's number in it. */
+/* Finds a build by its words. These begin with a name that contains the user's
+ * number. */
 static struct build *find(struct list *list, const char *words)
 {
 	list_for_each(pos, tmp, list) {
@@ -86,9 +95,9 @@ static struct build *failure(struct builds *bs, const char *words)
 	return b;
 }
 
-/* --- what each user has ----------------------------------------------------------- */
+/* --- the bytes of each user --------------------------------------------- */
 
-/* NULL without memory. */
+/* Returns the owner of uid, or makes it. NULL without memory. */
 static struct owner *owner_of(struct builds *bs, uid_t uid)
 {
 	struct owner *o;
@@ -118,11 +127,13 @@ static void add_found(struct builds *bs, const struct environment_name *n)
 		return;
 	o = owner_of(bs, uid);
 	if (o)
-		o->found += e->layers[0].size; /* its parents' are not theirs */
+		/* the layers of parents do not count */
+		o->found += e->layers[0].size;
 	environment_unref(e);
 }
 
-/* Names come and go by fsd env as well. What cannot be listed stays as it was. */
+/* Counts the bytes of all users' environments, since fsd env also adds and
+ * removes some. If they cannot be listed the old figures stay. */
 static void count(struct builds *bs)
 {
 	struct quota *q = users_quota(bs->d->users);
@@ -144,9 +155,10 @@ static void count(struct builds *bs)
 	}
 }
 
-/* --- one after the other -------------------------------------------------------- */
+/* --- building, one after the other -------------------------------------- */
 
-/* That of the user whose newest build was begun the longest ago. */
+/* Returns the first waiting build of the user whose newest build began the
+ * longest ago. */
 static struct build *choose(struct builds *bs)
 {
 	struct build *best = NULL;
@@ -160,7 +172,7 @@ static struct build *choose(struct builds *bs)
 	return best;
 }
 
-/* The words, and what the layer may come to. */
+/* Sends the words of a build, and the most bytes that its layer may have. */
 static int send_words(struct builds *bs, const struct build *b)
 {
 	uint64_t left = quota_left(quota_user(users_quota(bs->d->users),
@@ -213,13 +225,13 @@ static void forget_oldest(struct builds *bs)
 		build_free(list_first(&bs->failed, struct build, node));
 }
 
-/* why NULL: it is there. */
+/* Ends the current build. why NULL: it has succeeded. */
 static void ended(struct builds *bs, const char *why)
 {
 	struct build *b = bs->current;
 	char text[sizeof(b->why) + sizeof(FAULT)];
 
-	list_del(&b->node); /* nobody waits for it from here on */
+	list_del(&b->node); /* no job can join it from here on */
 	if (!why) {
 		count(bs);
 		release(b, NULL);
@@ -246,8 +258,8 @@ static void tell_step(struct build_wait *w, const char *step)
 	w->ops->tell(w, text);
 }
 
-/* Those that come later are told the newest step as well; without memory they wait for
- * the next. */
+/* Passes a step to all that wait. Jobs that join later get the newest step as
+ * well; without memory they get the next one. */
 static void tell(struct build *b, const char *step)
 {
 	free(b->step);
@@ -256,7 +268,8 @@ static void tell(struct build *b, const char *step)
 		tell_step(list_entry(pos, struct build_wait, node), step);
 }
 
-/* No more can be built until there is another server. */
+/* Fails all builds, since the program has ended. Only another server starts it
+ * again. */
 static void gone(struct builds *bs)
 {
 	static const char why[] = "the program that builds environments has "
@@ -298,7 +311,7 @@ static void on_packet(struct loop_fd *src, uint32_t events)
 		tell(bs->current, text + 5);
 }
 
-/* --- who waits --------------------------------------------------------------------- */
+/* --- jobs that wait ----------------------------------------------------- */
 
 static struct build *ask(struct builds *bs, uid_t uid, const char *words,
 			 unsigned packages)
@@ -320,8 +333,8 @@ static struct build *ask(struct builds *bs, uid_t uid, const char *words,
 	return b;
 }
 
-/* Users take turns: of another one there are as many before it as of its own, and one
- * more at most. */
+/* Returns how many builds come before b. Users take turns: of each other user
+ * at most as many as of the user of b, and one more. */
 static unsigned ahead_of(struct builds *bs, const struct build *b)
 {
 	unsigned own = 0, ahead;
@@ -368,7 +381,7 @@ void builds_join(struct builds *bs, struct build *b, struct build_wait *w,
 	sched_keep_place(bs->d->sched, uid, &w->place);
 }
 
-/* Return: 0 or -EDQUOT with a sentence: the user has no room for one more. */
+/* Returns 0, or -EDQUOT with a sentence: the user's quota has no bytes left. */
 static int check_room(struct builds *bs, uid_t uid, struct err *err)
 {
 	count(bs);
@@ -389,7 +402,9 @@ int builds_take(struct builds *bs, uid_t uid, const struct job_config *c,
 	if (b)
 		return err_set(err, -EINVAL, FAULT, b->why);
 	if (bs->sock.fd < 0)
-		return 0; /* as without it: there is none */
+		/* as without --build-packages: such an environment does not
+		 * exist */
+		return 0;
 	b = find(&bs->waiting, words.data);
 	if (!b && check_room(bs, uid, &why) < 0)
 		return err_set(err, -EINVAL, FAULT, why.text);
@@ -401,7 +416,7 @@ int builds_take(struct builds *bs, uid_t uid, const struct job_config *c,
 	return 1;
 }
 
-/* What is being built goes on: others may ask for it. */
+/* Ends the wait. The build itself continues: other jobs may ask for it. */
 void builds_leave(struct build_wait *w)
 {
 	struct build *b = take_ptr(w->build);
@@ -433,7 +448,7 @@ struct build_wait *builds_find(struct builds *bs,
 	return NULL;
 }
 
-/* --- begin and end ---------------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------ */
 
 static int start(struct builds *bs, const struct builds_options *o, int sock,
 		 struct err *err)
@@ -499,7 +514,8 @@ void builds_close(struct fsd *d)
 	if (!bs)
 		return;
 	loop_fd_del(&bs->sock);
-	fd_close(&bs->sock.fd); /* it ends by that, and with it its build */
+	/* the program ends when this is closed, and its build too */
+	fd_close(&bs->sock.fd);
 	fd_close(&bs->child.pidfd);
 	fd_close(&bs->child.stderr_fd);
 	free_all(&bs->waiting);

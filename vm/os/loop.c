@@ -198,7 +198,7 @@ static void took(struct loop *l, uint64_t start_ns)
 	lose(l, ns);
 }
 
-/* Accounts for a sleep from start_ns on that the timerfd was set to end. */
+/* Accounts for a sleep that began at start_ns and that the timerfd should end. */
 static void slept(struct loop *l, uint64_t start_ns)
 {
 	uint64_t now = now_ns(), due = MAX(l->timer_armed_ns, start_ns);

@@ -13,8 +13,8 @@
 /* A directory's size in the machine. */
 #define DIR_SIZE 4096
 
-/* Returns whether it is in a directory of the image, beside the home, that
- * belongs to the machine's user. */
+/* Returns whether the path is in a directory of the image outside of the home
+ * that belongs to the machine's user. */
 static bool is_users(const struct envd_path *p)
 {
 	static const char *const tops[] = { "/tmp", "/workspace", "/code" };

@@ -123,8 +123,8 @@ int sandbox_line(struct gateway *g, const char *name, const char *file,
 	return mount_line(&g->mount, sandbox_path(name, file, path), ret);
 }
 
-/* Returns whether it has asked for a machine already. NULL: it does not exist
- * yet. */
+/* Returns whether the sandbox has asked for a machine already. NULL: the
+ * sandbox does not exist yet. */
 static bool has_asked(struct gateway *g, const char *name)
 {
 	auto_buf struct buf text = { 0 };

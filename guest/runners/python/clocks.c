@@ -18,7 +18,7 @@
 
 #include "looks.h"
 
-/* What a call asks about: given by its argument or by the function's name. */
+/* The kind of time that a call returns: given by its argument or by the function. */
 enum asked { PROCESS, THREAD, CHILDREN, OTHER };
 
 struct question {
