@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines that sessions and sandboxes keep while they are idle, and the turns that
- * users take with them.
+ * Takes back idle machines of sessions and sandboxes when another user waits, as sched.h
+ * describes, and tells what is kept. On the loop's thread.
  */
 #include "sched_int.h"
 
 #define LOOK_NS NS_PER_S
-#define USUAL_MEMORY MIB(256) /* of a job that asks for nothing */
+#define USUAL_MEMORY MIB(256) /* of a job without memory_mb */
 
-/* Return: the part of use that why is about. */
+/* Return: the bytes of use for WHY_MEMORY, else its machines. */
 static uint64_t amount(enum why why, const struct sched_use *use)
 {
 	return why == WHY_MEMORY ? use->memory : use->machines;
@@ -21,7 +21,7 @@ static uint64_t amount_most(const struct sched *s, enum why why)
 		       : s->limits.machines;
 }
 
-/* Return: an equal part of all, for each user that has something or waits for it. */
+/* Return: an equal share for each user that has a machine or waits for one. */
 static uint64_t share(const struct sched *s, enum why why)
 {
 	uint64_t users = 0;
@@ -41,8 +41,8 @@ static bool gives(const struct sched_user *from, const struct sched_user *to,
 	return from != to && amount(why, &from->kept) > amount(why, &to->has);
 }
 
-/* Does it lack what those who would give to u keep? What machines that are ending
- * have taken comes by itself. */
+/* Return: true if the machines that others would give to u make the slot fit, and it does
+ * not fit already when the machines that are ending have ended. */
 static bool would_help(const struct sched *s, const struct sched_user *u,
 		       const struct sched_slot *slot, enum why why)
 {
@@ -61,7 +61,8 @@ static bool would_help(const struct sched *s, const struct sched_user *u,
 	       need - kept <= s->capacity;
 }
 
-/* Return: the user with most of those that give and were not asked in this round. */
+/* Return: the user who keeps most, of those who give to `to` and were not asked in this
+ * round; or NULL. */
 static struct sched_user *greediest(struct sched *s, const struct sched_user *to,
 				    enum why why)
 {
@@ -77,7 +78,7 @@ static struct sched_user *greediest(struct sched *s, const struct sched_user *to
 	return most;
 }
 
-/* Return: was a machine given back for it? */
+/* Return: true if a machine was taken back for the slot. */
 static bool give_to(struct sched *s, const struct sched_user *u,
 		    struct sched_slot *slot)
 {
@@ -115,9 +116,10 @@ void sched_take_turns(struct sched *s)
 	}
 }
 
-/* --- for who looks from outside --------------------------------------------- */
+/* --- for files below .fsd --------------------------------------------------- */
 
-/* Return: a copy of the user uid: a reader of the tree makes no user. */
+/* Return: a copy of the user. An unknown uid is not added: reading a file must not make a
+ * user. */
 static struct sched_user look_up(const struct sched *s, uid_t uid)
 {
 	list_for_each(pos, tmp, &s->every) {
@@ -150,7 +152,7 @@ bool sched_has_turn(struct sched *s, uid_t uid)
 	return has_turn(s, &u, WHY_MACHINES);
 }
 
-/* Return: the thing that a job of usual size lacks even if all runs had ended. */
+/* Return: what a job of usual size would lack even if all runs had ended; FITS: nothing. */
 static enum why kept_all(struct sched *s)
 {
 	const struct sched_slot usual = { .memory = USUAL_MEMORY };

@@ -27,7 +27,7 @@ void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 	};
 	add(&s->has, hold, 1);
 	if (!u)
-		return; /* without memory nobody is charged */
+		return; /* out of memory: no user is charged */
 	add(&u->has, hold, 1);
 	u->since_sum += hold->since_ns;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in the queue that are kept for runs that have yet to come. */
+/* Counts places in the queue that are kept for runs whose acceptance is being stored. On
+ * the loop's thread. */
 #include "sched_int.h"
 
 void sched_keep_place(struct sched *s, uid_t uid, struct sched_place *p)

@@ -16,11 +16,11 @@
 
 #include "fsd/users/quota.h"
 
-#define LOOK_NS NS_PER_S         /* no event tells that others freed memory */
-#define FRESH_NS (5 * NS_PER_MS) /* a reading of the memory holds so long */
-#define PASS_NS (10 * NS_PER_S)  /* others may go first for so long */
+#define LOOK_NS NS_PER_S         /* between checks: no event tells of free memory */
+#define FRESH_NS (5 * NS_PER_MS) /* how long a reading of the memory is used */
+#define PASS_NS (10 * NS_PER_S)  /* how long others pass the next run */
 
-/* --- room --------------------------------------------------------------- */
+/* --- fitting ------------------------------------------------------------ */
 
 void sched_read_memory(struct sched *s, bool now)
 {
@@ -66,8 +66,8 @@ static const char *is_barred(const struct sched *s)
 	return s->host.barred ? s->host.barred(s->host.arg) : NULL;
 }
 
-/* Processors of machines that end with their run. A session or a sandbox keeps its
- * machine while it is idle, and an idle machine takes none. */
+/* Return: processors of machines that end with their run. Kept machines are not counted:
+ * while they are idle they use none. */
 static uint64_t working_cpus(const struct sched *s)
 {
 	return s->has.cpus - s->kept.cpus;
@@ -93,8 +93,8 @@ enum why sched_fits(struct sched *s, struct sched_slot *slot)
 
 #define MIB_OF(bytes) ((uint64_t)(bytes) >> 20)
 
-/* Return: the end of a sentence: the machines that sessions and sandboxes have, and that
- * no run gives back; "": there are none. */
+/* Return: the end of a sentence that counts the machines of sessions and sandboxes, which
+ * no run's end frees; "": there are none. */
 static const char *kept_of(const struct sched *s, char *room, size_t size)
 {
 	room[0] = '\0';
@@ -173,27 +173,26 @@ static struct sched_user *least_served(struct sched *s)
 	return least;
 }
 
-/* Would it fit if all runs under way had ended? Sessions stay. */
 bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 			enum why why)
 {
 	uint64_t need = sched_need(slot->memory);
 
 	if (why == WHY_CPUS)
-		return true; /* alone it may have all that it wants */
+		return true; /* a run alone may have all processors that it wants */
 	return add_checked(&need, s->limits.reserve) &&
 	       add_checked(&need, s->kept.memory) && need <= s->capacity;
 }
 
-/* The next one does not fit, or the one that was blocked first. Return: true if
- * others may go first. */
+/* slot does not fit: it is the next run, or was the first one blocked. Return: true if
+ * other runs may pass it. */
 static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 {
 	if (why == WHY_MEMORY) {
 		s->short_of_memory = true;
 		s->host.give_way(s->host.arg);
 	}
-	if (!sched_runs_have_it(s, slot, why)) { /* then it blocks no other */
+	if (!sched_runs_have_it(s, slot, why)) { /* waiting would not help it */
 		if (s->blocked == slot)
 			s->blocked = NULL;
 		return true;
@@ -205,7 +204,7 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 	return s->host.now() - s->blocked_ns < PASS_NS;
 }
 
-/* The one behind slot, or the first, of all its levels; NULL: there is none. */
+/* Return: the user's run behind slot, in all levels; slot NULL: the first one. NULL: none. */
 static struct sched_slot *slot_after(const struct sched_user *u,
 				     const struct sched_slot *slot)
 {
@@ -226,9 +225,9 @@ struct sched_slot *sched_head(const struct sched_user *u)
 	return slot_after(u, NULL);
 }
 
-#define PASSERS 16 /* that are looked at: there may be many more */
+#define PASSERS 16 /* runs that are checked: a user may have many more */
 
-/* One of the same user that fits, in its order. */
+/* Return: the first run of the user that fits; NULL: none of the first PASSERS does. */
 static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 {
 	struct sched_slot *slot = NULL;
@@ -254,7 +253,7 @@ static struct sched_slot *next(struct sched *s)
 	s->short_of_memory = false;
 	if (s->has.machines >= s->limits.machines ||
 	    working_cpus(s) >= s->limits.cpus)
-		return NULL; /* the most usual cases, and there may be many */
+		return NULL; /* the usual case when many runs wait: cheap */
 	/* After PASS_NS no other slot goes first, not even one of a user with less service. */
 	slot = s->blocked;
 	if (slot) {
@@ -262,7 +261,7 @@ static struct sched_slot *next(struct sched *s)
 		if (why == FITS)
 			return slot;
 		if (why != WHY_MEMORY && why != WHY_CPUS)
-			s->blocked = NULL; /* others do not hold it up */
+			s->blocked = NULL; /* running runs do not delay it */
 		else if (!may_pass(s, slot, why))
 			return NULL;
 	}

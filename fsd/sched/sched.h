@@ -1,45 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs next. Every run waits here until there is room for it: a machine
- * (--max-machines), processors, memory, its owner's quota (--quota-running).
- * Nothing else holds a run back, and nothing else chooses.
+ * The scheduler: chooses the run that gets the next machine. A run waits here until it
+ * fits: a machine (--max-machines), processors, memory, its owner's quota
+ * (--quota-running). No other part of fsd delays a run or chooses one.
  *
- * Room. A machine may come to what its program may take and VM_MACHINE_BYTES.
- * That is promised to it when it is granted, until its end, whatever it takes.
- * What all promises together may come to is what would be free if none of our
- * machines ran. Nobody tells that number: it is what is free now, and what the
- * machines have taken of their promises, which lies between nothing and all; so
- * the last estimate is kept within these bounds, and is exact whenever nothing
- * runs. A reserve stays free beside all promises. When memory is short, idle
- * machines give way. Others that free memory tell nobody, so as long as a run
- * waits for memory a timer looks once a second.
+ * Memory. A machine may use what its program may use, and VM_MACHINE_BYTES. Granting a
+ * run promises that memory until the machine ends, however much of it the machine uses.
+ * All promises together must fit into the capacity: the memory that would be free if no
+ * machine of ours ran. The kernel does not report that number. It is the free memory plus
+ * what the machines have used of their promises, which is between zero and all of them.
+ * So the last estimate is kept within these bounds; it is exact while no machine runs. A
+ * reserve stays free beside all promises. When memory is short, idle machines end. Other
+ * programs do not report that they free memory, so while a run waits for memory a timer
+ * checks once a second.
  *
- * Order. Among users the one is next who has been served least, in seconds of
- * machines held, those of runs under way included: by their number a user of
- * long runs would get all of the machine from a user of short ones. Each run
- * under way counts for a little in advance, so that users who begin together
- * take turns at once. Who comes back has the account of the one who was served
- * last, or a bounded debt: nobody saves up by being away, and nobody pays for
- * long. An idle session is no presence, and what a user was not given while it
- * was there (it wanted less, or what it wanted did not fit) is made up for with
- * no more than that debt may be. Of one user the highest priority is first,
- * then the oldest. A session or a sandbox waits here for its machine, as one
- * run does; the runs in it do not.
+ * Order. The next run is one of the user who was served least, in seconds of machines,
+ * those of running runs included. (If runs were counted, a user of long runs would get
+ * nearly all machines from a user of short ones.) Each running run counts ADVANCE_NS more,
+ * so users who begin together alternate at once. A user who returns gets the account of
+ * the user served last, or keeps a debt of at most DEBT_NS: absence saves up nothing, and
+ * no debt lasts long. An idle session does not count as presence. A user who was present
+ * and got less (it wanted less, or its run did not fit) is compensated by at most DEBT_NS.
+ * Runs of one user: the highest priority first, then the oldest. A session or a sandbox
+ * waits here for its machine as one run; the runs in it do not wait here.
  *
- * Turns of machines that stay. A session or a sandbox keeps its machine while it
- * is idle. If another user waits for what such a machine has, the user who keeps
- * most gives back the machine that was idle for longest: after SCHED_SHARE_NS if
- * the user keeps more than its share, after SCHED_TURN_NS in any case. Nobody
- * gives back for a user who has as much.
+ * Taking machines back. A session or a sandbox keeps its machine while it is idle. If
+ * another user waits for what such a machine has, the user who keeps most gives back the
+ * machine that was idle longest: after SCHED_SHARE_NS if the user keeps more than its
+ * share, after SCHED_TURN_NS otherwise. No user gives back for one who has as much.
  *
- * Who is next and does not fit lets others that do fit go first for a while,
- * also those behind it of the same user.
- * Then, if it would fit as soon as ours have ended, nobody passes any more; if
- * it would not (others have the memory, or sessions what they do not give back
- * for as long as they are used), all may.
+ * Passing. If the next run does not fit, other runs that fit go first for PASS_NS, also
+ * later ones of the same user. After that no run passes it, if it would fit as soon as
+ * all running runs have ended. If it would not fit even then (other programs, or sessions
+ * in use, have the memory), all runs may pass it.
  *
- * A run that waits is a few hundred bytes and no descriptor: its inputs are
- * listed when it is granted. What happens costs the number of users, at most.
+ * A waiting run costs a few hundred bytes and no descriptor: its inputs are listed when
+ * it is granted. Each event costs at most the number of users. Context: all functions run
+ * on the loop's thread, in a fiber or not; none blocks. Times are nanoseconds of
+ * host.now(), memory is bytes.
  */
 #ifndef FSD_SCHED_H
 #define FSD_SCHED_H
@@ -59,150 +57,159 @@ struct sched_user;
 
 struct sched_limits {
 	unsigned machines; /* in use at a time */
-	unsigned cpus;     /* of machines that end with their run */
-	uint64_t queued, user_queued; /* runs that wait; 0: no limit */
-	uint64_t reserve;        /* bytes that stay free */
+	unsigned cpus;     /* together, of machines that end with their run */
+	uint64_t queued, user_queued; /* waiting runs, of all and of a user; 0: no limit */
+	uint64_t reserve;        /* bytes that no promise uses */
 };
 
-/* What the scheduler asks of those around it. */
+/* Callbacks of the scheduler, with arg (borrowed); on the loop's thread, none blocks. */
 struct sched_host {
 	void (*memory)(void *arg, struct vm_memory *ret);
-	/* Memory is short: ends something idle. sched_kick() follows, if so. */
+	/* Memory is short: ends an idle machine, if there is one, and calls sched_kick()
+	 * when it has ended. */
 	void (*give_way)(void *arg);
-	/* NULL, or why no machine can be had now: then one at a time tries, or
-	 * none if it is *ret_hopeless (which may be NULL). */
+	/* Return: NULL, or a sentence: machines do not start now. Then one run at a time
+	 * tries, or none if *ret_hopeless is set. ret_hopeless may be NULL. */
 	const char *(*sick)(void *arg, bool *ret_hopeless);
-	/* NULL, or why none is to begin, whether it needs a machine or not. When
-	 * that is over sched_kick() follows. May be NULL. */
+	/* Return: NULL, or a sentence: no run may begin now (the disk is full). The host
+	 * calls sched_kick() when that ends. May be NULL. */
 	const char *(*barred)(void *arg);
-	/* Ends the use of a machine that a session or a sandbox of uid keeps: of
-	 * those that were idle for idle_ns the one that was so for longest. Return:
-	 * was there one? Not inside a call of here but sched_release(). May be
-	 * NULL: nothing is taken. */
+	/* Takes back a machine that a session or a sandbox of uid keeps: the one that was
+	 * idle longest, and for at least idle_ns. Return: true if there is one. It may
+	 * call sched_release(), and no other function of this header. NULL: the scheduler
+	 * takes no machine back. */
 	bool (*take_back)(void *arg, uid_t uid, uint64_t idle_ns);
 	uint64_t (*now)(void);
 	void *arg;
 };
 
-/* A machine that is promised; embedded, zeroed. */
+/* The memory and processors promised to one machine. The owner embeds it, zeroed. */
 struct sched_reservation {
-	struct sched *sched;     /* borrowed; NULL: none */
-	struct sched_user *user;
+	struct sched *sched;     /* borrowed; NULL: it holds no promise */
+	struct sched_user *user; /* borrowed: who is charged; NULL: out of memory */
 	uint64_t memory;
 	unsigned cpus;
-	bool is_kept;            /* it outlives its runs */
-	uint64_t since_ns;
+	bool is_kept;            /* the machine outlives its runs */
+	uint64_t since_ns;       /* the promise was made */
 };
 
 struct sched_slot_ops {
-	/* There is room: its machine may be asked for. Not inside a call. */
+	/* The run is granted: its owner may ask for the machine. Called from a deferred
+	 * call, never inside a call of the owner. */
 	void (*ready)(struct sched_slot *slot);
-	/* Why it waits; once for each reason. */
+	/* Why the run waits, a sentence; once for each reason. */
 	void (*tell)(struct sched_slot *slot, const char *sentence);
 };
 
-/* A run or a sandbox embeds one, zeroed, and fills in what stands above the line. */
+/* A run or a sandbox embeds one, zeroed, and sets the fields above the line. */
 struct sched_slot {
 	const struct sched_slot_ops *ops;
 	uid_t uid;
 	int priority;
-	uint64_t memory;         /* that the program and its files may take */
+	uint64_t memory;         /* bytes that the program and its files may use */
 	unsigned cpus;
-	uint64_t old;            /* accepted before all that are not, in this
-				    order, but perhaps coming later; or 0 */
+	uint64_t old;            /* of a run that an earlier server accepted: its place in
+				    that order, before all new runs; 0: a new run */
 	/* --- */
 	struct sched *sched;     /* borrowed */
 	struct list node;        /* in the level */
-	struct sched_user *user; /* NULL: it is not known here */
-	uint64_t no;             /* who came earlier has a lower one */
-	struct sched_level *level; /* where it waits */
-	struct sched_reservation hold;
-	uint32_t told;           /* 1 << reason */
-	uint64_t since_ns;       /* it waits */
+	struct sched_user *user; /* borrowed; NULL: not entered, or left */
+	uint64_t no;             /* rises with each slot that enters */
+	struct sched_level *level; /* borrowed: where it waits; or NULL */
+	struct sched_reservation hold; /* of its machine, once granted */
+	uint32_t told;           /* reasons given to tell(), 1 << enum why */
+	uint64_t since_ns;       /* it began to wait */
 	bool waits, granted;
 };
 
 int sched_new(struct loop *loop, const struct sched_limits *limits,
 	      const struct sched_host *host, struct quota *quota,
 	      struct sched **ret);
-void sched_free(struct sched *s); /* every slot has left; NULL is fine */
+/* Call it when every slot has left. NULL is fine. */
+void sched_free(struct sched *s);
 
 /*
- * May a run of uid with a program of so many bytes be queued? Return: 0;
- * -EINVAL: it never fits; -EAGAIN: too many wait (not if force); each with a
- * sentence.
+ * Checks whether a run of uid, whose program may use `memory` bytes, may be queued.
+ * Return: 0; -EINVAL: it can never fit; -EAGAIN: the queue is full (not with force); each
+ * error with a sentence.
  */
 int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 		struct err *err);
 /*
- * Between the check and the run's coming its acceptance may wait for the disk:
- * others that come meanwhile find its place taken, as if it waited already.
- * Both are no-ops if that is so. It is given back just before sched_enter().
+ * A place in the queue for a run that is coming. Between sched_check() and sched_enter()
+ * the acceptance waits for the disk; other runs that are checked meanwhile find the place
+ * taken. sched_keep_place() does nothing if p has a place, sched_give_place() if it has
+ * none. Give the place back just before sched_enter().
  */
 struct sched_place { /* embedded, zeroed */
-	struct sched *sched;     /* borrowed; NULL: none */
-	struct sched_user *user; /* NULL without memory */
+	struct sched *sched;     /* borrowed; NULL: no place */
+	struct sched_user *user; /* borrowed; NULL: out of memory */
 };
 void sched_keep_place(struct sched *s, uid_t uid, struct sched_place *p);
 void sched_give_place(struct sched_place *p);
 
-/* Return: 1 if it may have its machine at once; 0: ready() follows; -ENOMEM. */
+/* Queues a run. Return: 1: it is granted now, and ready() is not called; 0: it waits, and
+ * ready() is called later; -ENOMEM. */
 int sched_enter(struct sched *s, struct sched_slot *slot);
-/* It has its machine already, whatever room there is. Return: 0 or -ENOMEM. */
+/* Enters a run that has its machine already (it was adopted), whether it fits or not.
+ * Return: 0 or -ENOMEM. */
 int sched_adopt(struct sched *s, struct sched_slot *slot);
-/* Says why it waits, if it does. */
+/* Calls tell() with the reason, if the slot waits. */
 void sched_tell(struct sched_slot *slot);
 /*
- * It was granted, and now it is known what it needs. Return: 0; -EAGAIN: more
- * than there is room for: it waits again, ready() follows; -E2BIG: it never
- * fits, with a sentence.
+ * Sets the memory of a granted run, once its inputs are known. Return: 0; -EAGAIN: it does
+ * not fit now, so it waits again and ready() is called later; -E2BIG: it can never fit,
+ * with a sentence; -ENOMEM.
  */
 int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
-/* It was granted, has no machine any more, and is not to begin now after all: it
- * is the next of those that wait, ready() follows. Return: 0 or -ENOMEM. */
+/* Requeues a granted run that has lost its machine, at the front of its level; ready() is
+ * called later. Return: 0 or -ENOMEM. */
 int sched_put_back(struct sched_slot *slot);
-/* Waiting, granted or neither. */
+/* Removes a slot in any state: waiting, granted, or never entered. */
 void sched_leave(struct sched_slot *slot);
 
-/* The slot's machine is one that outlives its runs: the promise moves to *kept, which
- * has none. */
+/* Moves the slot's promise to *kept, which holds none: the machine outlives its runs. */
 void sched_join(struct sched_slot *slot, struct sched_reservation *kept);
-void sched_release(struct sched_reservation *hold); /* no-op on none */
+/* Ends a promise, and charges the user for its time. Does nothing if hold has none. */
+void sched_release(struct sched_reservation *hold);
 
-/* Something of what was waited for may have changed. */
+/* Checks the waiting runs again, in a deferred call. Call it when something that they may
+ * wait for has changed. */
 void sched_kick(struct sched *s);
-/* So long must a machine be idle before it is taken, from a user who keeps more
- * than its share and from any other. */
+/* How long a machine must be idle before it is taken back: from a user who keeps more than
+ * its share, and from any other user. */
 #define SCHED_SHARE_NS (5 * NS_PER_S)
 #define SCHED_TURN_NS (30 * NS_PER_S)
 
-/* The machines and memory of sessions and sandboxes, for a reader of the tree. */
+/* The machines of sessions and sandboxes, as the files below .fsd show it. */
 struct sched_kept {
-	unsigned machines, own;  /* of all users; of the one who asks */
-	/* NULL, or what they keep all of, so that no job of usual size begins
-	 * before one of them ends: "machines" or "memory". */
+	unsigned machines, own;  /* machines kept by all users; by the user who asks */
+	/* "machines" or "memory": they keep all of it, so no job of usual size can begin
+	 * before one of them ends; NULL: they do not. */
 	const char *all;
-	bool turn;               /* another user would give one back to this one */
+	bool turn;               /* another user would give a machine back to this user */
 };
 void sched_kept(struct sched *s, uid_t uid, struct sched_kept *ret);
-/* Would another user give a machine back for uid, when it is idle? */
+/* Return: true if another user would give back an idle machine for uid. */
 bool sched_has_turn(struct sched *s, uid_t uid);
 
-/* Is there memory that nobody needs, for an idle machine? */
+/* Return: true if there is memory for one more idle machine, and no run waits for memory. */
 bool sched_has_spare(struct sched *s);
 
 struct sched_stats {
-	uint64_t waiting, machines, promised, room;
+	uint64_t waiting;        /* runs */
+	uint64_t machines;       /* in use */
+	uint64_t promised, room; /* bytes promised; bytes that can still be promised */
 	unsigned machines_most;
 };
-/* What those that wait wait for, as far as their users' next ones tell. */
+/* Why runs wait. The reason of a user's next run counts for all runs of that user. */
 enum sched_reason {
 	SCHED_MACHINE, SCHED_CPUS, SCHED_MEMORY, SCHED_QUOTA, SCHED_DISK,
 	SCHED_REASONS
 };
 extern const char *const sched_reason_names[SCHED_REASONS];
-/* How many wait for what. Return: since when the oldest does, as the host's clock
- * has it; 0: none does. */
+/* Counts the waiting runs by reason. Return: when the oldest began to wait, in host.now()'s
+ * time; 0: no run waits. */
 uint64_t sched_waits(struct sched *s, uint64_t ret[SCHED_REASONS]);
 void sched_stats(struct sched *s, struct sched_stats *ret);
 /* How many machines may be in use at a time. */

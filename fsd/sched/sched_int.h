@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by sched.c (room, choosing), waiting.c (users, who waits),
- * reservation.c (what is promised) and
- * idle_machines.c (what sessions and sandboxes give back). */
+/* Shared by sched.c (fitting, choosing), waiting.c (users, waiting runs), reservation.c
+ * (promises) and idle_machines.c (machines that sessions and sandboxes give back). */
 #ifndef FSD_SCHED_INT_H
 #define FSD_SCHED_INT_H
 
 #include "fsd/base/hash.h"
 #include "sched.h"
 
-#define ADVANCE_NS (100 * NS_PER_MS) /* what a run counts for as it begins */
-#define DEBT_NS (60 * NS_PER_S)   /* at most; what is owed to one as well */
+#define ADVANCE_NS (100 * NS_PER_MS) /* a running run counts this much more */
+#define DEBT_NS (60 * NS_PER_S)   /* most debt of a user, and most that a user is owed */
 
 enum why {
 	FITS,
-	WHY_TURN, /* others are before it */
+	WHY_TURN, /* other runs are before it */
 	WHY_QUOTA,
 	WHY_MACHINES,
 	WHY_CPUS,
 	WHY_MEMORY,
 	WHY_SICK,
-	WHY_BARRED, /* so is everybody */
+	WHY_BARRED, /* all runs are */
 };
 
-/* Those of a user with one priority, the oldest first. */
+/* The waiting runs of one user with one priority, the oldest first. */
 struct sched_level {
-	struct list node; /* in the user's, the highest first */
+	struct list node; /* in the user's levels, the highest priority first */
 	int priority;
 	struct list slots;
-	struct list *old_end; /* the last old one, or the list's head */
+	struct list *old_end; /* the last slot with `old` set, or the list's head */
 };
 
 /* The sums of several machines. */
@@ -38,80 +37,80 @@ struct sched_use {
 struct sched_user {
 	struct hash_node by_uid;
 	struct list every;     /* in sched->every */
-	struct list node;      /* in sched->users while it has waiting ones */
+	struct list node;      /* in sched->users while it has waiting runs */
 	uid_t uid;
 	struct quota_user *quota; /* borrowed; NULL: none */
 	struct list levels;
 	uint64_t waiting, coming;
-	struct sched_use has;  /* all that is under way, */
-	uint64_t since_sum;    /* and the sum of their beginnings; wraps */
-	struct sched_use kept; /* of that, by sessions: it may be idle */
-	uint64_t served_ns;    /* by those that are over; wraps */
-	unsigned skipped;      /* in this round of choosing */
+	struct sched_use has;  /* promised to its machines */
+	uint64_t since_sum;    /* the sum of since_ns of those promises; wraps */
+	struct sched_use kept; /* the part of `has` that sessions and sandboxes keep */
+	uint64_t served_ns;    /* time of machines whose promise has ended; wraps */
+	unsigned skipped;      /* the last round of choosing that passed this user over */
 };
 
 struct sched {
 	struct loop *loop;
 	struct sched_limits limits;
 	struct sched_host host;
-	struct quota *quota;     /* borrowed; NULL: there are none */
+	struct quota *quota;     /* borrowed; NULL: no quotas */
 	struct hash by_uid;      /* of struct sched_user, owned */
-	struct list users;       /* with waiting ones */
-	uint64_t waiting, coming; /* coming: places that are kept */
-	uint64_t entered;        /* slots that ever did */
+	struct list users;       /* of struct sched_user with waiting runs */
+	uint64_t waiting;        /* runs */
+	uint64_t coming;         /* kept places (struct sched_place) */
+	uint64_t entered;        /* slots that have entered so far */
 	struct list every;       /* of struct sched_user: all */
 	struct sched_use has;    /* promised */
-	struct sched_use kept;   /* of that, what sessions have, which no run's
-				    end gives back */
-	uint64_t turn_ns;        /* when a machine was last looked for that is to
-				    be given back */
-	uint64_t floor_ns;       /* the account that was served last */
-	unsigned round;
-	struct sched_slot *blocked; /* borrowed: the next one, that does not
-				       fit, */
-	uint64_t blocked_ns;     /* since then */
-	bool short_of_memory;    /* somebody waits for it */
-	struct vm_memory memory; /* as it was read at */
+	struct sched_use kept;   /* the part of `has` that sessions and sandboxes keep; the
+				    end of a run does not free it */
+	uint64_t turn_ns;        /* the last try to take a machine back */
+	uint64_t floor_ns;       /* the account of the user served last */
+	unsigned round;          /* counts the rounds of choosing */
+	struct sched_slot *blocked; /* borrowed: the next run, which does not fit; or NULL */
+	uint64_t blocked_ns;     /* it became that */
+	bool short_of_memory;    /* a run waits for memory */
+	struct vm_memory memory; /* read at memory_ns */
 	uint64_t memory_ns;
-	uint64_t capacity;       /* estimate: free if none of ours ran */
+	uint64_t capacity;       /* estimate: free memory if no machine of ours ran */
 	struct loop_call look;
 	struct loop_timer again;
 };
 
-/* NULL without memory. */
+/* Finds the user, or adds it. NULL: out of memory. */
 struct sched_user *sched_user_of(struct sched *s, uid_t uid);
-/* What it has been served, and will soon have been. */
+/* Time of machines that u has had, and ADVANCE_NS for each that it has. */
 uint64_t sched_account(const struct sched_user *u, uint64_t now);
-/* The same without what those under way count for in advance. */
+/* The same without ADVANCE_NS. */
 uint64_t sched_served(const struct sched_user *u, uint64_t now);
-/* At the end of its list, or at its front. Return: 0 or -ENOMEM. */
+/* Makes the slot wait, at the front of its level or by its age. Return: 0 or -ENOMEM. The
+ * second: it waits no more. */
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
 void sched_wait_out(struct sched *s, struct sched_slot *slot);
 
-/* May it begin now? It says nothing and changes nothing. */
+/* Return: FITS, or why the run cannot begin now. It changes no state of a run. */
 enum why sched_fits(struct sched *s, struct sched_slot *slot);
 
-/* Could it begin if all runs under way ended, and sessions stayed? why: WHY_CPUS, or
- * its memory is looked at. */
+/* Return: true if the slot would fit when all running runs have ended and sessions stay.
+ * why: WHY_CPUS: true; otherwise its memory is checked. */
 bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 			enum why why);
-/* The one of u that is next, or NULL. */
+/* Return: the next run of u, or NULL. */
 struct sched_slot *sched_head(const struct sched_user *u);
-/* idle_machines.c: at most one machine is given back, once a second. */
+/* idle_machines.c: takes back at most one idle machine, once a second. */
 void sched_take_turns(struct sched *s);
 
-/* Reads the memory of the host. now: false: a reading of a moment ago will do. */
+/* Reads the host's memory. now false: a reading of the last FRESH_NS is used again. */
 void sched_read_memory(struct sched *s, bool now);
 
-/* reservation.c: what a machine may come to. */
+/* reservation.c. Return: bytes that a machine may use whose program may use `memory`. */
 uint64_t sched_need(uint64_t memory);
-/* hold, which is none, is for such a machine. u: NULL: nobody is charged. */
+/* Promises such a machine. hold holds no promise before. u NULL: no user is charged. */
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		   unsigned cpus, struct sched_reservation *hold);
 
-/* A place in the level of its priority: at the front, or by its age. Return: 0 or
- * -ENOMEM. */
+/* Adds the slot to the level of its priority: at the front, or by its age. Return: 0 or
+ * -ENOMEM. The second does nothing if the slot is in no level. */
 int sched_level_in(struct sched_slot *slot, bool front);
-void sched_level_out(struct sched_slot *slot); /* no-op on none */
+void sched_level_out(struct sched_slot *slot);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The users, what each has been served, and their runs that wait, in order. */
+/*
+ * The users of the scheduler, their accounts, and their waiting runs in order: a user has
+ * levels by priority, a level has slots by age. On the loop's thread.
+ */
 #include "sched_int.h"
 
 #include <errno.h>
@@ -41,7 +44,8 @@ uint64_t sched_served(const struct sched_user *u, uint64_t now)
 	return sched_account(u, now) - u->has.machines * ADVANCE_NS;
 }
 
-/* It has something to do again. */
+/* The user has a waiting run again: sets its account as sched.h says of a user who
+ * returns. */
 static void user_begin(struct sched *s, struct sched_user *u)
 {
 	uint64_t served;
@@ -50,7 +54,7 @@ static void user_begin(struct sched *s, struct sched_user *u)
 		return;
 	list_add_tail(&s->users, &u->node);
 	if (u->has.machines > u->kept.machines)
-		return; /* it has not been away */
+		return; /* a run of it is running: it has not been absent */
 	served = sched_served(u, s->host.now());
 	u->served_ns -= served;
 	served = MAX(served, s->floor_ns);
@@ -83,7 +87,7 @@ static struct sched_level *level_of(struct sched_user *u, int priority)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* Does a stand before b in one level? An earlier daemon has accepted a. */
+/* True if a, which an earlier server accepted, stands before b in a level. */
 static bool is_before(const struct sched_slot *a, const struct sched_slot *b)
 {
 	return !b->old || a->old < b->old;
@@ -94,7 +98,8 @@ static struct sched_slot *slot_at(struct list *pos)
 	return list_entry(pos, struct sched_slot, node);
 }
 
-/* Behind which it comes: old ones stand in their order before all others. */
+/* Return: the list node behind which the slot belongs. Old slots come first, in the order
+ * of their acceptance. */
 static struct list *place_in(struct sched_level *l, struct sched_slot *slot)
 {
 	struct list *at = l->old_end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs wait for, for who looks at them from outside. */
+/* Counts waiting runs by reason, for .fsd/stats. On the loop's thread; changes nothing. */
 #include "sched_int.h"
 
 #include "fsd/users/quota.h"
@@ -21,7 +21,7 @@ static enum sched_reason reason_of(struct sched *s, struct sched_slot *slot)
 		return SCHED_MEMORY;
 	case WHY_BARRED:
 		return SCHED_DISK;
-	default: /* or it comes at the next look */
+	default: /* FITS, too: the next check grants it a machine */
 		return SCHED_MACHINE;
 	}
 }
@@ -32,8 +32,8 @@ static void older(uint64_t *oldest, const struct sched_slot *slot)
 		*oldest = slot->since_ns;
 }
 
-/* The first of each level: those behind it are younger, but for such that a
- * daemon before this one had accepted. */
+/* Finds the user's next run, and the oldest one. Only the first run of each level is
+ * checked: later ones are younger, except for runs that an earlier server accepted. */
 static struct sched_slot *look(const struct sched_user *u, uint64_t *oldest)
 {
 	struct sched_slot *head = NULL;
