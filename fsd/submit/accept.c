@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a close promises. The release of the file, which starts the job, comes
- * a moment after close(2) has returned.
+ * Acceptance at close(2): examines the job before close(2) returns, and writes it to the
+ * disk as queued. The release of the file, which starts the job, comes after close(2) has
+ * returned. do_promise() runs on a thread for the disk, the rest on the loop's thread.
  */
 #include "submit_int.h"
 
@@ -36,8 +37,8 @@ int submit_answer(const struct job *job)
 	return job->meta.state == JOB_REFUSED ? job->submit.failure : 0;
 }
 
-/* It may be a duplicate that is closed, and what it is opened for is to come:
- * only its release tells that it stays empty. */
+/* True for an empty config.json. The closed descriptor may be a duplicate (a shell opens the
+ * file, then its child writes), so only the release tells that it stays empty. */
 static bool is_empty_config(struct job *job, struct node *node)
 {
 	struct parsed_config *p = is_config(job, node) ? parsed_config_get(job, node) : NULL;
@@ -103,8 +104,8 @@ void submit_accept_again(struct job *job)
 {
 	const struct node *config = parsed_config_node(job);
 
-	/* A finished job is asked for by its config; what else is closed counts
-	 * when that was before. */
+	/* Only a closed config runs a finished job again; the other files count when the
+	 * config was closed before them. */
 	job_take_back(job, !config || !config->writers);
 	job_promise(job, 0, job->meta.queued_no);
 	submit_keep_place(job);

@@ -30,7 +30,7 @@ static size_t blanks(const char *text, size_t len)
 	return n;
 }
 
-/* Reads no more of it than tells whether there is a program. */
+/* Reads until the first character that is not blank. */
 static int read_opening(struct submit *s, const struct node *code,
 			struct opening *ret)
 {

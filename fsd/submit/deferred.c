@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts off what takes long: a large config.json is parsed by a worker thread, many files
- * are loaded in time slices. The job is examined afterwards, in a fiber that holds it,
- * and each submit_wait is called then.
+ * Defers an examination that would block the loop: a worker thread parses a large
+ * config.json, time slices load many files. Afterwards a fiber that holds the job
+ * examines it, and calls each struct submit_wait.
  */
 #include "submit_int.h"
 
@@ -26,11 +26,11 @@ static void look_again(struct job *job)
 						   node);
 
 		list_del(pos);
-		if (!submit_wait(job, w)) /* it has changed meanwhile */
+		if (!submit_wait(job, w)) /* true: deferred again, for a new change */
 			w->done(w);
 	}
 	free(later);
-	job_changed(job); /* refused as before is news to who waits */
+	job_changed(job); /* readers wait for the decision, even if the state is the same */
 }
 
 static void on_ready(void *arg)

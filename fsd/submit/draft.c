@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All drafts wait equally long, so they stand in one list in the order in which
- * they are due, and one timer is for the first of them.
+ * Times the lines of draft.h. All drafts wait equally long, so one list holds them in the
+ * order in which they are due, and one timer serves the first. look() runs in a fiber that
+ * holds the job.
  */
 #include "draft_int.h"
 #include "submit_state_int.h"
@@ -11,7 +12,7 @@
 #define QUIET_NS NS_PER_S
 #define SLICE_NS (2 * NS_PER_MS)
 
-/* The next server is to know. */
+/* Notes for the next server that the timer is armed, or not. */
 static void keep(struct job *job, bool due)
 {
 	struct inherit_job *k = job->meta.copy;
@@ -31,8 +32,8 @@ static bool is_silent(const struct job *job)
 	       job_name_is_draft(job->meta.name);
 }
 
-/* The job is held. What its log ends with was said before, perhaps by another
- * server. */
+/* In a fiber that holds the job. A line that the log already ends with is not repeated; an
+ * earlier server may have written it. */
 static void look(struct job *job)
 {
 	auto_buf struct buf text = { .cap = 900 };

@@ -6,8 +6,8 @@
 #include "submit_int.h"
 #include "draft.h"
 
-/* Appends what the job waits for; nothing: it lacks nothing. Its files are
- * loaded. */
+/* Appends what the job waits for; appends no text if no part is missing. The job's files
+ * must be loaded. */
 void draft_text(struct job *job, struct buf *out);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what a draft waits for, and the nearest thing that is there. */
+/* Finds the missing parts of a draft, and for each the file whose name is nearest. Pure but
+ * for loading directories. */
 #include "draft_int.h"
 
 #include <string.h>
 
 #include "fsd/jobs/removed_files.h"
 
-/* More entries of a directory are not compared: a name is one's own mistake. */
+/* Most entries of a directory that are compared. */
 #define COMPARED 4096u
-/* Likewise its directories, each of which has to be loaded. */
+/* Most subdirectories that are searched: each must be loaded. */
 #define DIRS 16u
 
 #define NO_PROGRAM "a program (code.py, code.js, ...)"
@@ -48,7 +49,7 @@ static unsigned score_any_program(const char *name, const char *wanted)
 	return kind == CODE_KNOWN || kind == CODE_BARE;
 }
 
-/* Among dir's entries of that kind; dir is loaded. */
+/* Finds the nearest of dir's files, or directories; dir is loaded. */
 static struct nearest nearest_in(const struct node *dir, bool is_dir,
 				 score_fn *score, const char *wanted)
 {
@@ -72,7 +73,7 @@ static struct nearest nearest_in(const struct node *dir, bool is_dir,
 	return found;
 }
 
-/* The same one directory further down. */
+/* The same in dir's subdirectories. */
 static struct nearest nearest_below(struct node *dir, score_fn *score,
 				    const char *wanted)
 {
@@ -91,7 +92,8 @@ static struct nearest nearest_below(struct node *dir, score_fn *score,
 	return found;
 }
 
-/* A file of the job that nothing else is known to be. */
+/* Scores a file that may be a program under a wrong name: not hidden, no backup, not stdin,
+ * and not config.json or a name near to it. */
 static unsigned score_plain(const char *name, const char *wanted)
 {
 	(void)wanted;
@@ -115,7 +117,7 @@ static void say_too_deep(struct buf *out, const struct nearest *n)
 
 /* --- the items ---------------------------------------------------------------- */
 
-/* What is waited for, with "and for" between two. */
+/* The list of missing parts, joined by "and for". */
 struct waits {
 	struct job *job;
 	struct buf *out;
@@ -187,7 +189,7 @@ static void say_two(struct waits *w, const struct node *a, const struct node *b)
 		b->name);
 }
 
-/* The program's files. */
+/* Adds the program, if it is missing, open, or not alone. */
 static void look_at_programs(struct waits *w, const struct job_config *c)
 {
 	const struct node *first = NULL, *second = NULL, *open = NULL;
@@ -213,7 +215,7 @@ static void look_at_programs(struct waits *w, const struct job_config *c)
 		say_program(w);
 }
 
-/* The file that "main" names. */
+/* Adds the file that "main" names, if it is missing or open. */
 static void look_at_main(struct waits *w, const char *name)
 {
 	const struct node *node = node_find(w->job->files, name);
@@ -230,7 +232,7 @@ static void look_at_main(struct waits *w, const char *name)
 		say_there_is(w->out, &n);
 }
 
-/* The deepest directory of path that is there; *ret_rest: what is missing. */
+/* Return: the deepest directory of path that exists; *ret_rest: the missing rest. */
 static struct node *deepest(struct job *job, char *path, const char **ret_rest)
 {
 	struct node *dir = job->files, *next;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Examines a job: is each part there (config, program, inputs), is it closed, and is it
- * right? A verdict that close(2) has found is kept until the release, which takes it
- * over if no file of the job has changed since. These functions leave the state of
- * the job alone.
+ * Examines a job: does each part exist (config, program, inputs), is it closed, and is it
+ * correct? The verdict of close(2) is kept until the release, which uses it if no file of
+ * the job has changed since. These functions do not change the state of the job.
  */
 #include "submit_int.h"
 
@@ -18,15 +17,16 @@
 
 /* --- the parts ------------------------------------------------------------ */
 
-/* "code.py, code.js" of all files that are a program's by their name. */
+/* The files that are programs by their names. */
 struct candidates {
-	struct node *known, *bare, *unknown;
+	struct node *known, *bare, *unknown; /* the last of each kind, borrowed */
 	unsigned programs; /* known and bare ones */
-	bool open;         /* somebody is still writing one */
-	char names[160];
+	bool open;         /* a process has one open for writing */
+	char names[160];   /* of the programs: "code.py and code.js" */
 };
 
-/* A handle may write to it. closing: one of its handles is about to be closed. */
+/* True if a handle can write to n. closing: the node of a handle that is being closed, which
+ * does not count. */
 static bool is_open(const struct node *n, const struct node *closing)
 {
 	return n->writers > (n == closing);
@@ -66,7 +66,7 @@ static enum verdict no_program(const struct candidates *c,
 {
 	if (!c->unknown)
 		return ABSENT;
-	if (config->lang) { /* the config says what it is */
+	if (config->lang) { /* the config names the language */
 		*ret_code = c->unknown;
 		return READY;
 	}
@@ -81,7 +81,7 @@ static enum verdict no_program(const struct candidates *c,
 	return WRONG;
 }
 
-/* The file that "main" names. Another program beside it would be a mistake. */
+/* Finds the file that "main" names. Any other program beside it is refused. */
 static enum verdict find_main(struct job *job, const char *name,
 			      const struct candidates *c,
 			      const struct node *closing,
@@ -199,7 +199,7 @@ enum verdict submit_check_inputs(struct job *job,
 
 /* --- the whole -------------------------------------------------------------- */
 
-/* On READY spec has it. */
+/* On READY spec holds the parsed config. */
 static enum verdict get_config(struct job *job, bool by_ctl,
 			       const struct node *closing,
 			       struct run_spec *spec, struct err *err)
@@ -210,7 +210,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 
 	if (!node && !by_ctl)
 		return ABSENT;
-	/* Of one that runs the release may still be to come. */
+	/* A running job may be examined before the release of its config has come. */
 	if (node && is_open(node, closing) && job->meta.state != JOB_RUNNING)
 		return OPEN;
 	p = node ? parsed_closed(job, node) : parsed_config_defaults(job);
@@ -231,7 +231,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 
 /* --- a verdict that still holds ----------------------------------------------- */
 
-/* close(2) has found the job READY, but for the release of one file. */
+/* A READY verdict of close(2), before the release of one file. */
 struct submit_examined {
 	uint64_t version;     /* of the job's files then */
 	struct node *closing; /* a reference: that file */
@@ -252,7 +252,7 @@ void submit_keep_ready(struct job *job, struct node *closing,
 {
 	struct submit_examined *e = NULL;
 
-	/* Whether a session or a sandbox takes it depends on others, too. */
+	/* A verdict with a session or a sandbox depends on other jobs, too: not kept. */
 	if (!spec->config->session && !spec->config->sandbox)
 		e = malloc(sizeof(*e));
 	if (!e) {
@@ -266,7 +266,7 @@ void submit_keep_ready(struct job *job, struct node *closing,
 	job->submit.examined = e;
 }
 
-/* Return: true if that verdict was kept and holds: *spec has it. */
+/* Return: true if a kept verdict still holds: moves its spec to *spec. */
 static bool take_ready(struct job *job, const struct node *closing,
 		       struct run_spec *spec)
 {
@@ -313,7 +313,7 @@ enum verdict submit_examine_contents(struct job *job, bool by_ctl,
 {
 	int r = node_load(job->files);
 
-	if (r < 0) { /* none of them is missing */
+	if (r < 0) { /* a read error does not mean that files are missing */
 		err_sys(err, r, "the job's files cannot be read");
 		return FAILED;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of a change before it is made: answers of FLUSH, RENAME. */
+/* Checks a change before it is made, so that close(2) or rename(2) can fail with a
+ * sentence. For FLUSH and RENAME; on the loop's thread. */
 #include "submit_int.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ enum verdict submit_check_limits(struct job *job, const struct job_config *confi
 {
 	int r = check_open(job, err);
 
-	/* What runs in a sandbox does not wait in the queue. */
+	/* A run in a sandbox does not wait in the queue. */
 	if (r == 0 && !config->sandbox)
 		r = sched_check_job(job, config, err);
 	return verdict_of(r);
@@ -45,7 +46,7 @@ static int precheck_config(struct job *job, struct node *node, bool last)
 	struct parsed_config *p = parsed_config_get(job, node);
 	int r = p ? p->result : 0;
 
-	/* An empty one may be filled yet: bash closes a duplicate first. */
+	/* bash closes a duplicate before it writes: an empty file is not wrong yet. */
 	if (r == -ENODATA && last && !p->empty)
 		r = -EINVAL;
 	if (r != -EINVAL && r != -EFBIG)
@@ -97,8 +98,8 @@ int submit_precheck(struct job *job, struct node *node, bool last)
 	return code_kind(node->name) != CODE_NO ? precheck_code(job, node) : 0;
 }
 
-/* The disk takes its time over the rename: nobody else is to have the place
- * meanwhile. Return: 0 or negative errno with a sentence: there is none. */
+/* Keeps a place in the queue while the disk does the rename, so that no other job takes it.
+ * Return: 0; negative errno with a sentence: no place, or no new job starts. */
 static int keep_place(struct job *job, struct err *err)
 {
 	int r = check_open(job, err);
@@ -117,7 +118,7 @@ int submit_precheck_submit(struct job *job, const char *to, struct err *err)
 	struct err wrong = {0};
 	int r;
 
-	/* submit_examine() may be slow for what is to be looked at later. */
+	/* While an examination is deferred, submit_examine() would block. */
 	if (!job_name_is_draft(job->meta.name) || job_name_is_draft(to) ||
 	    job_is_frozen(job) || job->submit.later || job->meta.state == JOB_DONE)
 		return 0;

@@ -4,7 +4,7 @@
  * drafts, then queued and refused jobs, then directories to tidy.
  *
  * restart_jobs() runs on the loop before the mount answers. take_up() runs on the loop in
- * short turns while the mount serves. tidy_all() is one fiber: store_do() removes
+ * time slices while the mount serves. tidy_all() is one fiber: store_do() removes
  * leftovers on a thread for the disk.
  */
 #include "restart.h"
@@ -21,7 +21,7 @@
 #include "submit_state_int.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* Before the mount answers: enough for every machine there is. */
+/* Time for taking up jobs before the mount answers: enough to use every machine. */
 #define FIRST_NS (5 * NS_PER_MS)
 
 struct found {
@@ -42,7 +42,7 @@ static void on_found(void *arg, const struct job_meta *m)
 		leftover_enlist(&f->running, m);
 	if (draft_is_due(m))
 		leftover_enlist(&f->drafts, m);
-	leftover_list(f->d, m); /* a refused one says why again */
+	leftover_list(f->d, m); /* also refused jobs, for their sentence */
 }
 
 /* A run that may have begun is adopted, ends, or is queued for a retry. */
@@ -63,7 +63,7 @@ static void recover(struct fsd *d, struct sorted_ids *running)
 	}
 }
 
-/* The server before died before it could tell them what they wait for. */
+/* Drafts whose timer was armed when the previous server died: arms it again. */
 static void recover_drafts(struct fsd *d, struct sorted_ids *drafts)
 {
 	struct job *job;
@@ -76,7 +76,7 @@ static void recover_drafts(struct fsd *d, struct sorted_ids *drafts)
 	}
 }
 
-/* Return: true if the rest has to wait for it. */
+/* Return: true if the next jobs must wait until this one is examined. */
 static bool restart_one(struct job *job)
 {
 	if (job->meta.state == JOB_QUEUED && submit_restart(job))
@@ -100,12 +100,11 @@ static bool take_up(struct fsd *d, uint64_t until)
 {
 	uint64_t no;
 
-	/* Drained or not: it was accepted. */
+	/* Draining does not matter: these jobs were accepted. */
 	while (!lifecycle_is_stopping(d->lifecycle) && (no = leftover_next(d))) {
 		struct job *job = job_by_no(d, no);
 
-		/* Where it could wait, or somebody is at the job, it has to
-		 * have the job for itself. */
+		/* In a fiber, or while another fiber holds the job, take its lock first. */
 		if (job && job->leftover.left &&
 		    (fiber_self() || !fiber_lock_is_free(&job->lock)))
 			job_start(job, resume_held);
@@ -119,7 +118,7 @@ static bool take_up(struct fsd *d, uint64_t until)
 	return false;
 }
 
-/* --- what lies about ---------------------------------------------------------- */
+/* --- tidying directories ------------------------------------------------------- */
 
 /* On the stack of the fiber that waits. */
 struct tidy {
@@ -127,7 +126,7 @@ struct tidy {
 	uint64_t no;
 	unsigned run;
 	bool sink;
-	uint64_t queued_no; /* of a submission that is not over, or 0 */
+	uint64_t queued_no; /* of the unfinished submission, or 0 */
 };
 
 static int do_tidy(void *arg)
@@ -160,7 +159,7 @@ static void tidy_all(void *arg)
 	struct list *pos;
 
 	if (!fiber_self())
-		return; /* no memory: the next start does */
+		return; /* out of memory: the next start tidies */
 	jobs_walk(&cursor, d);
 	while (!jobs_ended(d) && lifecycle_begins_runs(d->lifecycle) &&
 	       (pos = list_cursor_next(&cursor)))
@@ -177,7 +176,7 @@ static bool on_tidy(struct time_slice *t, uint64_t until)
 	if (jobs_ended(d) || lifecycle_is_stopping(d->lifecycle))
 		return false;
 	if (!unloaded_is_empty(d))
-		return true; /* it has its turns */
+		return true; /* jobs are still being loaded, in time slices */
 	fiber_run(tidy_all, d);
 	return false;
 }
@@ -196,7 +195,7 @@ static void tidy_begin(struct fsd *d)
 
 void restart_examine(struct job *job)
 {
-	/* A fiber that has the job's lane is about to change its state. */
+	/* A fiber that holds the job's lock is about to change its state. */
 	if (!job->leftover.left || job->meta.state != JOB_REFUSED ||
 	    !fiber_lock_is_free(&job->lock))
 		return;
@@ -209,7 +208,7 @@ void restart_jobs(struct fsd *d)
 	struct found f = { .d = d };
 
 	leftover_init(d, take_up);
-	/* Open files have brought some down from it. */
+	/* Some jobs are loaded already: open files needed them. */
 	list_for_each(pos, tmp, jobs_all(d))
 		on_found(&f, &list_entry(pos, struct job, all)->meta);
 	unloaded_each(d, on_found, &f);

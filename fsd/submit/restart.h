@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon before this one left under way. Runs that it did not finish end
- * at once, or may be tried again; what was queued asks for machines anew, in
- * the order in which it was accepted; what was refused is looked at again, to
- * say why. A long queue is taken up a little at a time, while the mount serves;
- * then each job's directory is tidied up.
+ * Takes up the jobs of an earlier server at a start. An unfinished run is adopted, ends, or
+ * is retried. Queued jobs ask for machines again, in the order of their acceptance. Refused
+ * jobs are examined again, for their sentence. A long queue is taken up in time slices
+ * while the mount serves; then each job's directory is tidied.
  */
 #ifndef FSD_RESTART_H
 #define FSD_RESTART_H
 
 #include "fsd/jobs/job.h"
 
-/* Every job is not loaded yet. */
+/* Call it once, on the loop, before the mount answers; no job needs to be loaded. */
 void restart_jobs(struct fsd *d);
-/* Somebody wants to know of this one before its turn has come. */
+/* Gives a refused job its sentence at once, because a reader asks for it before its turn.
+ * On the loop's thread. */
 void restart_examine(struct job *job);
 
 #endif

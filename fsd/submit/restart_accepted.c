@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that a daemon before this one had accepted. */
+/* Starts a job that an earlier server accepted, or gives a refused one its sentence. On the
+ * loop's thread; submit_evaluate_now() in a fiber. */
 #include "submit_int.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@ void submit_refuse_again(struct job *job)
 	enum verdict v;
 
 	if (submit_defer(job))
-		return; /* what it was told stays */
+		return; /* the earlier sentence stays */
 	v = submit_examine(job, false, &spec, &err);
 	if (verdict_is_no(v))
 		submit_refuse(job, v, &err);
@@ -26,7 +27,7 @@ bool submit_is_leftover(const struct job *job)
 	return !job->removed && job->meta.state == JOB_QUEUED && !job->run;
 }
 
-/* It was started once, whether by its config or by ctl. */
+/* by_ctl is true: `start` in ctl may have started it, without a config. */
 void submit_take_up(struct job *job)
 {
 	struct run_spec spec = { 0 };
@@ -44,9 +45,8 @@ void submit_take_up(struct job *job)
 	}
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
-	/* The release of that file comes, or comes again, and begins it. That
-	 * it has been begun once says nothing: the release had done so, and
-	 * its server died before the kernel was told. */
+	/* The kernel sends the release of that file, which starts the job. It may send it a
+	 * second time, if the earlier server died before it answered the first one. */
 	if (v == OPEN) {
 		submit_accept_again(job);
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Acts on a verdict: queues the job, refuses it with a sentence, or leaves it a
- * draft. examine.c finds the verdict, deferred.c puts off a slow one.
+ * Acts on a verdict: queues the job, refuses it with a sentence, or leaves it a draft.
+ * examine.c finds the verdict, deferred.c defers a slow examination. On the loop's thread,
+ * in a fiber that holds the job or before other fibers can.
  */
 #include "submit_int.h"
 #include "draft.h"
@@ -53,7 +54,7 @@ static enum verdict start(struct job *job, struct run_spec *spec,
 		run_spec_done(spec);
 		return v;
 	}
-	sched_give_place(&job->submit.place); /* it has one by itself, at once */
+	sched_give_place(&job->submit.place); /* run_start() takes one at once */
 	v = verdict_of(run_start(job, spec, err));
 	if (v == READY)
 		log_debug("job %s: queued", job->meta.name);
@@ -69,7 +70,7 @@ static void evaluate(struct job *job, bool config_closed)
 	job->submit.failure = 0;
 	if (job->removed || job_is_frozen(job))
 		return;
-	/* Promised: the release is of what the new run was waiting for. */
+	/* Accepted at close(2): this is the release of the last part of the new run. */
 	if (job->meta.state == JOB_DONE && !config_closed && !job->accept.promised)
 		return;
 	if (submit_defer(job)) {
@@ -84,7 +85,7 @@ static void evaluate(struct job *job, bool config_closed)
 	}
 	if (v == READY)
 		v = start(job, &spec, &err);
-	/* The next server that may write starts it. */
+	/* The mount is read-only: the next server that can write starts the job. */
 	if (job->accept.promised && store_read_only(job->d->store))
 		return;
 	if (v == FAILED && job->accept.promised) {
@@ -98,7 +99,7 @@ static void evaluate(struct job *job, bool config_closed)
 	} else if (verdict_is_wait(v) && v != HELD &&
 		   job->meta.state == JOB_DONE &&
 		   (config_closed || !job->accept.promised)) {
-		/* It was asked for, and starts when the rest has come. */
+		/* The owner wants a new run, which starts when all parts are there. */
 		job_post(job, EV_REOPEN);
 	}
 }

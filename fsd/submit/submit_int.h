@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by commit*.c only. */
+/* For this room only: verdicts, and the steps of an examination. On the loop's thread. */
 #ifndef FSD_SUBMIT_INT_H
 #define FSD_SUBMIT_INT_H
 
@@ -9,18 +9,18 @@
 #include "fsd/jobs/parsed_config.h"
 #include "fsd/run/run.h"
 
-/* What looking at a job comes to. */
+/* The result of examining a job. */
 enum verdict {
-	ABSENT, /* something that it needs is not there */
-	OPEN,   /* all is there, and somebody is still writing some of it */
-	HELD,   /* complete; it waits for a word of ctl, or another name */
-	WRONG,  /* what it says cannot be; err has the sentence */
-	FAILED, /* this cannot be told or stored, or there is no place now; err has
-		   the sentence and the errno */
-	READY,
+	ABSENT, /* a part is missing */
+	OPEN,   /* all parts exist; a process still has one open for writing */
+	HELD,   /* complete; waits for `start` in ctl, or for a rename of the job */
+	WRONG,  /* the job is wrong; err has the sentence */
+	FAILED, /* it cannot be read or stored, or the queue is full; err has the
+		   sentence and the errno */
+	READY,  /* it may start */
 };
 
-/* Of the checks that return -EINVAL for what the job says, and for nothing else. */
+/* Converts the result of a check that returns -EINVAL only for a wrong job. */
 static inline enum verdict verdict_of(int r)
 {
 	return r == 0 ? READY : r == -EINVAL ? WRONG : FAILED;
@@ -36,12 +36,13 @@ static inline bool verdict_is_wait(enum verdict v)
 	return v == ABSENT || v == OPEN || v == HELD;
 }
 
-/* The whole job. On READY *spec is to be given to run_start(). */
+/* Examines the whole job. by_ctl: for `start` in ctl, which needs no config.json. On READY
+ * the caller owns *spec: run_start() takes it, run_spec_done() frees it. */
 enum verdict submit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
-/* The same without what the disk has taken of it. Waits for nothing if the job is
- * loaded. closing: a file of it that a close is about to release, or NULL: that
- * handle does not count as a writer. */
+/* The same, without the check for inputs whose fsync(2) failed. Does not wait if the job's
+ * files are loaded. closing: a file whose close is being answered, which does not count as
+ * a writer; or NULL. */
 enum verdict submit_examine_contents(struct job *job, bool by_ctl,
 				     const struct node *closing, struct run_spec *spec,
 				     struct err *err);
@@ -49,39 +50,51 @@ enum verdict submit_examine_contents(struct job *job, bool by_ctl,
  * it over if none of the job's files has changed, and closing was released, since. */
 void submit_keep_ready(struct job *job, struct node *closing,
 		       struct run_spec *spec);
-/* Drops it: it holds a reference to that file. */
+/* Drops the kept verdict, and its reference to closing. */
 void submit_forget_ready(struct job *job);
-/* What is done about a job once its large config.json is parsed, by the
- * chores' thread, or its many files are loaded. */
+/* The work that waits until a worker thread has parsed a large config.json, or until many
+ * files are loaded. */
 struct submit_deferred {
-	struct list waits; /* of struct submit_wait */
-	bool evaluate, config_closed, restart;
-	struct time_slice load;
-	struct job *job;   /* a reference, while loading */
+	struct list waits; /* of struct submit_wait, borrowed */
+	bool evaluate;     /* call submit_evaluate() */
+	bool config_closed; /* its argument */
+	bool restart;      /* call submit_restart() */
+	struct time_slice load; /* loads files */
+	struct job *job;   /* a reference, while loading; or NULL */
 };
 
-/* True if looking at the job has to wait; without memory it never does. */
+/* Return: true if the examination must wait: job->submit.later says what is done then. Out
+ * of memory: false, and the examination blocks. */
 bool submit_defer(struct job *job);
+/* Finds the program. On READY *ret_code (borrowed) is its file, or NULL: the config has the
+ * program, or needs none. */
 enum verdict submit_find_code(struct job *job, const struct job_config *config,
 			      const struct node *closing,
 			      struct node **ret_code, struct err *err);
-/* check_code.c: sets the spec's language, and what is left out of the code. */
+/* check_code.c: checks the program, and sets spec->lang and spec->code_skip. */
 enum verdict submit_check_code(struct job *job, struct run_spec *spec,
 			       struct err *err);
+/* Sets err's sentence. Return: -EFBIG. */
 int submit_code_too_large(const struct node *code, struct err *err);
+/* Checks that each file of "inputs" exists and is closed. */
 enum verdict submit_check_inputs(struct job *job,
 				 const struct job_config *config,
 				 const struct node *closing, struct err *err);
-/* May it start now, if it is to? READY, WRONG or FAILED. */
+/* Checks that a new job may start now: the mount is not read-only or draining, the job
+ * fits, the queue has a place. Return: READY, WRONG or FAILED. */
 enum verdict submit_check_limits(struct job *job, const struct job_config *config,
 				 struct err *err);
-/* It is on record as queued, by whoever was before us. */
+/* Return: true for a job that an earlier server accepted and that has no run yet. */
 bool submit_is_leftover(const struct job *job);
+/* Starts such a job; if that is impossible, the job ends as "failed". Its files are
+ * loaded. */
 void submit_take_up(struct job *job);
-/* The server before has promised it, and the release is still to come. */
+/* For a job that an earlier server accepted at close(2), before the kernel sent the
+ * release: makes it a draft with that acceptance. */
 void submit_accept_again(struct job *job);
 #define SUBMIT_ACCEPTED_BEFORE "it was accepted, but cannot be run any more"
-/* v: WRONG or FAILED. The sentence of err is in the job's `error` from now on. */
+/* Refuses the job. v: WRONG or FAILED. Writes the sentence of err to `error` and to the
+ * log. */
 void submit_refuse(struct job *job, enum verdict v, const struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes and frees the state of this room. draft.c and restart.c own its members: the
- * drafts that changed lately, and the turn that tidies up after a start. A job that
- * goes loses its part here. On the loop's thread.
+ * drafts that changed lately, and the time slice that tidies after a start. A removed job
+ * is taken out of them here. On the loop's thread.
  */
 #include "submit_state_int.h"
 
@@ -29,7 +29,8 @@ void submit_free(struct submit *s)
 	free(s);
 }
 
-/* A job that was promised is queued on record: the next server starts it. */
+/* The record of a job that was accepted at close(2) says `queued`: the next server starts
+ * it. */
 static void on_gone(struct job *job)
 {
 	sched_give_place(&job->submit.place);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state that this room keeps between two calls: timers, and lists of jobs. */
+/* The state of this room: timers, and lists of jobs. On the loop's thread. */
 #ifndef FSD_SUBMIT_STATE_H
 #define FSD_SUBMIT_STATE_H
 
@@ -9,7 +9,7 @@ struct submit;
 
 /* d: borrowed. Return: 0 or -ENOMEM. */
 int submit_new(struct fsd *d, struct submit **ret);
-/* After time_slices_finish(). NULL is fine. */
+/* Call it after time_slices_finish(). NULL is fine. */
 void submit_free(struct submit *s);
 
 #endif

@@ -8,12 +8,12 @@
 struct submit {
 	struct fsd *d;           /* borrowed */
 	/* draft.c */
-	struct list drafts;      /* of struct job, which changed lately */
-	struct loop_timer quiet; /* is due when the first of them is */
+	struct list drafts;      /* of struct job: drafts with an armed timer */
+	struct loop_timer quiet; /* due when the first of them is */
 	/* restart.c */
-	struct time_slice tidy;  /* begins to tidy up what a start has found */
+	struct time_slice tidy;  /* begins to tidy the directories after a start */
 	/* check_code.c */
-	char block[65536];       /* of a program, used at once */
+	char block[65536];       /* for reading a program; holds nothing between two calls */
 };
 
 #endif
