@@ -24,8 +24,8 @@ struct environments {
 	struct loop_call warm;               /* makes the first templates */
 };
 
-/* Commands that are told to users name the directory only if it is none of the
- * usual ones. */
+/* Messages to users contain commands; these name the directory only if it is not a usual
+ * one. */
 static struct environment_catalog *
 index_of(const struct environment_options *options,
 	 const struct image_about *image)
@@ -98,8 +98,8 @@ static uint64_t heap_mb(const struct environment *e)
 }
 
 /*
- * What a program needs anyhow, and beside it the modules that the interpreter
- * has imported, all of which the program may write to; rounded up.
+ * The least memory of any program, and the modules that the interpreter has imported,
+ * because the program may write to all of their pages; rounded up.
  */
 uint64_t environments_least_mb(const struct environment *e)
 {
@@ -213,7 +213,7 @@ int environments_open(const struct fsd *d, uid_t uid,
 	return is_hosts(r) ? r : -EINVAL;
 }
 
-/* What runs in a sandbox has what that has. */
+/* A run in a sandbox uses the sandbox's environment. */
 bool environments_lack(const struct fsd *d, uid_t uid,
 		       const struct job_config *config, struct buf *ret)
 {

@@ -3,7 +3,7 @@
  * The environment that a job's config names: whether there is one, whether it
  * fits the image, and whether the job has memory enough for it. With "packages"
  * it is one that has these besides. The directory of environments may change at
- * any time, so nothing is remembered of it but what the packages of a set are.
+ * any time, so fsd remembers only which packages a set has.
  */
 #ifndef FSD_ENVIRONMENTS_H
 #define FSD_ENVIRONMENTS_H
@@ -58,7 +58,7 @@ int environments_open(const struct fsd *d, uid_t uid,
  * the environment needs. */
 int environments_check(const struct fsd *d, uid_t uid,
 		       struct job_config *config, struct err *err);
-/* What a job in e has to have at least, as memory_mb. */
+/* Return: the least memory_mb of a job in e. */
 uint64_t environments_least_mb(const struct environment *e);
 /* Is it the one that spec names? spec NULL: the operator's default. */
 bool environments_is(const struct fsd *d, const struct environment *e,

@@ -82,8 +82,8 @@ static void note(struct events *e, const struct order_record *r)
 		e->state = (enum job_state)ORDER_STATE_OF(r->count);
 }
 
-/* What a server before has stored; what it did not store whole goes, nobody has
- * seen that. Return: 0 or negative errno. */
+/* Reads the order that an earlier server stored, and cuts off a torn record, which no reader
+ * has seen. Return: 0 or negative errno. */
 static int load(struct job *job, struct events *e)
 {
 	auto_close int fd = store_run_open(job->d->store, job->meta.no, e->run,

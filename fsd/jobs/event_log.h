@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file `events`: what happens in a run, one JSON object a line, in the
- * order in which it happens. While a job runs only that order is kept (which
- * stream, how many bytes, when; layout/event_line.h), in memory and soon in
- * the run's directory; the lines are made from it and from the stored streams
- * when somebody reads. The end is made from result.json. So a line reads the
- * same whoever reads it and whenever, and costs nothing while nobody does.
+ * The file `events`: the events of a run in order, one JSON object a line. While a job runs
+ * only the order is recorded (which stream, how many bytes, when; layout/event_line.h), in
+ * memory and soon in the run's directory. A read makes the lines from the order, from the
+ * stored streams, and from result.json for the end. So every reader gets the same lines,
+ * and an event without a reader costs one record. On the loop's thread, unless a function
+ * says otherwise.
  */
 #ifndef FSD_EVENT_LOG_H
 #define FSD_EVENT_LOG_H
@@ -13,51 +13,52 @@
 #include "job.h"
 
 struct events;        /* the order of the newest run; job->events */
-struct events_reader; /* the place of one open file */
+struct events_reader; /* the position of one open file */
 
 
-/* The job has entered a state, as its record says; a run begins with
- * JOB_QUEUED. */
+/* Records the job's new state; JOB_QUEUED begins the order of a new run. */
 void events_state(struct job *job);
-/* That it runs is told by the second, when its program has begun. */
+/* For a run whose `running` event has the pid: the second call records it, when the program
+ * has begun. */
 void events_await_pid(struct job *job);
 void events_started(struct job *job, uint32_t pid);
-/* So many bytes came to the stream's end. */
+/* Records that the stream has grown by count bytes. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
-/* A server before had kept the order of the run that is on record as running:
- * goes on with it. awaits_pid: unless it is told already, events_started() tells that
- * it runs. The second: then, or later, the stream has size bytes. */
+/* Continues the stored order of a run that an earlier server began. awaits_pid: if the order
+ * has no `running` event yet, events_started() will record it. The second, after that:
+ * records growth of the stream up to size bytes. */
 void events_go_on(struct job *job, bool awaits_pid);
 void events_reach(struct job *job, enum vm_stream stream, uint64_t size);
 
 /*
- * Into the store: what is to be put there, by a thread, as far as there is a
- * place for it; then how that went. The job is held all the time.
+ * Storing records: events_take() takes those that can be stored, a thread calls
+ * events_store(), then events_stored() notes the result. The caller's fiber holds the job
+ * from the first to the last call.
  */
 struct events_batch { /* zeroed, or by events_take() */
-	struct events *events; /* borrowed; NULL: nothing */
+	struct events *events; /* borrowed; NULL: no records were taken */
 	uint64_t no;
 	unsigned run;
-	struct buf records; /* owned by who took it */
+	struct buf records; /* owned by the caller of events_take() */
 	int result;
 };
 void events_take(struct job *job, struct events_batch *ret);
-/* No more than some reader has seen, which is but the first record of a run. */
+/* Takes only records that a reader may have seen: at most the first record of a run. */
 void events_take_seen(struct job *job, struct events_batch *ret);
 void events_store(struct store *store, struct events_batch *batch);
 void events_stored(struct job *job, const struct events_batch *batch);
-/* When that run was queued, as its stored order says: CLOCK_REALTIME in ms, or 0. By any
- * thread, of a run that does not begin meanwhile. */
+/* Return: when that run was queued, by its stored order: CLOCK_REALTIME in ms; 0: unknown.
+ * On any thread, for a run that does not begin at that time. */
 uint64_t events_queued_ms(struct store *store, uint64_t no, unsigned run);
-/* Memory is short of it. NULL is fine. */
+/* NULL is fine. */
 void events_free(struct events *e);
 
-/* Made at open. Return: NULL if there is no memory. */
+/* For each open of the file. Return: owned by the caller; NULL: out of memory. */
 struct events_reader *events_reader_new(const struct job *job);
 void events_reader_free(struct events_reader *r);
 /*
- * Return: bytes of room; 0 at the end; -EAGAIN: nothing more has happened yet;
- * -EINPROGRESS: it is a long way to offset, call again; else negative errno.
+ * Makes the text from offset on. Return: bytes of room; 0 at the end; -EAGAIN: no further
+ * event yet; -EINPROGRESS: offset is far away, call again; another negative errno.
  */
 int events_read(struct job *job, struct events_reader *r, char *room,
 		size_t size, uint64_t offset);

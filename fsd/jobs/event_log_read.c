@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making the lines of `events` for a reader, who holds a place: so far in the
- * records, so far in each stream, so far in what was made. From there it goes
- * on; to an earlier place it goes from the start.
+ * Makes the lines of `events` for a reader, which has a position: in the records, in each
+ * stream, and in the text made so far. A read at that position continues there; a read at
+ * an earlier one starts again.
  */
 #include "event_log_int.h"
 #include "jobs_int.h"
@@ -137,11 +137,10 @@ static bool is_over(const struct sources *s)
 }
 
 /*
- * What a reader has seen the next server is to tell it again, so that it can go
- * on behind it: a record is in the store before it is told. But for the first
- * one of all, which is made again of the job's record as long as that says
- * queued: there is no place for it yet.
- * Return: bytes of *ret; 0: none; -EAGAIN: soon.
+ * The next server must make the same lines, so that a reader can continue: a record is
+ * stored before a reader gets its line. The first record is the exception: the run has no
+ * directory yet, and a server makes that line again from a job record that says queued.
+ * Return: bytes of *ret; 0: no record; -EAGAIN: it is being stored.
  */
 static ssize_t unsynced(struct events *e, const struct events_reader *r,
 			struct job *job, const char **ret)
@@ -185,9 +184,9 @@ static int next_record(struct events_reader *r, struct sources *s,
 }
 
 /*
- * So many more bytes of a stream; last: nothing is held back behind them.
- * Return: 0; -EPROTO if they are not all there; negative errno. Nothing was
- * told then.
+ * Makes the line for count more bytes of a stream. last: no bytes are held back for a later
+ * line. Return: 0; -EPROTO: the stream does not have these bytes; another negative errno.
+ * With an error no line was made.
  */
 static int put_data(struct events_reader *r, struct sources *s,
 		    enum order_kind stream, uint32_t count, bool last)
@@ -249,8 +248,7 @@ static int put_lines(struct events_reader *r, const struct buf *text)
 	return ret;
 }
 
-/* So many more bytes of `shown`; lines that are whole now are told. Return: as
- * put_data(). */
+/* The same for `shown`, of which only complete lines are used. Return: as put_data(). */
 static int put_shown(struct events_reader *r, struct sources *s, uint32_t count)
 {
 	uint64_t came = r->came[ORDER_SHOWN];
@@ -318,7 +316,7 @@ static int use_record(struct events_reader *r, struct sources *s)
 		else
 			ret = put_state(r, s, record.count);
 	}
-	/* What is torn ends the order; the rest is told without. */
+	/* A torn record ends the order; the rest of the streams follows without order. */
 	if (len <= 0 || ret == -EPROTO) {
 		r->phase = PHASE_STDOUT;
 		len = ret = 0;
@@ -447,7 +445,7 @@ static void rewind_to_start(struct events_reader *r)
 	buf_clear(&r->line);
 }
 
-/* What was made before the offset is of no more use. */
+/* Drops made text before the offset. */
 static void forget(struct events_reader *r, uint64_t offset)
 {
 	uint64_t end = r->line_start + r->line.len;

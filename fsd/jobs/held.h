@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job that somebody holds, by its file `hold`, goes with the last open file of
- * it: when that is closed the job is removed, whatever its state. An open file
- * outlives the server (inherit.h). It does not outlive the mount: that the job is
- * held is on record, so that the next mount removes it.
+ * A held job: the file `hold` was opened. The job is removed, in any state, when the last
+ * open file of `hold` is closed. Open files outlive the server (inherit.h), but not the
+ * mount; so the record says that the job is held, and the next mount removes it. On the
+ * loop's thread.
  */
 #ifndef FSD_HELD_H
 #define FSD_HELD_H
 
 #include "job.h"
 
-/* Is it a file that holds its job? */
+/* Return: true if that virtual file holds the job. */
 static inline bool held_by(const struct job *job, unsigned vfile)
 {
 	return job && vfile == JOB_VFILE_HOLD;
 }
 
-/* Another open file of it. */
+/* `hold` was opened once more. */
 void held_more(struct job *job);
-/* One less. Behind the last one the job goes, if it is on record as held. */
+/* An open file of `hold` was closed. After the last one the job is removed, if its record
+ * says that it is held. */
 void held_less(struct job *job);
-/* One that a daemon before this one had on record as held. Return: true if
- * nobody holds it any more: it goes, and nothing else is to be done with it. */
+/* For a job whose record says that it is held, at a start. Return: true if `hold` is not open
+ * any more: the job will be removed, and the caller must leave it alone. */
 bool held_found(struct job *job);
 
 #endif

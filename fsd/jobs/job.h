@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job object and the table of all jobs. A removed job has no name any more;
- * its number is known while a handle or a parked request refers to it.
- * job_state.c alone assigns meta.state.
+ * The job object and the table of all jobs. A removed job has no name; its number is found
+ * as long as a handle or a parked request has a reference. job_state.c alone assigns
+ * meta.state. Context: the loop's thread; functions that write to the store are called in a
+ * fiber that holds the job (job_hold()), and that fiber waits for the disk.
  */
 #ifndef FSD_JOB_H
 #define FSD_JOB_H
@@ -26,17 +27,17 @@ struct job {
 	struct fsd *d;          /* borrowed */
 	struct job_meta meta;   /* as in the store; job_state.c and job.c change it */
 	struct hash_node by_no, by_name;
-	struct list all;        /* in jobs, in the order of making */
-	uint64_t seq;           /* raised along that list, unique */
-	unsigned refs;          /* the table's, handles', parked requests' */
-	struct fiber_lock lock; /* whose turn it is to change it */
+	struct list all;        /* in jobs->all, the oldest first */
+	uint64_t seq;           /* unique; rises along that list */
+	unsigned refs;          /* of the table, of handles, of parked requests */
+	struct fiber_lock lock; /* the fiber that has it may change the job */
 	bool removed;           /* no longer in the tree */
-	struct user *owner;     /* borrowed; NULL without memory */
+	struct user *owner;     /* borrowed; NULL: out of memory */
 	struct node *files;     /* owned: what the user wrote */
 	struct file_owner file_owner; /* the job as its files know it */
 	struct list rows;       /* of struct open_vfile */
-	char *error;            /* owned: text of `error`, NULL: empty; */
-	bool error_stored;      /* but the store has it: job_error() */
+	char *error;            /* owned: text of `error`; NULL: empty, or not read yet */
+	bool error_stored;      /* the store has a text: job_error() reads it */
 	struct events *events;  /* owned: the newest run's, or NULL */
 	unsigned holders;       /* open files of `hold`: held.c */
 	struct retain retain;
@@ -52,11 +53,10 @@ struct job {
 	struct job_submit submit;
 	struct job_inotify inotify;
 	struct job_readers readers;
-	unsigned late_run;      /* fuse/: its log says that files of this run came
-				   too late */
+	unsigned late_run;      /* fuse/: the run whose late files the log reports */
 };
 
-/* The job that the node is linked in; NULL: none. */
+/* Return: the job that has the node in its tree (borrowed); NULL: no job has. */
 static inline struct job *job_of_node(const struct node *node)
 {
 	return node->owner ? container_of(node->owner, struct job, file_owner)
@@ -65,13 +65,14 @@ static inline struct job *job_of_node(const struct node *node)
 
 /* watchers: borrowed, constant, ends with NULL (job_watch.h). Return: 0 or -ENOMEM. */
 int jobs_new(struct fsd *d, const struct job_watcher *const *watchers);
-void jobs_end(struct fsd *d); /* ends every run; nothing is published */
-bool jobs_ended(const struct fsd *d); /* also before jobs_new() */
+void jobs_end(struct fsd *d); /* ends every run, without a result */
+bool jobs_ended(const struct fsd *d); /* true also before jobs_new() */
 void jobs_free(struct jobs *jobs);    /* when no job has a reference; NULL is fine */
+/* Return: borrowed, or NULL. They load a job that is not loaded yet. */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
-/* For each job in order that is not not loaded yet (unloaded_jobs.h): pos is the list
- * node of job->all. */
+/* The list of all loaded jobs (unloaded_jobs.h), the oldest first; its nodes are
+ * job->all. */
 struct list *jobs_all(struct fsd *d);
 uint64_t jobs_last_seq(const struct fsd *d);
 void jobs_walk(struct list_cursor *w, struct fsd *d); /* see list_cursor.h */
@@ -79,37 +80,36 @@ void jobs_walk(struct list_cursor *w, struct fsd *d); /* see list_cursor.h */
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	     gid_t gid, struct job **ret_job);
-/* For unloaded_jobs.c: takes up a job that the store holds. Return: 0 or -ENOMEM. */
+/* For unloaded_jobs.c: makes the object of a job that the store has. Return: 0 or -ENOMEM. */
 int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job);
 int job_rename(struct job *job, const char *name);
-/* Kills its run, deletes everything of it. Return: 0, or negative errno: the
- * disk would show it at the next start, so it is still there; its run has ended
- * as "cancelled". */
+/* Kills the job's run and deletes the job. Return: 0; negative errno: the store could not
+ * remove it, so it stays, and its run has ended as "cancelled". */
 int job_remove(struct job *job);
 
-/* One that a server before this one has removed, for what is open of it. A reference,
- * or NULL: nothing of it was open, or there is no memory. */
+/* Makes the object of a job that an earlier server has removed, for its open files. Return:
+ * a new reference; NULL: no file of it was open, or out of memory. */
 struct job *job_gone(struct fsd *d, uint64_t no);
 
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);
 
-/* This fiber holds the job's lane, and it a reference, until it lets go of all
- * that it holds. */
+/* Takes the job's fiber lock and a reference for the calling fiber, which may wait for
+ * another fiber. jobs_let_go() gives up all that the fiber holds. */
 void job_hold(struct job *job);
 void jobs_let_go(void);
-/* fn(job) in a fiber that holds the job: now, if nobody else does. */
+/* Calls fn(job) in a fiber that holds the job: at once, unless another fiber holds it. */
 void job_start(struct job *job, void (*fn)(struct job *job));
 
-/* The name of a job that is being made or renamed: on the stack of the fiber
- * that does it, which waits until nobody else does. */
+/* The name of a job that is being made or renamed, on the stack of the fiber that does it.
+ * name_claim() waits until no other fiber has claimed that name. */
 struct name_claim {
 	struct list node;
 	const char *name;
 	struct list waiting; /* of struct claim_place */
 };
 void name_claim(struct fsd *d, struct name_claim *c, const char *name);
-/* The same at once, of a name that no job has: false if it is not to be had. */
+/* Does not wait. Return: false if a job has the name, or another fiber has claimed it. */
 bool name_claim_free(struct fsd *d, struct name_claim *c, const char *name);
 void name_release(struct name_claim *c);
 
@@ -121,25 +121,26 @@ void name_release(struct name_claim *c);
 ssize_t job_pread(struct job *job, int fd, char *room, size_t size,
 		  uint64_t offset);
 
-/* The text of `error`; "": empty. */
+/* The text of `error` (borrowed); "": empty. */
 const char *job_error(struct job *job);
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);
-/* The same in memory alone: the store has it already, or has no room. */
+/* The same in memory alone: the store has the text already, or the disk is full. */
 void job_show_error(struct job *job, const char *sentence);
-/* job_log.c: a line of `log`, in the store soon, or when that is read. */
+/* job_log.c: adds a line to `log`. It is gathered, and stored soon or when `log` is read. */
 void job_log(struct job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void job_log_flush(struct job *job); /* a fiber waits for it */
-void job_log_soon(struct job *job);
-void job_log_begin(struct job *job); /* flushes it, and nobody waits */
-/* For reading; it grows. Return: fd, or negative errno: -ENOENT if it has no
- * line and cannot be made. */
+void job_log_flush(struct job *job); /* stores the lines; the fiber waits */
+void job_log_soon(struct job *job);  /* arms the timer that stores them */
+void job_log_begin(struct job *job); /* stores them in another fiber; does not wait */
+/* Opens `log` for reading; it may grow. Return: an owned descriptor; -ENOENT: it has no line
+ * and cannot be made; another negative errno. */
 int job_log_open(struct job *job);
-void job_log_drop(struct job *job); /* nobody will read it */
-/* Whether its last line says just that. A fiber that holds the job waits. */
+void job_log_drop(struct job *job); /* drops lines that are not stored */
+/* Return: true if the last line of `log` has exactly that text. In a fiber that holds the
+ * job. */
 bool job_log_ends_with(struct job *job, const char *text);
-/* Something of it changed now. */
+/* Sets the job's time of change to now. */
 void job_touch(struct job *job);
 
 #endif

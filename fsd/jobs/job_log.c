@@ -38,7 +38,7 @@ void job_lines_store_log(struct store *store, struct job_lines *l)
 		buf_done(&l->log);
 }
 
-/* What came meanwhile is behind what was to be written. */
+/* After a failed write the lines are gathered again, before those that came meanwhile. */
 void job_lines_stored(struct job *job, struct job_lines *l)
 {
 	if (l->result < 0)
@@ -120,7 +120,7 @@ static void on_begun(struct job *job)
 		flush(job);
 }
 
-/* There is much of it. Who says so does not wait for it. */
+/* Begins to store the lines when there are many. The caller does not wait. */
 void job_log_begin(struct job *job)
 {
 	if (job->removed || job->log.flushing)

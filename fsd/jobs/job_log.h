@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of a job's log and events to the store, for those who store something
- * else of the job as well: lines are gathered for a moment, and what is told of
- * a job is to be there no later than what makes it known.
+ * Stores a job's gathered log lines and events. For code that writes other data of the job
+ * at the same time: a log line must reach the store no later than the data that it reports.
+ * On the loop's thread, unless a function says otherwise.
  */
 #ifndef FSD_JOB_LOG_H
 #define FSD_JOB_LOG_H
 
 #include "event_log.h"
 
-/* One line of now, as in a log. Return: 0 or negative errno, as all of buf. */
+/* Appends a log line with the present time. Return: 0 or negative errno, as all of buf. */
 int job_log_line(struct buf *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Stores the gathered lines of all jobs. */
 void job_logs_flush(struct fsd *d);
-/* Lines behind those that are gathered. */
+/* Adds finished lines after the gathered ones. */
 void job_log_lines(struct job *job, const struct buf *lines);
 
 /*
- * What is gathered: taken when the job is held, which it is until it is stored;
- * in between a thread puts it there. What fails is gathered again, if it is not
- * too much.
+ * The gathered lines of a job. A fiber that holds the job takes them; a thread writes them;
+ * then the fiber, which has held the job all the time, calls job_lines_stored(). Lines
+ * whose write failed are gathered again, up to a limit.
  */
 struct job_lines {
 	uint64_t no;
-	struct buf log; /* what is not stored; more may be added */
-	int result;     /* of the log */
+	struct buf log; /* lines; the caller may add more */
+	int result;     /* of writing them */
 	struct events_batch events;
 };
 void job_lines_take(struct job *job, struct job_lines *ret);
 void job_lines_store_log(struct store *store, struct job_lines *lines);
 void job_lines_stored(struct job *job, struct job_lines *lines);
-void job_lines_done(struct job_lines *lines); /* the job is no more */
+void job_lines_done(struct job_lines *lines); /* frees them: the job was removed */
 
 #endif

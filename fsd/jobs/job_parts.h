@@ -16,22 +16,22 @@ struct submit_deferred;
 struct submit_examined;
 struct inherit_untold;
 
-/* job_state.c: what a close was promised. */
+/* job_state.c: acceptance at close(2), before the release of the file. */
 struct job_accept {
-	bool promised; /* it is on record that the job starts, */
-	uint64_t by;   /* for this open file, as 1 + fh; 0: unknown; */
-	uint64_t no;   /* as the next of the queue after this one */
+	bool promised; /* the record says `queued`; the job starts with the release */
+	uint64_t by;   /* the handle of that close, as 1 + fh; 0: unknown */
+	uint64_t no;   /* the record's queued_no */
 };
 
-/* leftover.c: what a previous server left of it. */
+/* leftover.c: the job as a previous server left it. */
 struct job_leftover {
-	bool cold; /* no user has asked for it since */
-	bool left; /* it was queued or refused, and was not examined since */
-	unsigned tries;     /* of servers, to have its newest run begin; */
-	uint64_t queued_ns; /* MONOTONIC, since when they try; 0: unknown */
+	bool cold; /* no user has asked for it since the start */
+	bool left; /* queued or refused, and not examined since the start */
+	unsigned tries;     /* servers that have tried to begin its newest run */
+	uint64_t queued_ns; /* MONOTONIC: its wait began; 0: unknown */
 };
 
-/* parsed_config.c: config.json as it was at this file and version. */
+/* parsed_config.c: config.json, parsed; valid for this inode and version. */
 struct job_config_cache {
 	struct parsed_config *parsed; /* a reference, or NULL */
 	uint64_t ino, version;
@@ -39,38 +39,39 @@ struct job_config_cache {
 
 /* unsynced_inputs.c: inputs whose fsync failed. */
 struct job_unsynced {
-	bool known; /* of all nodes it is known whether the disk has them; */
-	bool some;  /* it has not all */
+	bool known; /* the stored list was read, and its nodes are marked */
+	bool some;  /* at least one node is marked */
 };
 
 /* job_log.c: lines of `log` that are not in the store yet. */
 struct job_log {
 	struct buf lines;
-	struct list unlogged; /* while there are some */
-	bool flushing;        /* a fiber is about to store them */
+	struct list unlogged; /* in log_writer.unlogged while there are lines */
+	bool flushing;        /* a fiber will store them */
 };
 
 /* removed_files.c: inputs that were removed. */
 struct job_removed {
-	struct node *root; /* owned; NULL: there are none, */
-	uint64_t no;       /* of the submission of this queued_no */
+	struct node *root; /* owned: removed.N/; NULL: there is none */
+	uint64_t no;       /* the queued_no that root belongs to */
 };
 
 /* submit/. */
 struct job_submit {
-	struct sched_place place; /* in the queue: while it is promised, or while a
-				     rename or release is under way that may start
-				     the job */
-	struct submit_deferred *later; /* owned, or NULL: it is examined later */
-	struct submit_examined *examined; /* owned: a verdict that may still hold */
-	int failure;         /* negative errno: it is refused since it could not be
-				read or stored, or had no place, when it was last
-				examined; 0: for what it says */
-	struct list draft;   /* draft.c: until the log says what it waits for, */
-	uint64_t draft_ns;   /* which is due then (MONOTONIC) */
+	struct sched_place place; /* in the queue: while the job is accepted and not
+				     started, or during a rename or release that may
+				     start it */
+	struct submit_deferred *later; /* owned; not NULL: an examination is deferred */
+	struct submit_examined *examined; /* owned: the kept verdict of close(2), or NULL */
+	int failure;         /* why it was refused: negative errno: it could not be
+				read or stored, or the queue was full; 0: the job is
+				wrong */
+	struct list draft;   /* in struct submit's drafts, until the log names what
+				the draft waits for */
+	uint64_t draft_ns;   /* MONOTONIC: that line is due */
 };
 
-/* mount/inotify.c: what watchers (inotify) are to hear. */
+/* mount/inotify.c: changes that were not reported to inotify yet. */
 struct job_inotify {
 	struct list queue;  /* in one of its queues, with a reference */
 	struct list notes;  /* owned: of struct note, oldest first */

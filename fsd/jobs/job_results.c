@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results that a job shows: output/, the rows that a user removed or copied, and
- * the place for a copied output/. Which row is to be seen follows from these and from
- * the state. Other rooms change them by the verbs of job_results.h only. What stands in no file is copied to shared memory (job_keep())
- * for the next server.
+ * The results that a job shows: output/, the virtual files that a user removed or copied,
+ * and sink/ for a copied output/. These and the state decide which virtual files exist.
+ * Other rooms change them only by the functions of job_results.h. job_keep() copies to
+ * shared memory what is in no file, for the next server.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,7 +53,7 @@ void job_results_adopt(struct job *job)
 	job->results.hidden = job_kept_hidden(job);
 	job->results.copied = k->copied;
 	job->leftover.tries = k->tries;
-	/* A job that was just queued has left one that nobody is to see. */
+	/* A job that was queued a moment ago may have left a sink/, which is not shown. */
 	if (k->sink && job_takes_copies(job))
 		find_sink(job);
 	k->sink = job->results.sink != NULL;

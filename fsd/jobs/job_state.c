@@ -43,7 +43,7 @@ static void job_record(struct job *job, bool again)
 			  job->meta.name, strerror(-r));
 }
 
-/* What every entry has in common; may be done twice. */
+/* The common part of entering a state; idempotent. */
 static void job_enter(struct job *job, bool log)
 {
 	events_state(job);
@@ -70,7 +70,7 @@ static int post(struct job *job, enum job_event event, bool record, bool log)
 			  state_name(job->meta.state));
 		return -EINVAL;
 	}
-	/* Queued again is another run, which is to be on record. */
+	/* Queued again means another run, which must be recorded. */
 	if (next == job->meta.state && event != EV_AGAIN)
 		return 0;
 	set_state(job, next);

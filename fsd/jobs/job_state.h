@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only place that changes a job's state: the pure table says which one
- * comes next, then the state is entered (written down, told to readers).
+ * Changes a job's state, and is the only code that does: the pure table of layout/state.h
+ * gives the next state; then the record is written and the watchers are called. In a fiber
+ * that holds the job, or on the loop before it serves.
  */
 #ifndef FSD_JOB_STATE_H
 #define FSD_JOB_STATE_H
 
 #include "job.h"
 
-/* Return: 0, or -EINVAL if the event is not possible now (logged). */
+/* Return: 0, or -EINVAL: the event is not possible in this state (logged). */
 int job_post(struct job *job, enum job_event event);
-/* The same, when the store has the new state on record already, with that time
- * (CLOCK_REALTIME). */
+/* The same, when the record has the new state already, with that time (CLOCK_REALTIME). */
 int job_posted(struct job *job, enum job_event event, uint64_t at_ns);
-/* The same of an end: end has the exit code and the times, as on record; the log says
- * it already. */
+/* The same for an end. end: the exit code and the times, as recorded; the log has its line
+ * already. */
 int job_ended(struct job *job, enum job_event event, const struct job_meta *end);
 /*
- * Of a job that the server before has on record as queued, since it has promised
- * so to a close whose release is still to come: it is again what it was before.
- * The record stays.
+ * For a job that the previous server accepted at close(2), before the kernel sent the
+ * release: gives the job the state that it had before. The record keeps `queued`.
  */
 void job_take_back(struct job *job, bool reopened);
-/* A close was answered: it is on record that the job starts. by: the open file of that
- * close, as 1 + fh; 0: unknown. no: its place in the queue. The second: no close waits
- * for the start any more. */
+/* Notes that close(2) has accepted the job. by: the handle of that close, as 1 + fh; 0:
+ * unknown. no: its queued_no. The second removes the note. */
 void job_promise(struct job *job, uint64_t by, uint64_t no);
 void job_unpromise(struct job *job);
-/* The job's next run: what its config says of retries and of results; what is on
- * record of an accepted one; another attempt of the same; one that is on no record,
- * since it ends at once. */
+/* Set meta for the job's next run: retries and retention from its config; an accepted run
+ * from its record; the next attempt of the same submission; a run that ends at once and is
+ * not recorded. */
 void job_take_limits(struct job *job, const struct job_config *config);
 void job_take_accepted(struct job *job, const struct job_meta *accepted);
 void job_next_attempt(struct job *job);
@@ -37,9 +35,9 @@ void job_begin_unrecorded(struct job *job);
 /* Changes and writes the record. Return: 0 or negative errno. */
 int job_set_mode(struct job *job, mode_t mode);
 int job_set_held(struct job *job);
-/* Adds to *meta, a copy of the job's record, what a close was promised: the job is
- * queued with its next run. Every writer of the record calls the second one, which
- * does so if a promise stands; meta may have another name than the job. */
+/* Changes *meta, a copy of the job's record, to "queued with the next run". Every writer of
+ * the record calls the second one, which does so only for a job that was accepted at
+ * close(2) and has not started; meta may have another name than the job. */
 void job_fill_promised(const struct job *job, uint64_t no, struct job_meta *meta);
 void job_fill_accepted(const struct job *job, struct job_meta *meta);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job's config.json, parsed once for each content: every closing of a file
- * looks at it, and a large one takes tens of milliseconds, so it can also be
- * parsed by the chores' thread beforehand.
+ * A job's config.json, parsed once for each content. Each close of a file needs it, and a
+ * large one takes tens of milliseconds, so a worker thread can parse it before. On the
+ * loop's thread, unless a function says otherwise.
  */
 #ifndef FSD_PARSED_CONFIG_H
 #define FSD_PARSED_CONFIG_H
@@ -12,21 +12,21 @@
 struct parsed_config {
 	unsigned refs;
 	int result;        /* of config_parse() */
-	bool unread;       /* or of the disk, which may give it later */
-	bool misplaced;    /* or of the environments, of which there may be others
-			      later; config is valid all the same */
-	bool empty;        /* there is no word in it; the result is -ENODATA */
+	bool unread;       /* result is of reading: the disk may give it later */
+	bool misplaced;    /* result is of the environments, which may change later;
+			      config is valid all the same */
+	bool empty;        /* blanks only; the result is -ENODATA */
 	struct err *err;   /* owned: the sentence if result < 0, or NULL; it is
 			      larger than all the rest, and few jobs have one */
 	struct job_config config; /* valid if result == 0, or misplaced */
 };
 
-/* The defaults, as of `{}`; a new reference or NULL without memory. */
+/* Return: a new reference to the defaults, as of `{}`; NULL: out of memory. */
 struct parsed_config *parsed_config_defaults(const struct job *job);
-/* A new reference to what node holds now; NULL without memory. */
+/* Return: a new reference to node's content, parsed; NULL: out of memory. */
 struct parsed_config *parsed_config_get(struct job *job, struct node *node);
-/* The same of one that nobody writes to any more: an empty one counts as `{}`,
- * unless a write to it has failed. */
+/* The same for a file that no handle can write to: an empty one counts as `{}`, unless a
+ * write to it has failed. */
 struct parsed_config *parsed_closed(struct job *job, struct node *node);
 /* The node of the job's config.json (borrowed), or NULL. */
 struct node *parsed_config_node(struct job *job);
@@ -34,13 +34,14 @@ struct node *parsed_config_node(struct job *job);
  * defaults if it has none. The config is valid; its environments may be gone. The fiber
  * waits until the files are loaded. NULL: there is no valid config, or no memory. */
 struct parsed_config *parsed_begun(struct job *job);
-/* Of a result < 0: is it what the text says? Else this host could not tell. */
+/* For a result < 0. Return: true if the text is wrong; false if this host could not read or
+ * check it. */
 bool parsed_config_is_wrong(const struct parsed_config *p);
 /* True if parsed_config_get() would be slow now. */
 bool parsed_config_is_slow(const struct job *job, const struct node *node);
 /*
- * Parses on the chores' thread, then calls done(arg) on the loop, while job is
- * still referred to. Return: 0 or negative errno (done is not called).
+ * Parses on a worker thread, then calls done(arg) on the loop; until then it holds a
+ * reference to the job. Return: 0 or negative errno (done is not called).
  */
 int parsed_config_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 			   void *arg);

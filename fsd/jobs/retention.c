@@ -151,7 +151,7 @@ static bool on_slice(struct time_slice *t, uint64_t until)
 	return false;
 }
 
-/* From a timer: nobody is in the middle of anything with a job. */
+/* A timer calls it, so no function is in the middle of a change of a job. */
 static void on_soon(struct loop_timer *t)
 {
 	struct fsd *d = t->arg;
@@ -280,7 +280,7 @@ static void arm(struct job *job)
 	loop_timer_set(job->d->loop, t, until > now ? until - now : 0);
 }
 
-/* What the owner keeps, without what is as good as gone. */
+/* Return: bytes of the owner's jobs, without those of doomed jobs. */
 static uint64_t bytes_kept(const struct job *job)
 {
 	uint64_t sum = quota_bytes(job->file_owner.quota.user);
@@ -310,8 +310,8 @@ static void enforce(struct job *job)
 	}
 }
 
-/* What comes before it in its owner's list is older. Mostly all is, but at the
- * start some end before all of those that had are entered. */
+/* Return: the node of the owner's list behind which the job belongs, by its end. Usually the
+ * last one; at a start some jobs end before all earlier ends are in the list. */
 static struct list *behind_older(struct job *job)
 {
 	struct list *head = &job->retain.owner->finished, *at = head;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long results stay. A job that is done goes with all that is in it
+ * Removes jobs whose time is over. A finished job is removed with all its files
  *
- *   so long after its end        --retain-seconds, "retain" in its config: the
+ *   some time after its end      --retain-seconds, "retain" in its config: the
  *                                shorter of the two
- *   as the oldest of its owner's --retain-count, --retain-bytes; the newest one
- *                                stays whatever it holds
+ *   as its owner's oldest        --retain-count, --retain-bytes; the newest job
+ *                                stays, however large
  *
- * and so does one that was held (held.h), in any state. No other job ever does.
- * Then it is doomed, and goes as soon as nobody has
- * it open or waits for it; run again, it is like any other. The helper removes
- * it through the mount, so that watchers see it go (inotify.h).
+ * and so is a job that was held (held.h), in any state. No other job is removed. Such a
+ * job is doomed: it is removed as soon as no process has it open or waits for it; a new
+ * run saves it. The inotify helper removes it through the mount, so that watchers are
+ * notified (inotify.h). On the loop's thread.
  */
 #ifndef FSD_RETENTION_H
 #define FSD_RETENTION_H
@@ -29,42 +29,43 @@ struct retain_limits {
 enum retain_state {
 	RETAIN_KEPT,
 	RETAIN_DOOMED, /* in retention->doomed */
-	RETAIN_ASKED,  /* the helper is to remove it */
+	RETAIN_ASKED,  /* the helper was asked to remove it */
 };
 
 struct retain_owner; /* the finished jobs of one user */
 
 /* How long one job stays. struct job embeds it, zeroed. */
 struct retain {
-	struct retain_owner *owner; /* borrowed; NULL: not asked for yet */
-	struct list node;        /* in owner->finished, by its end, or */
-	enum retain_state state; /* in retention->doomed */
-	const char *why;         /* then; a constant */
-	uint64_t bytes;          /* that go with it */
-	struct loop_timer timer; /* until its time is over */
-	bool held;               /* it was, and nobody holds it any more: it
-				    goes whatever its state, whoever uses it */
-	unsigned tries;          /* to reach the helper, then */
+	struct retain_owner *owner; /* borrowed; NULL: not counted yet */
+	struct list node;        /* in owner->finished, by its end, or in
+				    retention->doomed */
+	enum retain_state state;
+	const char *why;         /* a constant: why it is doomed */
+	uint64_t bytes;          /* that its removal frees */
+	struct loop_timer timer; /* its time is over */
+	bool held;               /* it was held until now: it is removed in any state,
+				    also if it is open */
+	unsigned tries;          /* of asking the helper, for such a job */
 };
 
-/* A daemon before this one has left it. */
+/* Counts a job that an earlier server left. */
 void retain_found(struct fsd *d, const struct job_meta *meta);
-/* All were found: looks at each, the oldest first, a little at a time. */
+/* Call it when all were found: checks each, the oldest first, in time slices. */
 void retain_begin(struct fsd *d);
 /* Counts a job's time from its end, and drops a job that leaves the table. */
 extern const struct job_watcher retain_watcher;
-/* Whoever held it has let go of it. */
+/* Call it when a reference to a doomed job is gone: it may be removed now. */
 void retain_let_go(struct job *job);
-/* The helper's request. Return: 0: it is removed; -EBUSY: not now. */
+/* Called for the helper's rmdir. Return: 0: the job is removed; -EBUSY: not now. */
 int retain_take(struct job *job);
-/* The helper is through: what it has not removed is looked at again. */
+/* Call it when the helper has answered: a job that it has not removed is checked again. */
 void retain_told(struct job *job);
-/* Nobody holds it any more (held.h): it goes now. */
+/* Removes a job whose `hold` was closed for the last time (held.h). */
 void retain_held_end(struct job *job);
 
-/* May it ever go by itself? */
+/* Return: true if the job may be removed without a request of its owner. */
 bool retain_may_go(const struct job *job);
-/* Until when a job that ended then stays; 0: for ever. */
+/* Return: until when a job that ended at ended_ns stays (CLOCK_REALTIME); 0: for ever. */
 uint64_t retain_until(const struct job *job, uint64_t ended_ns);
 
 #endif

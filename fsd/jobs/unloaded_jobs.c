@@ -98,9 +98,8 @@ static void take_off(struct unloaded_jobs *s, const struct job_meta *m)
 }
 
 /*
- * Whoever wrote it may have been killed before it was sure to outlive the host,
- * or when the disk had just said that it does not: so it is written once more,
- * before anybody is shown it, or told of it. was: what was shown before.
+ * Writes and syncs the record again, before a user sees it: the earlier server may have been
+ * killed before its sync, or after a failed one. was: the record that users have seen.
  */
 static void write_again(struct fsd *d, const struct inherit_job *was,
 			struct job_meta *m)
@@ -110,7 +109,7 @@ static void write_again(struct fsd *d, const struct inherit_job *was,
 	int r;
 
 	if (m->state == JOB_DRAFT || m->state == JOB_REFUSED)
-		return; /* nobody was promised that */
+		return; /* no user relies on the durability of these states */
 	r = store_meta_commit(d->store, m);
 	if (r == 0)
 		return;
@@ -120,7 +119,7 @@ static void write_again(struct fsd *d, const struct inherit_job *was,
 		m->state = JOB_RUNNING; /* no end of it is on record */
 }
 
-/* Whatever the server was about to write is on the disk, or is not. */
+/* Reads a torn record from the disk, which has the old or the new one. */
 static int ask_disk(struct unloaded_jobs *s, struct inherit_job *k,
 		    struct job_meta *m)
 {
@@ -362,7 +361,8 @@ void unloaded_each(struct fsd *d,
 			fn(arg, &m);
 }
 
-/* What there is no memory for stays, and can be found, but is not listed. */
+/* Loads jobs. A job for which there is no memory stays unloaded: users find it by name, but
+ * listings do not show it. */
 static void take_some(struct unloaded_jobs *s, uint64_t until)
 {
 	struct inherit_job *k;

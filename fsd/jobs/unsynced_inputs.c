@@ -21,7 +21,7 @@ static void mark_all(struct node *node)
 		mark_all(list_entry(pos, struct node, sibling));
 }
 
-/* What is not there any more needs no mark. path is cut into names. */
+/* Marks the node of path (changed: cut into names); a missing file needs no mark. */
 static void mark(struct job *job, char *path)
 {
 	struct node *node = job->files;
@@ -178,7 +178,7 @@ static int list(struct listing *l, const struct node *node)
 	return 0;
 }
 
-/* What is marked by now, and no more. */
+/* Writes the list of the nodes that are marked now. */
 static int save(struct job *job)
 {
 	struct look l = { .job = job };
@@ -197,7 +197,7 @@ void unsynced_fsync(struct node *node, int error)
 {
 	struct job *job = job_of_node(node);
 
-	/* What was accepted the disk has taken, as far as that goes. */
+	/* Inputs of an accepted job were synced before; this error is of later writes. */
 	if (error == -EINTR || error == -EBADF || node->area != AREA_FILES ||
 	    node->unlinked || !job || job->removed || job_is_frozen(job))
 		return;

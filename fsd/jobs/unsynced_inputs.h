@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs that the disk has said it has not taken: fsync(2) failed. It says so
- * once, and what it has of them nobody knows, though it can be read as long as it
- * is in memory. So a job that has one does not start before that is written
- * again, from its beginning: opened with O_TRUNC, cut to nothing, or replaced.
+ * Unsynced inputs: their fsync(2) failed. Linux reports that once. The disk then has an
+ * unknown part of the file, although reads from the page cache still succeed. So a job
+ * with such an input does not start until the file is written again from its beginning:
+ * opened with O_TRUNC, truncated to 0, or replaced.
  */
 #ifndef FSD_UNSYNCED_INPUTS_H
 #define FSD_UNSYNCED_INPUTS_H
 
 #include "job.h"
 
-/* paths: of store_sync_inputs(). */
+/* Marks the files of that list (store_sync_inputs()). */
 void unsynced_note(struct job *job, const struct buf *paths);
-/* Of a job whose files are all known. In a fiber or before the loop runs.
- * Return: 0; -EIO, and the sentence names the first; or another negative errno. */
+/* Checks a job whose files are loaded. In a fiber or before the loop runs. Return: 0; -EIO:
+ * an input is unsynced, and the sentence names the first; another negative errno. */
 int unsynced_check(struct job *job, struct err *err);
-/* It has been cut to nothing. */
+/* Removes the mark of a file that was truncated to 0. */
 void unsynced_cut(struct node *node);
-/* fsync(2) of it by its user has failed with error. In a fiber that holds its job. */
+/* Marks a file after fsync(2) by its user failed with error. In a fiber that holds its job. */
 void unsynced_fsync(struct node *node, int error);
-/* Before node becomes `name` in dir, which is of the job `to`, perhaps its own: the
- * next server finds it by either. In a fiber. Return: 0 or negative errno, then
- * it is not to be renamed. */
+/* Call it before node is renamed to `name` in dir, of the job `to` (perhaps the same job):
+ * lists the node under both names, so that the next server finds it under either. In a
+ * fiber. Return: 0; negative errno: do not rename. */
 int unsynced_rename(const struct node *node, struct job *to,
 		    const struct node *dir, const char *name);
-/* After that: by the new name alone, and no more what it has replaced. */
+/* Call it after that: lists the node under its new name alone, and drops the file that it
+ * has replaced. */
 void unsynced_renamed(struct job *from, struct job *to);
 
 #endif
