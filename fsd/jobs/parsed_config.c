@@ -194,7 +194,7 @@ bool parsed_config_is_slow(const struct job *job, const struct node *node)
 	       st.st_size > QUICK_BYTES;
 }
 
-/* --- on the chores' thread ------------------------------------------------------ */
+/* --- on a worker thread --------------------------------------------------------- */
 
 struct prefetch {
 	struct task task;

@@ -97,7 +97,7 @@ static bool wait_again(struct run *run, int r)
 	    run->why != RUN_NOT_FAILED)
 		return false;
 	if (!run_is_granted(run))
-		return true; /* it is stranded, and on record as queued */
+		return true; /* it lost its jailer; its record says queued */
 	if (!run_put_back_queued(run))
 		return false;
 	vm_end(take_ptr(run->lease));

@@ -89,7 +89,7 @@ static bool restart_one(struct job *job)
 
 static void tidy_begin(struct fsd *d);
 
-static void resume_held(struct job *job)
+static void restart_held(struct job *job)
 {
 	if (!job->removed && job->leftover.left)
 		restart_one(job);
@@ -107,7 +107,7 @@ static bool take_up(struct fsd *d, uint64_t until)
 		/* In a fiber, or while another fiber holds the job, take its lock first. */
 		if (job && job->leftover.left &&
 		    (fiber_self() || !fiber_lock_is_free(&job->lock)))
-			job_start(job, resume_held);
+			job_start(job, restart_held);
 		else if (job && job->leftover.left && restart_one(job))
 			return false; /* leftover_go_on() */
 		if (now_ns() >= until)

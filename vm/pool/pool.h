@@ -91,7 +91,7 @@ struct vm_lease {
 	unsigned runs;             /* calls of vm_run() */
 	unsigned again; /* machines that ended without a frame about the job */
 	uint64_t first_run_ns;
-	struct loop_call call; /* calls granted, failed or stranded */
+	struct loop_call call; /* calls granted, failed or lost_jailer */
 	bool granted, failed, lost_jailer;
 	/* its owner was informed of a slow start (class_check()) */
 	bool told_slow;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The events of a lease: calls its owner later, from the loop, with granted,
- * failed or stranded. Starts no machine. Owns the lease's deferred call. All
+ * failed or without its jailer. Starts no machine. Owns the lease's deferred call. All
  * functions run on the loop.
  */
 #include "pool.h"
