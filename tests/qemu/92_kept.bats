@@ -308,6 +308,17 @@ print(os.path.getsize("data"), open("data", "rb").read(1))'
 	ended "$first" 137 cancelled
 }
 
+@test "a cell without a session runs on, and gives the value of its last expression" {
+	job_made code.py <<<$'import time\nprint("up", flush=True)\ntime.sleep(2)\n6 * 7'
+	job_put "$J" config.json '{"mode": "cell"}'
+	job_follow "$J" up
+	kill_server
+	job_wait "$J" $JOB_SECONDS >/dev/null
+	ended "$J" 0 exited
+	stdout_is "$J" up
+	result_is "$J" .text 42
+}
+
 @test "a job that may be run again is not, for it runs on" {
 	counts '{"retry": 2}'
 	kill_server
