@@ -459,7 +459,7 @@ deb: deps
 	$(Q)fsd/debian/build.sh build/deb
 
 # One file for hosts without a network: ENVIRONMENTS="NAME..." are in it too.
-bundle: deb
+bundle: deb $(if $(ENVIRONMENTS),build/fsd)
 	$(Q)fsd/debian/bundle.sh build/deb build/bundle $(ENVIRONMENTS)
 
 UNITS := $(patsubst fsd/share/systemd/%,%,$(wildcard fsd/share/systemd/*/*))
@@ -561,6 +561,7 @@ To test (tests/README.md tells more):
   make check           all that can be tested here, fifteen minutes
   make check-unit check-bats check-qemu lint   parts of it
   make fuzz soak fault load bench              what takes longer
+  make check-package check-slurm               packages in bare roots; below Slurm
 Besides:
   make format          by clang-format
   make clean           removes build/

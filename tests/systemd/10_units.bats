@@ -126,6 +126,16 @@ job() {
 	assert_equal "$(there cat /run/fsd/jobs/two/wait)" 0
 }
 
+@test "with FSD_UPGRADE empty a reload waits for the job that runs" {
+	there sh -c 'echo "FSD_UPGRADE=\"\"" >>/etc/default/fsd'
+	there systemctl start fsd
+	job waited $'out begun\nsleep 1000\nout ended'
+	there sh -c 'until grep -q begun /run/fsd/jobs/waited/stdout; do :; done'
+	there systemctl reload fsd
+	assert_equal "$(there cat /run/fsd/jobs/waited/exit_code)" 0
+	assert_equal "$(there cat /run/fsd/jobs/waited/stdout)" $'begun\nended'
+}
+
 @test "a stop waits for the job that runs" {
 	there systemctl start fsd
 	job long $'out begun\nsleep 1000\nout ended'
