@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored files and directories below a job: what its user wrote (files/),
- * what its program left (output/), what a copy brought (sink/). Each is a real file in the state directory;
- * a node is its name in the tree and its life. A node lives while it is linked
- * or somebody holds a reference: the kernel (lookups), an open handle, a run
- * that has yet to send it. The file of one that is unlinked while a handle or a run
- * references it has a name in STATE/unlinked, where the next server finds it.
+ * Nodes: the stored files and directories of a job, in its areas files/ (its user wrote
+ * them), output/ (its program left them) and sink/ (a user copied them). Each node has a
+ * real file in the state directory. A node lives while it is linked or referenced: by the
+ * kernel (lookups), by an open handle, or by a run that has not sent it yet. If it is
+ * unlinked while a handle or a run references it, its file keeps a name in STATE/unlinked,
+ * where the next server finds it.
+ *
+ * Context: the loop's thread. Functions that change a node write to the store: in a fiber
+ * that holds the job, which waits.
  *
  * Inode numbers, also used as FUSE node ids:
- *   class 0  job number << 8 | row of the job table (row 0: the directory)
- *   class 1  rows of .fsd and what is below it
+ *   class 0  job number << 8 | virtual file of the job (0: the directory)
+ *   class 1  entries of .fsd
  *   class 2  stored files: the inode number in the state directory
  *   class 3  a job's config.json, likewise; the highest, because copying tools
  *            take directory entries in this order and it should come last
- *   class 4  what is in a session's machine, by a table (guest_inode.c)
- *   class 5  the root of an area, for us: it is a row of the job table
+ *   class 4  files in machines, by a table (guest_inode.c)
+ *   class 5  the root of an area, inside the server: the kernel knows it as class 0
  */
 #ifndef FSD_NODE_H
 #define FSD_NODE_H
@@ -60,31 +63,33 @@ struct node {
 	struct file_owner *owner; /* borrowed; NULL once unlinked */
 	struct node *parent;   /* NULL: the root of its area, or unlinked */
 	enum node_area area;
-	unsigned run;          /* AREA_OUTPUT: of this run */
-	bool is_dir, loaded;   /* loaded: children are known */
+	unsigned run;          /* AREA_OUTPUT: the number of the run */
+	bool is_dir;
+	bool loaded;           /* all children are nodes */
 	bool is_link;          /* symbolic; node_link.c */
-	bool again;            /* some are; the store must be read again */
-	void *loading;         /* owned: a DIR; some of them are */
+	bool again;            /* some children are nodes: reading the directory again
+				  must not make them twice */
+	void *loading;         /* owned: the DIR while it is loaded in slices; or NULL */
 	bool unlinked;
 	bool unsynced;         /* unsynced_inputs.h */
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
-	struct list codes;     /* of a job's own directory: the children whose
-				  name is a program's, linked by code */
-	struct list code;
-	uint64_t seq;          /* raised along its siblings, unique */
+	struct list codes;     /* of files/: its children with the name of a program */
+	struct list code;      /* in the parent's codes */
+	uint64_t seq;          /* unique; rises along the siblings */
 	unsigned child_count, depth;
 	struct hash_node by_ino, by_name;
-	uint64_t lookups;      /* the kernel's */
-	unsigned refs;         /* handles and runs */
+	uint64_t lookups;      /* the kernel's lookup count */
+	unsigned refs;         /* of handles and runs */
 	unsigned writers;      /* handles open for writing */
-	uint64_t version;      /* of its content; no other has had it. Of a root:
-				  of all that is below, of names, and of
-				  openings for writing */
+	uint64_t version;      /* never reused; new for each change of the content. Of a
+				  root: for each change below it, of contents, names
+				  and writers */
 	bool cut;              /* the last write to it failed */
 	bool renamed;          /* its file has a name in STATE/unlinked */
-	struct quota_file quota; /* its size, as it counts */
-	struct inherit_node *kept; /* owned: while the kernel knows it */
+	struct quota_file quota; /* its size, as the quota counts it */
+	struct inherit_node *kept; /* owned: its record for the next server, while the
+				      kernel knows the number */
 };
 
 struct store;
@@ -112,39 +117,39 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
  */
 const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
-/* The same for one whose name is gone. */
+/* node_adopt() for a file that has only its name in STATE/unlinked. */
 int node_adopt_unlinked(struct nodes *nodes, uint64_t ino, struct node **ret);
-/* Does a node need this name of STATE/unlinked? */
+/* Return: true if a node needs this name of STATE/unlinked. */
 bool nodes_need(struct nodes *nodes, const char *name);
 void nodes_gone(struct nodes *nodes, uint64_t ino);
 void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count);
 
-/* The root of an area; exists in the store already. NULL without memory. */
+/* Makes the node of an area's root, which the store has already. NULL: out of memory. */
 struct node *node_root_new(struct file_owner *owner, enum node_area area,
 			   unsigned run, bool loaded);
-/* Forgets a whole tree: every node of it counts as unlinked at once, and is
- * given up in turns. Its files are somebody else's to delete. NULL is fine. */
+/* Frees a whole tree: every node counts as unlinked at once, and is freed in time slices.
+ * The caller deletes the files. NULL is fine. */
 void node_root_free(struct node *root);
 
-/* Before its files go, if they can: those that somebody needs get names in
+/* Call it before the tree's files are deleted: files of referenced nodes get names in
  * STATE/unlinked. */
 void node_root_keep(struct node *root);
 
-/* Loads dir's entries from the store if that was not done. 0 or -errno. */
+/* Loads dir's entries from the store, unless it is loaded. Return: 0 or negative errno. */
 int node_load(struct node *dir);
-/* The same until now_ns() has reached until; 1 if there are more. */
+/* The same until now_ns() has reached `until`. Return: 1: there are more entries. */
 int node_load_some(struct node *dir, uint64_t until);
-/* The same of all entries; a fiber lets others run in between. A failure shows at
- * the next node_load(). */
+/* The same for all entries; a fiber lets others run in between. The next node_load() reports
+ * a failure. */
 void node_load_all(struct node *dir);
-/* True if it has entries, without loading all. */
+/* Return: true if dir has entries; it does not load all. */
 bool node_has_entries(struct node *dir);
-/* Of the newest child in any directory. */
+/* Return: the largest seq of all nodes. */
 uint64_t node_last_seq(const struct nodes *nodes);
 /* Goes through the children of a directory; see list_cursor.h. */
 void node_walk(struct list_cursor *w, struct node *dir);
 struct node *node_walk_next(struct list_cursor *w); /* NULL at the end */
-/* NULL if there is none. */
+/* Return: dir's child (borrowed), or NULL. */
 struct node *node_find(struct node *dir, const char *name);
 
 /* Return: 0 or negative errno; names were checked by the caller. */
@@ -162,20 +167,20 @@ int node_make_link(struct node *dir, const char *name, const char *target,
 		   struct node **ret_node);
 int node_read_link(const struct node *node, char *room);
 int node_unlink(struct node *node); /* -ENOTEMPTY for a directory with entries */
-/* Replaces what dir/name was. */
+/* Replaces dir/name, if it exists. Return: 0 or negative errno. */
 int node_rename(struct node *node, struct node *dir, const char *name);
 
 int node_stat(const struct node *node, struct stat *ret_stat);
 /* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
 int node_open(const struct node *node, int flags);
 void node_close(const struct node *node, int fd); /* see store_close_file() */
-/* All of an opened file, but no more than limit + 1 bytes; on any thread. */
+/* Reads a file from its start, at most limit + 1 bytes; blocks, on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
-void node_changed(struct node *node); /* its content */
-/* Something below the root of node's area changed; node_changed() and every making,
- * removal and rename call this. */
+void node_changed(struct node *node); /* call it after a change of the content */
+/* Gives the root of node's area a new version. node_changed() and each creation, removal
+ * and rename call it. */
 void node_tree_changed(struct node *node);
-/* A handle that may write was opened, or closed. */
+/* Call them when a handle is opened for writing, and when it is closed. */
 void node_writer_begin(struct node *node);
 void node_writer_end(struct node *node);
 int node_chmod(const struct node *node, mode_t mode);
