@@ -397,8 +397,8 @@ check-online: all
 check-adapters: all
 	$(Q)tests/gateway/adapters.sh $(PART)
 # The files of a spool that POSIX is enough for, compiled for systems that have kqueue.
-SPOOL_PORTABLE := $(patsubst %,layout/base/%.c,buf err num utf8) layout/lang.c \
-	layout/result.c $(patsubst %,fsd/local/%.c,beside maker own_dir tree_copy) \
+SPOOL_PORTABLE := $(patsubst %,layout/base/%.c,buf err utf8) layout/lang.c \
+	$(patsubst %,fsd/local/%.c,beside maker own_dir tree_copy) \
 	$(patsubst %,fsd/spool/%.c,claim entries entries_rules entries_scan entries_state \
 	entries_store entry place survey watch_timer)
 check-kqueue:

@@ -340,38 +340,6 @@ int claim_write_exit_code(struct claim *c, const char *text)
 	return claim_write(c, NEW_EXIT_CODE, text, strlen(text));
 }
 
-int claim_fail(struct claim *c, enum job_status status, const char *sentence)
-{
-	char job[CLAIM_ID + 8];
-	const struct job_result result = {
-		.job = job, .id = "", .status = status,
-		.exit_code = status_exit_code(status, 0), .message = sentence,
-		.program_exit_code = -1, .attempt = 1,
-		.stdout_bytes = RESULT_UNKNOWN, .stderr_bytes = RESULT_UNKNOWN,
-		.wall_ms = RESULT_UNKNOWN, .user_ms = RESULT_UNKNOWN,
-		.system_ms = RESULT_UNKNOWN, .peak_memory_bytes = RESULT_UNKNOWN,
-		.peak_processes = RESULT_UNKNOWN, .queued_ms = RESULT_UNKNOWN,
-		.machine_ms = RESULT_UNKNOWN, .run_ms = RESULT_UNKNOWN,
-		.collect_ms = RESULT_UNKNOWN, .total_ms = RESULT_UNKNOWN, .warm = -1,
-	};
-	auto_buf struct buf json = { 0 }, line = { 0 };
-	char code[16];
-	int r;
-
-	snprintf(job, sizeof(job), "spool-%s", c->id);
-	snprintf(code, sizeof(code), "%u\n", result.exit_code);
-	r = result_render(&result, &json);
-	buf_fmt(&line, "%s\n", sentence);
-	claim_clear_results(c);
-	if (r == 0)
-		r = line.failed;
-	if (r == 0)
-		r = claim_write(c, "error", line.data, line.len);
-	if (r == 0)
-		r = claim_write(c, "result.json", json.data, json.len);
-	return r ? r : claim_write_exit_code(c, code);
-}
-
 /* --- publishing ------------------------------------------------------------------------- */
 
 /* "NAME.7" of "NAME", in NAME_MAX bytes. */

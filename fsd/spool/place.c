@@ -24,6 +24,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "fsd/local/rename.h"
+
 #define FREE_LEAST MIB(64)
 #define DROP_MODE 02770
 #define DROP_ONLY_MODE 01733
@@ -84,21 +86,17 @@ static int make_all(struct place *p, const struct spool_options *o, struct err *
 static int check_one_filesystem(const struct place *p, struct err *err)
 {
 	static const char *const names[] = { "tmp", "run", "done", "failed" };
-	struct statx new, other;
 
-	if (statx(p->new, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &new) < 0)
-		return err_sys(err, -errno, "%s/new", p->path);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (statx(p->dir, names[i], AT_SYMLINK_NOFOLLOW,
-			  STATX_INO | STATX_MNT_ID, &other) < 0)
-			return err_sys(err, -errno, "%s/%s", p->path, names[i]);
-		/* a kernel before 5.8 knows no mount's number: both are 0 */
-		if (other.stx_dev_major != new.stx_dev_major ||
-		    other.stx_dev_minor != new.stx_dev_minor ||
-		    other.stx_mnt_id != new.stx_mnt_id)
-			return err_set(err, -EXDEV, "%s/%s is on another filesystem "
+		auto_close int dir = open_dir(p->dir, names[i]);
+		int r = dir < 0 ? dir : rename_check(p->new, dir);
+
+		if (r == -EXDEV)
+			return err_set(err, r, "%s/%s is on another filesystem "
 				       "than %s/new; results appear by rename, which "
 				       "needs one", p->path, names[i], p->path);
+		if (r < 0)
+			return err_sys(err, r, "%s/%s", p->path, names[i]);
 	}
 	return 0;
 }

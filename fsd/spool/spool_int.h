@@ -8,7 +8,7 @@
  *   job.c       makes the job of a claim, takes its results
  *   program.c   the job of --program
  *   archive.c   the job that unpacks an archive
- *   claim.c     the claims' directories
+ *   claim.c     the claims' directories; claim_fail.c: the results of what cannot run
  *   place.c     the spool's directories
  *   status.c    the file DIR/status
  *   clean.c     removes old results

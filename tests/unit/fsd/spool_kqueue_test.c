@@ -57,7 +57,8 @@ static void publish(const struct place *p, const char *name)
 		return;
 	is_int(claim_give_back(p, c), -ENOSYS, "it stays claimed where a rename back could "
 	       "replace another entry");
-	is_int(claim_fail(c, STATUS_FAILED, "no"), 0, "it gets a result");
+	is_int(claim_write(c, "error", "no\n", 3), 0, "it gets a result");
+	is_int(claim_write_exit_code(c, "125\n"), 0, "and an exit code");
 	is_int(claim_publish(p, c, "x", true, &good), 0, "which is published");
 	ok(!good, "as a failure");
 	claim_free(c);
