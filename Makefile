@@ -136,8 +136,8 @@ endif
 
 .PHONY: all shared unit fuzzers deps test-deps print-packages qemu image demo check check-quick \
 	check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
-	check-docs check-same check-peer check-box check-debian13 check-older check-fuzz \
-	check-online check-adapters check-kqueue suites bench bare deb bundle \
+	check-docs check-same check-peer check-box check-debian13 check-engines check-older \
+	check-fuzz check-online check-adapters check-kqueue suites bench bare deb bundle \
 	check-package check-slurm \
 	fault soak fuzz lint load same peer \
 	format install install-units uninstall help clean
@@ -379,7 +379,7 @@ check: test-deps
 check-quick: test-deps
 	$(Q)$(TESTS) lint unit smoke
 check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
-check-docs check-same check-peer check-box check-debian13 check-fuzz:
+check-docs check-same check-peer check-box check-debian13 check-engines check-fuzz:
 	$(Q)$(TESTS) $(@:check-%=%)
 # The real machines on the host's own QEMU, where a newer one was brought.
 check-older:

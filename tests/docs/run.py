@@ -123,8 +123,8 @@ def commands(begin, block):
     return found
 
 
-# What a run that waits for 2 s says: on a busy host each may.
-WAITS = re.compile(r"^fsd run: the job waits .*\n", re.MULTILINE)
+# What a run that waits for 2 s says, and a batch each 10 s: on a busy host each may.
+WAITS = re.compile(r"^fsd (run: the job waits|batch: \d+/\d+ ) .*\n", re.MULTILINE)
 
 
 def pattern(expected):

@@ -25,6 +25,7 @@ one if it waits two thirds for timers, as the tests of the mount do.
   peer         a slice of CPython's own tests in machines
   box          the same on a Debian with KVM, which is a machine itself
   debian13     Debian 13 as the host: all compiles, the unit tests, real jobs
+  engines      fsd-batch(8) with the engines of Debian 13
   fault        the daemon is killed, its store fails; the short form
   fuzz         every fuzzer on its corpus, then on 20,000 inputs or for two
                seconds, whatever is over first; with FUZZ_TIME: so many seconds
@@ -353,6 +354,9 @@ PARTS = {
     "debian13": lambda: [Program(
         "debian13", "host", ["tests/debian13/run.sh", "build/debian13"], 1200,
         needs=("image", "unit-objects"), cost=250)],
+    "engines": lambda: [Program(
+        "engines", "recipes", ["tests/engines/run.sh", "build/engines"], 1800,
+        needs=("image",), cost=250)],
     "docs": lambda: [Program("docs", "documents", [
         "tests/docs/run.py", "README.md", "fsd/fsd.8", "fsd/fsd-env.8", "fsd/fsd-batch.8",
         "fsd/fsd-spool.8", "layout/jobtree.5"], 600,
