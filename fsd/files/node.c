@@ -177,14 +177,15 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	return n;
 }
 
-struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino)
+struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino, bool is_dir)
 {
-	struct node *n = node_new(nodes, NULL, "?", 0, false);
+	struct node *n = node_new(nodes, NULL, "?", 0, is_dir);
 
 	if (!n)
 		return NULL;
 	node_renumber(n, ino);
 	n->unlinked = true;
+	n->loaded = is_dir; /* it is empty */
 	return n;
 }
 

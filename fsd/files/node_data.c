@@ -113,7 +113,7 @@ void node_keep_file(struct node *node)
 {
 	char path[STORE_PATH_MAX], name[STORE_ID_SIZE];
 
-	if (!node->refs || node->renamed || node->is_dir || node->is_link ||
+	if (!node->refs || !node->parent || node->renamed ||
 	    node_path(node, path, sizeof(path)) < 0)
 		return;
 	snprintf(name, sizeof(name), NODE_UNLINKED_FMT, node->ino);

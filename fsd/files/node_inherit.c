@@ -210,15 +210,17 @@ int node_adopt_unlinked(struct nodes *nodes, uint64_t ino, struct node **ret)
 {
 	struct inherit_node *kept = find(nodes, ino);
 	char path[STORE_ID_SIZE + sizeof(STORE_UNLINKED)];
+	struct stat st;
 	struct node *n;
 
 	snprintf(path, sizeof(path), STORE_UNLINKED NODE_UNLINKED_FMT, ino);
 	if (!kept || kept->area > AREA_REMOVED ||
-	    faccessat(nodes->jobs_fd, path, F_OK, 0) < 0)
+	    fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ENOENT;
-	n = node_new_unlinked(nodes, ino);
+	n = node_new_unlinked(nodes, ino, S_ISDIR(st.st_mode));
 	if (!n)
 		return -ENOMEM;
+	n->is_link = S_ISLNK(st.st_mode);
 	n->renamed = true;
 	n->area = (enum node_area)kept->area;
 	n->lookups = MAX(kept->lookups, 1);

@@ -50,7 +50,7 @@ void node_unkeep(struct node *node); /* no more */
 void node_gone(struct node *node);
 /* node.c. The second: one that is in no tree; NULL without memory. */
 void node_renumber(struct node *node, uint64_t ino);
-struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino);
+struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino, bool is_dir);
 
 /* inode_number.c: the number that users see for one of the store's. */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);

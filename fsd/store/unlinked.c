@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * STATE/unlinked: second names of open files that a user has removed or replaced, so that
- * the next server finds them. A second name is made before the file's own name is removed,
- * and deleted with the file's last user. A server that is killed in between leaves too
- * many names; the next server deletes those that it does not need.
+ * STATE/unlinked: second names of open files that a user has removed or replaced,
+ * so that the next server finds them; of open directories, empty copies. A second name is
+ * made before the file's own name is removed, and deleted with the file's last user. A
+ * server that is killed in between leaves too many names; the next server deletes those
+ * that it does not need.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store_io.h"
@@ -19,12 +21,28 @@ struct second {
 	const char *path, *to;
 };
 
+/* Makes an empty directory with the mode and the times of the one at l->path. */
+static int copy_dir(const struct second *l, const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+
+	if (mkdirat(l->at, l->to, st->st_mode & 0777) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return utimensat(l->at, l->to, times, 0) < 0 ? -errno : 0;
+}
+
+/* A directory can have no second link. It is removed when it is empty, so an empty copy
+ * shows the same. */
 static int do_link(void *arg)
 {
 	const struct second *l = arg;
+	struct stat st;
 
-	return linkat(l->at, l->path, l->at, l->to, 0) < 0 && errno != EEXIST ? -errno
-									     : 0;
+	if (linkat(l->at, l->path, l->at, l->to, 0) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != EPERM || fstatat(l->at, l->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) ? copy_dir(l, &st) : -EPERM;
 }
 
 int store_unlinked_add(struct store *s, const char *path, const char *name)

@@ -182,6 +182,22 @@ def replaced():
         expect("what has replaced it", f.read(), b"new data")
 
 
+@part
+def directory():
+    os.mkdir(JOB + "/sub", 0o750)
+    mode = os.stat(JOB + "/sub").st_mode
+    fd = os.open(JOB + "/sub", os.O_RDONLY | os.O_DIRECTORY)
+    os.rmdir(JOB + "/sub")
+    for _ in range(2):
+        st = os.fstat(fd)
+        expect("mode and links", (st.st_mode, st.st_nlink), (mode, 0))
+        kill()
+    st = os.fstat(fd)
+    expect("mode and links", (st.st_mode, st.st_nlink), (mode, 0))
+    os.close(fd)
+    nothing_left()
+
+
 def finished_job():
     os.makedirs(JOB + "/sub", exist_ok=True)
     put(JOB + "/sub/data", DATA)

@@ -241,7 +241,8 @@ hangs() {
 		pid=$!
 		child=
 		while [ -z "$child" ] && readlink "/proc/$pid/exe" >/dev/null; do
-			read -r child <"/proc/$pid/task/$pid/children" || true
+			# the first is the daemon's
+			read -r child _ <"/proc/$pid/task/$pid/children" || true
 		done
 		# either may have ended by now
 		[ -z "$child" ] || kill -STOP "$child" || true

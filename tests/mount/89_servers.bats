@@ -59,6 +59,10 @@ unlinked() {
 	unlinked replaced
 }
 
+@test "a directory that was removed can be looked at by who has it open" {
+	unlinked directory
+}
+
 @test "inputs and results of a job that was removed are there for who has them open" {
 	unlinked job
 }
