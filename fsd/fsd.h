@@ -21,7 +21,7 @@ struct builds;
 struct store;
 struct environments;
 struct fdstore;
-struct inherit;
+struct handover;
 struct jobs;
 struct broker;
 struct lifecycle;
@@ -53,7 +53,7 @@ struct fsd {
 	const struct fsd_options *options; /* borrowed */
 	const struct about *about; /* borrowed: facts that the mount shows (fuse) */
 	/* memory and descriptors that outlive a server */
-	struct inherit *inherit;
+	struct handover *handover;
 	struct fdstore *fdstore;
 	/* each user; the state directory; stored files; files in machines */
 	struct users *users;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps a key's hash to a slot of a table in shared memory (inherit.h). Open
+ * Maps a key's hash to a slot of a table in shared memory (handover.h). Open
  * addressing, 8 bytes an entry in one block, sized once: a new server may find
  * hundreds of thousands of records and use few of them. Before adding many keys
  * call slot_index_prefetch() PLACE_AHEAD entries ahead, which hides the cache

@@ -17,7 +17,7 @@
 #include "control_entry.h"
 #include "control_sandbox.h"
 #include "fsd/files/guest_inode.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/jobs/job.h"
 #include "fsd/submit/drain.h"
 #include "fsd/users/last_error.h"
@@ -480,6 +480,28 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 	return out->failed;
 }
 
+struct times_record {
+	uint32_t live;
+	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
+};
+
+static HANDOVER_TABLE(times_records, "times", 1, struct times_record, 1);
+
+static struct times_record *times_of(const struct fsd *d)
+{
+	return handover_fact(d->handover, &times_records);
+}
+
+void control_take_over(struct fsd *d)
+{
+	struct times_record *k = times_of(d);
+
+	if (k->live)
+		users_began(d->users, k->started_ns, k->health_ns);
+	k->started_ns = users_started_ns(d->users);
+	handover_publish(&k->live);
+}
+
 int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 {
 	struct ctl_command cmd;
@@ -491,6 +513,6 @@ int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 		drain_begin(d);
 	else
 		drain_end(d);
-	inherit_head(d->inherit)->health_ns = users_health_changed(d->users);
+	times_of(d)->health_ns = users_health_changed(d->users);
 	return 0;
 }

@@ -36,6 +36,8 @@ struct sandbox *control_session(struct fsd *d, uint64_t entry);
 /* Returns the key of the session or sandbox whose files/ the entry is, with
  * GUEST_ROOT if it is root/; 0: neither. */
 uint64_t control_files(uint64_t entry);
+/* The times of the mount, as the previous server has left them. */
+void control_take_over(struct fsd *d);
 /* Appends the whole text of a file, as uid may see it. Return: 0 or negative
  * errno. */
 int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out);

@@ -11,8 +11,21 @@
 #include <string.h>
 
 #include "fsd/base/hash.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
+#include "vm/os/loop.h"
 #include "node.h"
+
+/* A file of a sandbox that the kernel has looked up, for the next server. */
+struct guest_record {
+	uint32_t live;
+	uint32_t is_dir;
+	uint64_t ino, home;   /* of the home or root that it is in */
+	uint64_t lookups;
+	char path[1000];      /* a longer one has no record */
+};
+
+static HANDOVER_TABLE(guest_records, "guest-inodes", 1, struct guest_record, 1u << 18,
+		      .zeroed = offsetof(struct guest_record, path));
 
 struct guest_inode {
 	struct list node;         /* in remotes->all */
@@ -21,14 +34,14 @@ struct guest_inode {
 	char *path;               /* owned; NULL: it has none, nor by_path */
 	bool is_dir;
 	uint64_t lookups;
-	struct inherit_guest_inode *kept; /* for the next server, while it has a path */
+	struct guest_record *kept;  /* for the next server, while it has a path */
 };
 
 struct guest_inodes {
 	struct hash by_ino, by_path;
 	struct list all;
 	uint64_t last;            /* number given: none is used twice */
-	struct inherit *inherit;  /* borrowed */
+	struct handover *handover;  /* borrowed */
 };
 
 /* --- for the next server ---------------------------------------------------- */
@@ -36,18 +49,18 @@ struct guest_inodes {
 static void unkeep(struct guest_inodes *all, struct guest_inode *r)
 {
 	if (r->kept)
-		inherit_del(all->inherit, INHERIT_GUEST_INODES, r->kept);
+		handover_del(all->handover, &guest_records, r->kept);
 	r->kept = NULL;
 }
 
 static void keep(struct guest_inodes *all, struct guest_inode *r)
 {
-	struct inherit_guest_inode *k;
+	struct guest_record *k;
 	uint32_t place;
 
-	if (!all->inherit || strlen(r->path) >= sizeof(k->path))
+	if (!all->handover || strlen(r->path) >= sizeof(k->path))
 		return;
-	k = inherit_add(all->inherit, INHERIT_GUEST_INODES, &place);
+	k = handover_add(all->handover, &guest_records, &place);
 	if (!k)
 		return;
 	k->is_dir = r->is_dir;
@@ -55,7 +68,7 @@ static void keep(struct guest_inodes *all, struct guest_inode *r)
 	k->home = r->session;
 	k->lookups = r->lookups;
 	strcpy(k->path, r->path);
-	inherit_publish(&k->live);
+	handover_publish(&k->live);
 	r->kept = k;
 }
 
@@ -145,18 +158,18 @@ static struct guest_inode *guest_inode_new(struct guest_inodes *all, uint64_t in
 	return r;
 }
 
-int guest_inodes_new(struct inherit *inherit, struct guest_inodes **ret)
+int guest_inodes_new(struct handover *handover, struct guest_inodes **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
 	list_init(&(*ret)->all);
-	(*ret)->inherit = inherit;
+	(*ret)->handover = handover;
 	return 0;
 }
 
 /* Return: false: the record is of no use. */
-static bool adopt(struct guest_inodes *all, struct inherit_guest_inode *k)
+static bool adopt(struct guest_inodes *all, struct guest_record *k)
 {
 	struct guest_inode *r;
 
@@ -176,15 +189,12 @@ static bool adopt(struct guest_inodes *all, struct inherit_guest_inode *k)
 void guest_inodes_adopt(struct guest_inodes *all,
 			bool (*is_there)(void *arg, uint64_t session), void *arg)
 {
-	struct inherit *in = all->inherit;
+	struct guest_record *k;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_GUEST_INODES); i++) {
-		struct inherit_guest_inode *k = inherit_at(in, INHERIT_GUEST_INODES, i);
-
-		if (k && (!is_there(arg, k->home) || !adopt(all, k)))
+	for (uint32_t i = 0; (k = handover_next(all->handover, &guest_records, &i)); )
+		if (!is_there(arg, k->home) || !adopt(all, k))
 			k->live = 0;
-	}
-	inherit_recycle(in, INHERIT_GUEST_INODES);
+	handover_recycle(all->handover, &guest_records);
 }
 
 void guest_inodes_free(struct guest_inodes *all)

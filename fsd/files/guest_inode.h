@@ -16,9 +16,9 @@ struct guest_inodes;
 /* A sandbox has a second tree, its root: its number with this bit. */
 #define GUEST_ROOT (1ull << 62)
 
-/* inherit: borrowed, or NULL: no other server is to know. Return: 0 or -ENOMEM. */
-struct inherit;
-int guest_inodes_new(struct inherit *inherit, struct guest_inodes **ret);
+/* handover: borrowed, or NULL: no other server is to know. Return: 0 or -ENOMEM. */
+struct handover;
+int guest_inodes_new(struct handover *handover, struct guest_inodes **ret);
 /* Those of the server before, of sessions (with GUEST_ROOT or without) that are
  * there. */
 void guest_inodes_adopt(struct guest_inodes *all,

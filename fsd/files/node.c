@@ -23,7 +23,7 @@ int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes)
 
 	if (!n)
 		return -ENOMEM;
-	n->inherit = use->inherit;
+	n->handover = use->handover;
 	n->users = use->users;
 	n->store = use->store;
 	n->jobs_fd = store_jobs_fd(n->store);

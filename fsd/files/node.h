@@ -88,18 +88,29 @@ struct node {
 	bool cut;              /* the last write to it failed */
 	bool renamed;          /* its file has a name in STATE/unlinked */
 	struct quota_file quota; /* its size, as the quota counts it */
-	struct inherit_node *kept; /* owned: its record for the next server, while the
+	struct node_record *kept; /* owned: its record for the next server, while the
 				      kernel knows the number */
 };
 
 struct store;
 struct time_slices;
-struct inherit;
+/* A stored file that the kernel has looked up, for the next server. */
+struct node_record {
+	uint32_t live;
+	uint32_t run;    /* AREA_OUTPUT */
+	uint64_t ino, job;
+	uint32_t area;   /* enum node_area; else it is gone */
+	uint32_t born;   /* tells it from who has its number later; 0: unknown */
+	uint32_t uid, unused; /* of the job's owner */
+	uint64_t lookups; /* that the kernel has had answers to, and may forget */
+};
+
+struct handover;
 /* All are borrowed. */
 struct nodes_use {
 	struct store *store;
 	struct time_slices *slices;
-	struct inherit *inherit;
+	struct handover *handover;
 	struct users *users;
 };
 int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes);
@@ -115,7 +126,7 @@ struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
  *   nodes_gone()       the file will not come back; no other file gets its number
  *                      until nodes_forget(): the kernel has forgotten the number
  */
-const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino);
+const struct node_record *nodes_inherited(struct nodes *nodes, uint64_t ino);
 int node_adopt(struct node *root, uint64_t ino, struct node **ret);
 /* node_adopt() for a file that has only its name in STATE/unlinked. */
 int node_adopt_unlinked(struct nodes *nodes, uint64_t ino, struct node **ret);

@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/store/store.h"
 #include "node_int.h"
 #include "fsd/users/users.h"
+
+static HANDOVER_TABLE(node_records, "nodes", 1, struct node_record, 1u << 24);
 
 #define GONE UINT32_MAX /* no enum node_area */
 
@@ -22,15 +24,15 @@
  * number, does not change. */
 #define FILE_BITS ((1ull << 48) - 1)
 
-static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
+static struct node_record *find(const struct nodes *nodes, uint64_t ino)
 {
 	uint64_t hash = hash_u64(ino);
 	size_t i = hash;
 	uint32_t place;
 
 	while (slot_index_next(&nodes->inherited, hash, &i, &place) == 0) {
-		struct inherit_node *kept =
-			inherit_at(nodes->inherit, INHERIT_NODES, place);
+		struct node_record *kept =
+			handover_at(nodes->handover, &node_records, place);
 
 		if (kept && kept->ino == ino)
 			return kept;
@@ -39,17 +41,17 @@ static struct inherit_node *find(const struct nodes *nodes, uint64_t ino)
 }
 
 /* A node has the record now, or the record is about to be freed. */
-static void take(struct nodes *nodes, const struct inherit_node *kept)
+static void take(struct nodes *nodes, const struct node_record *kept)
 {
 	slot_index_del(&nodes->inherited, hash_u64(kept->ino),
-		   inherit_slot(nodes->inherit, INHERIT_NODES, kept));
+		   handover_slot(nodes->handover, &node_records, kept));
 }
 
 static void look_ahead(const struct nodes *nodes, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
-		const struct inherit_node *kept =
-			inherit_at(nodes->inherit, INHERIT_NODES, i);
+		const struct node_record *kept =
+			handover_at(nodes->handover, &node_records, i);
 
 		if (kept)
 			slot_index_prefetch(&nodes->inherited, hash_u64(kept->ino));
@@ -58,13 +60,13 @@ static void look_ahead(const struct nodes *nodes, uint32_t from, uint32_t to)
 
 int node_inherit_begin(struct nodes *nodes)
 {
-	struct inherit *in = nodes->inherit;
-	uint32_t count = inherit_count(in, INHERIT_NODES);
+	struct handover *in = nodes->handover;
+	uint32_t count = handover_count(in, &node_records);
 
 	if (slot_index_new(&nodes->inherited, count) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		struct inherit_node *kept = inherit_at(in, INHERIT_NODES, i);
+		struct node_record *kept = handover_at(in, &node_records, i);
 
 		if (i % PLACE_AHEAD == 0)
 			look_ahead(nodes, i, MIN(i + PLACE_AHEAD, count));
@@ -73,7 +75,7 @@ int node_inherit_begin(struct nodes *nodes)
 		else if (kept)
 			slot_index_add(&nodes->inherited, hash_u64(kept->ino), i);
 	}
-	inherit_recycle(in, INHERIT_NODES);
+	handover_recycle(in, &node_records);
 	return 0;
 }
 
@@ -82,7 +84,7 @@ void node_inherit_end(struct nodes *nodes)
 	slot_index_done(&nodes->inherited);
 }
 
-const struct inherit_node *nodes_inherited(struct nodes *nodes, uint64_t ino)
+const struct node_record *nodes_inherited(struct nodes *nodes, uint64_t ino)
 {
 	return find(nodes, ino);
 }
@@ -105,7 +107,7 @@ static uint32_t born(const struct nodes *nodes, const char *path)
 	       1;
 }
 
-static bool was_born(const struct inherit_node *kept, uint32_t when)
+static bool was_born(const struct node_record *kept, uint32_t when)
 {
 	return !kept->born || !when || kept->born == when;
 }
@@ -122,7 +124,7 @@ static uint32_t born_of(const struct node *node)
 bool node_is_others(struct nodes *nodes, const struct node *dir,
 		    const char *name, uint64_t ino)
 {
-	const struct inherit_node *kept = find(nodes, ino);
+	const struct node_record *kept = find(nodes, ino);
 	char path[STORE_PATH_MAX];
 
 	if (!kept)
@@ -136,7 +138,7 @@ bool node_is_others(struct nodes *nodes, const struct node *dir,
 
 void nodes_gone(struct nodes *nodes, uint64_t ino)
 {
-	struct inherit_node *kept = find(nodes, ino);
+	struct node_record *kept = find(nodes, ino);
 
 	if (kept)
 		kept->area = GONE;
@@ -144,7 +146,7 @@ void nodes_gone(struct nodes *nodes, uint64_t ino)
 
 void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count)
 {
-	struct inherit_node *kept = find(nodes, ino);
+	struct node_record *kept = find(nodes, ino);
 
 	if (!kept)
 		return;
@@ -152,7 +154,7 @@ void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count)
 	if (kept->lookups)
 		return; /* it has been looked up again */
 	take(nodes, kept);
-	inherit_del(nodes->inherit, INHERIT_NODES, kept);
+	handover_del(nodes->handover, &node_records, kept);
 }
 
 /* Return: 0; -ENOENT; another errno: what could not be read may have it. */
@@ -187,7 +189,7 @@ static void take_record(struct node *node)
 
 int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 {
-	const struct inherit_node *kept = find(root->nodes, ino);
+	const struct node_record *kept = find(root->nodes, ino);
 	struct node *n;
 	int r = search(root, ino, &n);
 
@@ -208,7 +210,7 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 
 int node_adopt_unlinked(struct nodes *nodes, uint64_t ino, struct node **ret)
 {
-	struct inherit_node *kept = find(nodes, ino);
+	struct node_record *kept = find(nodes, ino);
 	char path[STORE_ID_SIZE + sizeof(STORE_UNLINKED)];
 	struct stat st;
 	struct node *n;
@@ -243,7 +245,7 @@ void node_keep(struct node *node)
 	if (!node->kept)
 		take_record(node);
 	if (!node->kept) {
-		node->kept = inherit_add(nodes->inherit, INHERIT_NODES, &place);
+		node->kept = handover_add(nodes->handover, &node_records, &place);
 		if (!node->kept)
 			return; /* its number is stale for the next server */
 		node->kept->born = born_of(node);
@@ -254,7 +256,7 @@ void node_keep(struct node *node)
 	node->kept->area = node->area;
 	node->kept->run = node->run;
 	node->kept->lookups = node->lookups;
-	inherit_publish(&node->kept->live);
+	handover_publish(&node->kept->live);
 }
 
 void node_gone(struct node *node)
@@ -266,6 +268,6 @@ void node_gone(struct node *node)
 void node_unkeep(struct node *node)
 {
 	if (node->kept)
-		inherit_del(node->nodes->inherit, INHERIT_NODES,
+		handover_del(node->nodes->handover, &node_records,
 			    take_ptr(node->kept));
 }

@@ -14,7 +14,7 @@ struct nodes {
 	uint64_t ino_key;
 	struct list cursors; /* of struct list_cursor, in any directory */
 	struct time_slices *slices;
-	struct inherit *inherit;
+	struct handover *handover;
 	struct users *users;
 	struct slot_index inherited;  /* records that no node has, by ino */
 };

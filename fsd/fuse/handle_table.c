@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+HANDOVER_TABLE(handle_records, "handles", 1, struct handle_record, 1u << 20,
+	       .zeroed = offsetof(struct handle_record, number));
+
 struct open_files {
-	struct inherit *inherit; /* borrowed */
+	struct handover *handover; /* borrowed */
 	/* owned array, by index of the record; objects are borrowed */
 	void **object;
 	uint32_t size;
@@ -19,7 +22,7 @@ struct open_files {
 	struct list listings;    /* of struct guest_listing */
 };
 
-int open_files_new(struct inherit *inherit, struct open_files **ret)
+int open_files_new(struct handover *handover, struct open_files **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
@@ -29,7 +32,7 @@ int open_files_new(struct inherit *inherit, struct open_files **ret)
 		free(take_ptr(*ret));
 		return -ENOMEM;
 	}
-	(*ret)->inherit = inherit;
+	(*ret)->handover = handover;
 	list_init(&(*ret)->handles);
 	list_init(&(*ret)->listings);
 	return 0;
@@ -79,70 +82,70 @@ static int put(struct open_files *o, uint32_t slot, void *object)
 	return 0;
 }
 
-struct inherit_handle *open_files_add(struct open_files *o,
-				      enum inherit_handle_kind kind,
+struct handle_record *open_files_add(struct open_files *o,
+				      enum open_kind kind,
 				      uint64_t ino, void *object,
 				      uint64_t *ret_fh)
 {
 	uint32_t slot;
-	struct inherit_handle *k = inherit_add(o->inherit, INHERIT_HANDLES,
+	struct handle_record *k = handover_add(o->handover, &handle_records,
 					       &slot);
 
 	if (!k)
 		return NULL;
 	if (put(o, slot, object) < 0) {
-		inherit_del(o->inherit, INHERIT_HANDLES, k);
+		handover_del(o->handover, &handle_records, k);
 		return NULL;
 	}
 	k->kind = kind;
 	k->ino = ino;
-	k->number = ++inherit_head(o->inherit)->opened;
+	k->number++;
 	*ret_fh = open_files_fh(o, k);
 	return k;
 }
 
-int open_files_adopt(struct open_files *o, struct inherit_handle *k,
+int open_files_adopt(struct open_files *o, struct handle_record *k,
 		     void *object)
 {
 	return put(o,
-		   inherit_slot(o->inherit, INHERIT_HANDLES, k), object);
+		   handover_slot(o->handover, &handle_records, k), object);
 }
 
 uint64_t open_files_fh(const struct open_files *o,
-		       const struct inherit_handle *k)
+		       const struct handle_record *k)
 {
 	return (uint64_t)k->number << 32 |
-	       (inherit_slot(o->inherit, INHERIT_HANDLES, k) + 1);
+	       (handover_slot(o->handover, &handle_records, k) + 1);
 }
 
 /* Returns the record of a number; NULL: it is not open. */
-static struct inherit_handle *record_of(const struct open_files *o, uint64_t fh)
+static struct handle_record *record_of(const struct open_files *o, uint64_t fh)
 {
 	uint32_t slot = (uint32_t)fh - 1;
-	struct inherit_handle *k =
+	struct handle_record *k =
 		slot < o->size
-			? inherit_at(o->inherit, INHERIT_HANDLES, slot)
+			? handover_at(o->handover, &handle_records, slot)
 			: NULL;
 
 	return k && k->number == fh >> 32 ? k : NULL;
 }
 
 void *open_files_at(const struct open_files *o, uint64_t fh,
-		    enum inherit_handle_kind kind)
+		    enum open_kind kind)
 {
-	const struct inherit_handle *k = record_of(o, fh);
+	const struct handle_record *k = record_of(o, fh);
 
 	return k && k->kind == kind ? o->object[(uint32_t)fh - 1]
 				    : NULL;
 }
 
-void open_files_del(struct open_files *o, struct inherit_handle *k)
+void open_files_del(struct open_files *o, struct handle_record *k)
 {
 	if (!k)
 		return;
-	o->object[inherit_slot(o->inherit, INHERIT_HANDLES, k)] =
+	o->object[handover_slot(o->handover, &handle_records, k)] =
 		NULL;
-	inherit_del(o->inherit, INHERIT_HANDLES, k);
+	handover_del(o->handover, &handle_records, k);
 }
 
 void open_files_drop(struct open_files *o, uint64_t fh)

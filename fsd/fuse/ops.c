@@ -15,7 +15,6 @@
 
 #include "fsd/control/control.h"
 #include "fsd/control/control_sandbox.h"
-#include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
 #include "fsd/jobs/removed_files.h"
 #include "fsd/mount/inotify.h"
@@ -55,7 +54,7 @@ static int target_job(struct fsd *d, uint64_t rest, struct target *t)
 	return 0;
 }
 
-static struct node *root_of(struct job *job, const struct inherit_node *kept)
+static struct node *root_of(struct job *job, const struct node_record *kept)
 {
 	struct node *root;
 
@@ -77,7 +76,7 @@ static struct node *root_of(struct job *job, const struct inherit_node *kept)
  * it is gone. */
 static int restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 {
-	const struct inherit_node *kept = nodes_inherited(d->nodes, ino);
+	const struct node_record *kept = nodes_inherited(d->nodes, ino);
 	struct job *job = kept ? job_by_no(d, kept->job) : NULL;
 	struct node *root = job ? root_of(job, kept) : NULL;
 	int r = root ? node_adopt(root, ino, ret) : -ENOENT;

@@ -180,5 +180,7 @@ void ops_listings_free(struct fsd *d);
 /* ops_restore.c: restores the files that were open when the previous server was
  * killed. */
 void ops_restore(struct fsd *d);
+/* Wakes every poll of a file that the previous server had open. */
+void ops_wake_polls(struct fsd *d);
 
 #endif

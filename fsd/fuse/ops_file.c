@@ -342,7 +342,7 @@ static void ask_closer(void *arg)
 	int has = broker_opens(d->broker, closer, h->t.node->ino);
 
 	/* It may have been released meanwhile, or flushed by another thread. */
-	if (has > 0 && open_files_at(d->open_files, fh, INHERIT_FILE) == h &&
+	if (has > 0 && open_files_at(d->open_files, fh, OPEN_FILE) == h &&
 	    h->kept->closer == closer && job_of(h)->accept.promised)
 		job_start(job_of(h), submit_after_release);
 }

@@ -44,8 +44,8 @@ bool guest_releasedir(fuse_req_t, fuse_ino_t, struct fuse_file_info *);
 bool guest_where(fuse_req_t req, fuse_ino_t ino, char *room, size_t size);
 /* Restores a listing of the previous server; a read in the middle of it fails
  * with ESTALE. */
-struct inherit_handle;
-void guest_listing_restore(struct fsd *d, struct inherit_handle *kept);
+struct handle_record;
+void guest_listing_restore(struct fsd *d, struct handle_record *kept);
 /* Frees listings that are still open, at the server's end. */
 void guest_listings_free(struct fsd *d);
 

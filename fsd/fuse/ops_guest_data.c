@@ -250,7 +250,7 @@ bool guest_sync(fuse_req_t req, fuse_ino_t ino)
 struct guest_listing {
 	struct list node; /* in open_files_listings() */
 	struct fsd *d;    /* borrowed */
-	struct inherit_handle *kept; /* owned: only reserves its number */
+	struct handle_record *kept; /* owned: only reserves its number */
 	struct buf names;
 	struct user_weight weight; /* the user's share for `names` */
 	bool unread; /* names must be read from the beginning */
@@ -261,7 +261,7 @@ struct guest_listing {
 static struct guest_listing *listing_of(fuse_req_t req,
 					const struct fuse_file_info *fi)
 {
-	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_GUEST_INODE);
+	return open_files_at(ops_fsd(req)->open_files, fi->fh, OPEN_GUEST_LISTING);
 }
 
 static void listing_free(struct guest_listing *l)
@@ -281,7 +281,7 @@ void guest_listings_free(struct fsd *d)
 		listing_free(list_entry(pos, struct guest_listing, node));
 }
 
-void guest_listing_restore(struct fsd *d, struct inherit_handle *kept)
+void guest_listing_restore(struct fsd *d, struct handle_record *kept)
 {
 	struct guest_listing *l = calloc(1, sizeof(*l));
 
@@ -302,7 +302,7 @@ static void opendir_begin(struct ask *a)
 	struct guest_listing *l = calloc(1, sizeof(*l));
 
 	if (l)
-		l->kept = open_files_add(a->d->open_files, INHERIT_GUEST_INODE,
+		l->kept = open_files_add(a->d->open_files, OPEN_GUEST_LISTING,
 					 a->ino, l, &a->fi.fh);
 	if (!l || !l->kept) {
 		free(l);
@@ -312,7 +312,7 @@ static void opendir_begin(struct ask *a)
 	l->d = a->d;
 	l->names.cap = LIST_MAX;
 	list_add_tail(open_files_listings(a->d->open_files), &l->node);
-	inherit_publish(&l->kept->live);
+	handover_publish(&l->kept->live);
 	fuse_reply_open(a->req, &a->fi);
 	ask_free(a);
 }

@@ -25,14 +25,14 @@ struct sandbox *ops_handle_sandbox(const struct handle *h)
 
 struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 			       const struct target *t,
-			       struct inherit_handle *kept)
+			       struct handle_record *kept)
 {
 	struct handle *h = calloc(1, sizeof(*h));
 	uint64_t fh;
 
 	if (!h)
 		return NULL;
-	h->kept = kept ? kept : open_files_add(d->open_files, INHERIT_FILE,
+	h->kept = kept ? kept : open_files_add(d->open_files, OPEN_FILE,
 					       ops_ino(t), h, &fh);
 	if (!h->kept) {
 		free(h);
@@ -73,7 +73,7 @@ struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
 
 struct handle *ops_handle(fuse_req_t req, const struct fuse_file_info *fi)
 {
-	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_FILE);
+	return open_files_at(ops_fsd(req)->open_files, fi->fh, OPEN_FILE);
 }
 
 void ops_handle_free(struct handle *h)

@@ -6,7 +6,7 @@
 #ifndef FSD_OPS_HANDLE_H
 #define FSD_OPS_HANDLE_H
 
-#include "fsd/handover/inherit.h"
+#include "handle_table.h"
 #include "ops.h"
 #include "fsd/mount/blocked_reads.h"
 #include "fsd/users/users.h"
@@ -41,7 +41,7 @@ struct handle {
 	 *   closer   the thread whose close succeeded
 	 *   seen     `state`: the state that was read last, -1 none
 	 */
-	struct inherit_handle *kept;
+	struct handle_record *kept;
 	struct json_prefix *prefix; /* owned, of ops_config.c; or NULL */
 	/* fires if no release follows the close soon */
 	struct loop_timer doubt;
@@ -59,7 +59,7 @@ struct handle {
  * record, or NULL. Return: NULL without memory. */
 struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 			       const struct target *t,
-			       struct inherit_handle *kept);
+			       struct handle_record *kept);
 struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
 			      const struct target *t);
 /*
@@ -86,16 +86,16 @@ int ops_config_written(fuse_req_t req, struct handle *h, const char *data,
 void ops_doubt(struct handle *h);
 /* Returns whether an inherited open result is not the job's any more, because
  * it was removed or the job has run again. */
-bool ops_vfile_is_gone(const struct inherit_handle *kept, const struct target *t);
+bool ops_vfile_is_gone(const struct handle_record *kept, const struct target *t);
 /* Restores one of the previous server. fd: consumed; the file, if it has no
  * name any more. Return: 0 or negative errno. */
-int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
+int ops_handle_restore(struct fsd *d, struct handle_record *kept,
 		       const struct target *t, int fd);
 /* ops_setattr.c: persists that the job is held, before the open is answered.
  * Call it in a fiber that holds the job's lock. Return: 0 or negative errno. */
 int ops_record_hold(fuse_req_t req, struct job *job);
 /* ops_list.c */
-void ops_listing_restore(struct fsd *d, struct inherit_handle *kept);
+void ops_listing_restore(struct fsd *d, struct handle_record *kept);
 /* Makes the text of a virtual file again. Return: 0 or negative errno. */
 int ops_vfile_text(struct handle *h);
 

@@ -45,7 +45,7 @@ struct listing {
 	uint64_t last_seq; /* largest sequence number to list */
 	uint64_t passed; /* that of the last entry listed */
 	off_t told; /* the last offset that was returned */
-	struct inherit_handle *kept; /* owned */
+	struct handle_record *kept; /* owned */
 };
 
 /* The reply to a request for entries, while it is made. */
@@ -292,7 +292,7 @@ static void put_all(struct answer *a, struct listing *l, fuse_ino_t ino)
 static struct listing *listing_of(fuse_req_t req,
 				  const struct fuse_file_info *fi)
 {
-	return open_files_at(ops_fsd(req)->open_files, fi->fh, INHERIT_LISTING);
+	return open_files_at(ops_fsd(req)->open_files, fi->fh, OPEN_LISTING);
 }
 
 /* Takes references to what t was opened on. */
@@ -309,7 +309,7 @@ static void refer(struct listing *l, const struct target *t)
 
 /* Restores a listing at its last offset. Sequence numbers start again in a new
  * server, so some entries may be listed twice, but none is left out. */
-void ops_listing_restore(struct fsd *d, struct inherit_handle *kept)
+void ops_listing_restore(struct fsd *d, struct handle_record *kept)
 {
 	struct listing *l = calloc(1, sizeof(*l));
 	struct target t;
@@ -332,7 +332,7 @@ static void publish(fuse_req_t req, struct listing *l,
 {
 	/* before the reply, as for a file in ops_open.c */
 	requests_begin(ops_fsd(req), fi->fh);
-	inherit_publish(&l->kept->live);
+	handover_publish(&l->kept->live);
 	fuse_reply_open(req, fi);
 }
 
@@ -355,7 +355,7 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	l = r == 0 ? calloc(1, sizeof(*l)) : NULL;
 	if (l)
 		l->kept = open_files_add(ops_fsd(req)->open_files,
-					 INHERIT_LISTING, ino, l, &fi->fh);
+					 OPEN_LISTING, ino, l, &fi->fh);
 	if (!l || !l->kept) {
 		free(l);
 		ops_fail(req, ino, NULL, r < 0 ? r : -ENOMEM);
@@ -416,15 +416,11 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 void ops_listings_free(struct fsd *d)
 {
 	struct open_files *o = d->open_files;
-	uint32_t count = o ? inherit_count(d->inherit, INHERIT_HANDLES)
-			   : 0; /* the server never started */
+	const struct handle_record *k;
 
-	for (uint32_t i = 0; i < count; i++) {
-		const struct inherit_handle *k =
-			inherit_at(d->inherit, INHERIT_HANDLES, i);
-		struct listing *l =
-			k ? open_files_at(o, open_files_fh(o, k), INHERIT_LISTING)
-			  : NULL;
+	/* without o the server never started */
+	for (uint32_t i = 0; o && (k = handover_next(d->handover, &handle_records, &i)); ) {
+		struct listing *l = open_files_at(o, open_files_fh(o, k), OPEN_LISTING);
 
 		if (l)
 			listing_free(l);

@@ -304,22 +304,22 @@ static int do_open(fuse_req_t req, const struct target *t,
 /* Publishes the record: from now on the next server has this open file, too. */
 static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 {
-	struct inherit_handle *k = h->kept;
+	struct handle_record *k = h->kept;
 
 	k->flags = (uint32_t)fi->flags & (O_ACCMODE | O_APPEND);
 	k->what = h->kind;
 	if (h->kind == H_FILE && h->t.kind == T_VFILE)
 		k->end = h->t.job->meta.run;
 	k->uid = fuse_req_ctx(req)->uid;
-	k->how = (uint8_t)((fi->direct_io ? INHERIT_DIRECT : 0) |
-			   (fi->noflush ? INHERIT_NOFLUSH : 0));
+	k->how = (uint8_t)((fi->direct_io ? OPEN_DIRECT : 0) |
+			   (fi->noflush ? OPEN_NOFLUSH : 0));
 	fi->fh = open_files_fh(h->d->open_files, k);
 	if (k->writer && h->t.job)
 		draft_changed(h->t.job);
 	/* Before it is live: a server that dies in between would leave an open
 	 * file without a user. */
 	requests_begin(h->d, fi->fh);
-	inherit_publish(&k->live);
+	handover_publish(&k->live);
 }
 
 /* Returns the file that the previous server has opened for this request, and
@@ -330,15 +330,15 @@ static struct handle *opened_before(fuse_req_t req, struct fuse_file_info *fi)
 	struct handle *h = NULL;
 
 	if (requests_again(d, &fi->fh))
-		h = open_files_at(d->open_files, fi->fh, INHERIT_FILE);
+		h = open_files_at(d->open_files, fi->fh, OPEN_FILE);
 	if (!h)
 		return NULL;
-	fi->direct_io = !!(h->kept->how & INHERIT_DIRECT);
-	fi->noflush = !!(h->kept->how & INHERIT_NOFLUSH);
+	fi->direct_io = !!(h->kept->how & OPEN_DIRECT);
+	fi->noflush = !!(h->kept->how & OPEN_NOFLUSH);
 	return h;
 }
 
-bool ops_vfile_is_gone(const struct inherit_handle *kept, const struct target *t)
+bool ops_vfile_is_gone(const struct handle_record *kept, const struct target *t)
 {
 	return t->kind == T_VFILE &&
 	       (t->job->removed ||
@@ -346,7 +346,7 @@ bool ops_vfile_is_gone(const struct inherit_handle *kept, const struct target *t
 		 kept->end != t->job->meta.run));
 }
 
-int ops_handle_restore(struct fsd *d, struct inherit_handle *kept,
+int ops_handle_restore(struct fsd *d, struct handle_record *kept,
 		       const struct target *t, int fd)
 {
 	struct handle *h = ops_handle_make(d, kept->what, t, kept);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Restores the open files of the previous server from their records in
- * d->inherit. Finds a file by its inode number, or by its name in STATE/unlinked.
+ * d->handover. Finds a file by its inode number, or by its name in STATE/unlinked.
  * If the file is gone, the handle stays without an object, and its user gets
  * ESTALE. All functions run on the loop, at the server's start.
  */
@@ -9,14 +9,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fsd/mount/requests.h"
 #include "fsd/store/store_io.h"
 #include "ops_handle.h"
 #include "ops_guest.h"
-#include "handle_table.h"
 
 /* Opens a result by its name in STATE/unlinked. If the server was killed before it
  * made that name, renames the run's file now. *ret -1: an empty stream had no file. */
-static int open_unlinked(struct fsd *d, const struct inherit_handle *kept,
+static int open_unlinked(struct fsd *d, const struct handle_record *kept,
 			 const struct job *job, unsigned vfile, int *ret)
 {
 	char name[STORE_ID_SIZE], path[STORE_ID_SIZE + sizeof(STORE_UNLINKED)];
@@ -37,7 +37,7 @@ static int open_unlinked(struct fsd *d, const struct inherit_handle *kept,
 
 /* Restores a result that existed at its open, of a removed job or of an earlier
  * run. Only this open file has it now. */
-static int restore_gone(struct fsd *d, struct inherit_handle *kept,
+static int restore_gone(struct fsd *d, struct handle_record *kept,
 			struct target *t)
 {
 	uint64_t no = INO_REST(kept->ino) >> 8, vfile = INO_REST(kept->ino) & 0xff;
@@ -60,7 +60,7 @@ static int restore_gone(struct fsd *d, struct inherit_handle *kept,
 	return r;
 }
 
-static bool is_gone(const struct inherit_handle *kept, int r,
+static bool is_gone(const struct handle_record *kept, int r,
 		    const struct target *t)
 {
 	return INO_CLASS(kept->ino) == INO_JOB &&
@@ -69,7 +69,7 @@ static bool is_gone(const struct inherit_handle *kept, int r,
 		 (t->job->removed || ops_vfile_is_gone(kept, t))));
 }
 
-static void restore_file(struct fsd *d, struct inherit_handle *kept)
+static void restore_file(struct fsd *d, struct handle_record *kept)
 {
 	struct target t;
 	int r = ops_resolve(d, kept->ino, &t);
@@ -116,7 +116,7 @@ static bool is_needed(void *arg, const char *name)
 {
 	struct fsd *d = arg;
 	uint64_t no = 0, fh = *name == 'f' ? strtoull(name + 1, NULL, 16) : 0;
-	const struct handle *h = fh ? open_files_at(d->open_files, fh, INHERIT_FILE)
+	const struct handle *h = fh ? open_files_at(d->open_files, fh, OPEN_FILE)
 				    : NULL;
 	const struct job *job = store_no(name, &no) == 0 ? job_by_no(d, no) : NULL;
 
@@ -126,28 +126,34 @@ static bool is_needed(void *arg, const char *name)
 
 void ops_restore(struct fsd *d)
 {
-	uint32_t count = inherit_count(d->inherit, INHERIT_HANDLES);
+	struct handle_record *kept;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct inherit_handle *kept =
-			inherit_at(d->inherit, INHERIT_HANDLES, i);
-
+	for (uint32_t i = 0; (kept = handover_next(d->handover, &handle_records, &i)); ) {
 		/*
 		 * Without memory the handle is lost, and its user gets ESTALE.
 		 */
-		if (!kept || open_files_adopt(d->open_files, kept, NULL) < 0)
+		if (open_files_adopt(d->open_files, kept, NULL) < 0)
 			continue;
 		if (!kept->ino)
 			continue; /* it was gone already in an earlier server */
-		if (kept->kind == INHERIT_FILE)
+		if (kept->kind == OPEN_FILE)
 			restore_file(d, kept);
-		else if (kept->kind == INHERIT_LISTING)
+		else if (kept->kind == OPEN_LISTING)
 			ops_listing_restore(d, kept);
-		else if (kept->kind == INHERIT_GUEST_INODE)
+		else if (kept->kind == OPEN_GUEST_LISTING)
 			guest_listing_restore(d, kept);
 	}
 	count_gone(d);
 	doubt_closes(d);
 	store_unlinked_sweep(d->store, is_needed, d);
-	inherit_recycle(d->inherit, INHERIT_HANDLES);
+	handover_recycle(d->handover, &handle_records);
+}
+
+void ops_wake_polls(struct fsd *d)
+{
+	const struct handle_record *kept;
+
+	for (uint32_t i = 0; (kept = handover_next(d->handover, &handle_records, &i)); )
+		if (kept->poll)
+			requests_wake(d, kept->poll);
 }

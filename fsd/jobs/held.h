@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A held job: the file `hold` was opened. The job is removed, in any state, when the last
- * open file of `hold` is closed. Open files outlive the server (inherit.h), but not the
+ * open file of `hold` is closed. Open files outlive the server (handover.h), but not the
  * mount; so the record says that the job is held, and the next mount removes it. On the
  * loop's thread.
  */

@@ -11,7 +11,6 @@
 
 #include "job_state.h"
 #include "event_log.h"
-#include "fsd/handover/inherit.h"
 #include "fsd/store/meta_copy.h"
 #include "parsed_config.h"
 #include "fsd/users/users.h"
@@ -160,7 +159,7 @@ void job_unref(struct job *job)
 	free(job->error);
 	free(job->meta.name);
 	if (job->meta.copy && !job->meta.copy->live)
-		meta_copy_free(job->d->inherit, job->meta.copy);
+		meta_copy_free(job->d->handover, job->meta.copy);
 	free(job);
 }
 
@@ -284,7 +283,7 @@ int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	free(meta.name);
 	if (!job)
 		return -ENOMEM;
-	job->meta.copy = meta_copy_new(d->inherit, meta.no);
+	job->meta.copy = meta_copy_new(d->handover, meta.no);
 	r = job->meta.copy ? store_job_make(d->store, &job->meta) : -ENOMEM;
 	if (r < 0) {
 		job_unref(job);

@@ -14,7 +14,7 @@
 struct parsed_config;
 struct submit_deferred;
 struct submit_examined;
-struct inherit_untold;
+struct untold_record;
 
 /* job_state.c: acceptance at close(2), before the release of the file. */
 struct job_accept {
@@ -78,7 +78,7 @@ struct job_inotify {
 	uint64_t due_ns;    /* of the first of them, */
 	bool urgent;        /* which is soon: it is in the queue for that */
 	unsigned announced; /* 1 << row: results that watchers know of */
-	struct inherit_untold *untold; /* owned: while there are notes */
+	struct untold_record *untold; /* owned: while there are notes */
 };
 
 /* mount/blocked_reads.c: requests that wait for a change of the job. */

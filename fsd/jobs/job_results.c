@@ -9,14 +9,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fsd/handover/inherit.h"
+#include "fsd/store/meta_copy.h"
 #include "job.h"
 
 /* --- what is on no record --------------------------------------------------- */
 
 void job_keep(struct job *job)
 {
-	struct inherit_job *k = job->meta.copy;
+	struct job_record *k = job->meta.copy;
 
 	if (!k)
 		return;
@@ -29,7 +29,7 @@ void job_keep(struct job *job)
 
 unsigned job_kept_hidden(const struct job *job)
 {
-	const struct inherit_job *k = job->meta.copy;
+	const struct job_record *k = job->meta.copy;
 
 	return k && k->hidden_run == job->meta.run ? k->hidden : 0;
 }
@@ -46,7 +46,7 @@ static void find_sink(struct job *job)
 /* As the server before has left it. */
 void job_results_adopt(struct job *job)
 {
-	struct inherit_job *k = job->meta.copy;
+	struct job_record *k = job->meta.copy;
 
 	if (!k)
 		return;

@@ -10,13 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/store/meta_copy.h"
 #include "fsd/users/users.h"
 #include "fsd/base/slot_index.h"
 #include "jobs_int.h"
 
 #define HELP_NS (2 * NS_PER_MS)
+
+struct whole_record {
+	uint32_t live; /* JOB_RECORDS_VERSION: every job has such a record */
+};
+
+static HANDOVER_TABLE(whole_records, "jobs-whole", 1, struct whole_record, 1);
 
 struct unloaded_jobs {
 	struct fsd *d; /* borrowed */
@@ -27,19 +33,19 @@ struct unloaded_jobs {
 	struct time_slice slice;
 };
 
-static struct inherit_job *kept_at(const struct unloaded_jobs *s, uint32_t place)
+static struct job_record *kept_at(const struct unloaded_jobs *s, uint32_t place)
 {
-	return inherit_at(s->d->inherit, INHERIT_JOBS, place);
+	return handover_at(s->d->handover, &job_records, place);
 }
 
-static struct inherit_job *find_no(const struct unloaded_jobs *s, uint64_t no)
+static struct job_record *find_no(const struct unloaded_jobs *s, uint64_t no)
 {
 	uint64_t hash = hash_u64(no);
 	size_t i = hash;
 	uint32_t place;
 
 	while (slot_index_next(&s->by_no, hash, &i, &place) == 0) {
-		struct inherit_job *k = kept_at(s, place);
+		struct job_record *k = kept_at(s, place);
 
 		if (k && k->no == no)
 			return k;
@@ -47,14 +53,14 @@ static struct inherit_job *find_no(const struct unloaded_jobs *s, uint64_t no)
 	return NULL;
 }
 
-static struct inherit_job *find_name(const struct unloaded_jobs *s, const char *name)
+static struct job_record *find_name(const struct unloaded_jobs *s, const char *name)
 {
 	uint64_t hash = hash_text(name, 0);
 	size_t i = hash;
 	uint32_t place;
 
 	while (slot_index_next(&s->by_name, hash, &i, &place) == 0) {
-		struct inherit_job *k = kept_at(s, place);
+		struct job_record *k = kept_at(s, place);
 
 		if (k && !strcmp(k->name, name))
 			return k;
@@ -63,7 +69,7 @@ static struct inherit_job *find_name(const struct unloaded_jobs *s, const char *
 }
 
 /* NULL: what was there was taken down, or never was there. */
-static struct inherit_job *find_place(const struct unloaded_jobs *s, uint32_t place)
+static struct job_record *find_place(const struct unloaded_jobs *s, uint32_t place)
 {
 	return s->has[place] ? kept_at(s, place) : NULL;
 }
@@ -78,7 +84,7 @@ static void count(struct fsd *d, const struct job_meta *m, int more)
 
 static uint32_t place_of(const struct unloaded_jobs *s, const struct job_meta *m)
 {
-	return inherit_slot(s->d->inherit, INHERIT_JOBS, m->copy);
+	return handover_slot(s->d->handover, &job_records, m->copy);
 }
 
 static void put(struct unloaded_jobs *s, const struct job_meta *m)
@@ -101,7 +107,7 @@ static void take_off(struct unloaded_jobs *s, const struct job_meta *m)
  * Writes and syncs the record again, before a user sees it: the earlier server may have been
  * killed before its sync, or after a failed one. was: the record that users have seen.
  */
-static void write_again(struct fsd *d, const struct inherit_job *was,
+static void write_again(struct fsd *d, const struct job_record *was,
 			struct job_meta *m)
 {
 	bool new_end = m->state == JOB_DONE &&
@@ -120,7 +126,7 @@ static void write_again(struct fsd *d, const struct inherit_job *was,
 }
 
 /* Reads a torn record from the disk, which has the old or the new one. */
-static int ask_disk(struct unloaded_jobs *s, struct inherit_job *k,
+static int ask_disk(struct unloaded_jobs *s, struct job_record *k,
 		    struct job_meta *m)
 {
 	int r = store_scan_one(s->d->store, k->no, m);
@@ -136,10 +142,10 @@ static int ask_disk(struct unloaded_jobs *s, struct inherit_job *k,
 }
 
 /* Two have one name: the younger one goes to lost+found. */
-static void put_older(struct unloaded_jobs *s, struct inherit_job *other,
+static void put_older(struct unloaded_jobs *s, struct job_record *other,
 		      const struct job_meta *m)
 {
-	struct inherit_job *younger = m->copy;
+	struct job_record *younger = m->copy;
 	struct job_meta was;
 
 	if (meta_copy_read(other, &was) == 0 && was.no > m->no) {
@@ -154,7 +160,7 @@ static void put_older(struct unloaded_jobs *s, struct inherit_job *other,
 
 static int put_place(struct unloaded_jobs *s, uint32_t place)
 {
-	struct inherit_job *k = kept_at(s, place), *other;
+	struct job_record *k = kept_at(s, place), *other;
 	struct job_meta m;
 	int r;
 
@@ -184,7 +190,7 @@ static int unloaded_new(struct fsd *d, struct unloaded_jobs **ret)
 	if (!s)
 		return -ENOMEM;
 	s->d = d;
-	s->count = inherit_count(d->inherit, INHERIT_JOBS);
+	s->count = handover_count(d->handover, &job_records);
 	s->has = calloc((size_t)s->count + 1, sizeof(*s->has));
 	if (!s->has || slot_index_new(&s->by_no, s->count) < 0 ||
 	    slot_index_new(&s->by_name, s->count) < 0)
@@ -208,7 +214,7 @@ void unloaded_free(struct fsd *d)
 /* Not one of it is believed. */
 static void put_back(struct unloaded_jobs *s)
 {
-	struct inherit_job *k;
+	struct job_record *k;
 	struct job_meta m;
 
 	for (uint32_t i = 0; i < s->count; i++)
@@ -219,7 +225,7 @@ static void put_back(struct unloaded_jobs *s)
 static void look_ahead(const struct unloaded_jobs *s, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
-		struct inherit_job *k = kept_at(s, i);
+		struct job_record *k = kept_at(s, i);
 
 		if (!k)
 			continue;
@@ -241,7 +247,7 @@ static int put_all(struct fsd *d)
 		r = put_place(d->jobs->unloaded, i);
 	}
 	if (r == 0)
-		inherit_recycle(d->inherit, INHERIT_JOBS);
+		handover_recycle(d->handover, &job_records);
 	else if (r == -EINVAL)
 		put_back(d->jobs->unloaded);
 	if (r < 0)
@@ -256,12 +262,12 @@ struct scan {
 	struct fsd *d;
 	struct last_end {
 		uint64_t changed_ns;
-		struct inherit_job *kept; /* borrowed */
+		struct job_record *kept; /* borrowed */
 	} last[LAST_ENDS]; /* in no order; changed_ns 0: none */
 };
 
 static void note_end(struct scan *s, const struct job_meta *m,
-		     struct inherit_job *k)
+		     struct job_record *k)
 {
 	struct last_end *oldest = &s->last[0];
 
@@ -275,7 +281,7 @@ static void note_end(struct scan *s, const struct job_meta *m,
 static int on_found(void *arg, const struct job_meta *meta)
 {
 	struct scan *s = arg;
-	struct inherit_job *k = meta_copy_new(s->d->inherit, meta->no);
+	struct job_record *k = meta_copy_new(s->d->handover, meta->no);
 
 	meta_copy_end(k, meta);
 	if (k && meta->state == JOB_DONE)
@@ -286,22 +292,23 @@ static int on_found(void *arg, const struct job_meta *meta)
 /* A server that dies meanwhile leaves nothing that is whole. */
 static int read_disk(struct fsd *d, struct err *err)
 {
-	struct inherit_head *head = inherit_head(d->inherit);
+	struct whole_record *whole = handover_fact(d->handover, &whole_records);
 	struct scan s = { .d = d };
 	int r;
 
-	head->jobs_whole = 0;
-	inherit_clear(d->inherit, INHERIT_JOBS);
+	whole->live = 0;
+	handover_clear(d->handover, &job_records);
 	r = store_scan(d->store, on_found, &s, err);
 	for (unsigned i = 0; r == 0 && i < LAST_ENDS; i++)
 		meta_copy_begin(s.last[i].kept); /* perhaps it was being written */
-	head->jobs_whole = r == 0;
+	whole->live = r == 0 ? JOB_RECORDS_VERSION : 0;
 	return r;
 }
 
 int unloaded_fill(struct fsd *d, struct err *err)
 {
-	bool known = inherit_head(d->inherit)->jobs_whole;
+	const struct whole_record *whole = handover_fact(d->handover, &whole_records);
+	bool known = whole->live == JOB_RECORDS_VERSION;
 	int r = known ? put_all(d) : -EINVAL;
 
 	if (r == -EINVAL && known)
@@ -319,7 +326,7 @@ int unloaded_fill(struct fsd *d, struct err *err)
 
 /* --- down from it ---------------------------------------------------------- */
 
-static struct job *take_down(struct unloaded_jobs *s, struct inherit_job *k)
+static struct job *take_down(struct unloaded_jobs *s, struct job_record *k)
 {
 	struct job_meta m;
 	struct job *job;
@@ -336,7 +343,7 @@ static struct job *take_down(struct unloaded_jobs *s, struct inherit_job *k)
 struct job *unloaded_by_no(struct fsd *d, uint64_t no)
 {
 	struct unloaded_jobs *s = d->jobs->unloaded;
-	struct inherit_job *k = s ? find_no(s, no) : NULL;
+	struct job_record *k = s ? find_no(s, no) : NULL;
 
 	return k ? take_down(s, k) : NULL;
 }
@@ -344,7 +351,7 @@ struct job *unloaded_by_no(struct fsd *d, uint64_t no)
 struct job *unloaded_by_name(struct fsd *d, const char *name)
 {
 	struct unloaded_jobs *s = d->jobs->unloaded;
-	struct inherit_job *k = s ? find_name(s, name) : NULL;
+	struct job_record *k = s ? find_name(s, name) : NULL;
 
 	return k ? take_down(s, k) : NULL;
 }
@@ -353,7 +360,7 @@ void unloaded_each(struct fsd *d,
 		   void (*fn)(void *arg, const struct job_meta *meta), void *arg)
 {
 	struct unloaded_jobs *s = d->jobs->unloaded;
-	struct inherit_job *k;
+	struct job_record *k;
 	struct job_meta m;
 
 	for (uint32_t i = 0; s && i < s->count; i++)
@@ -365,7 +372,7 @@ void unloaded_each(struct fsd *d,
  * listings do not show it. */
 static void take_some(struct unloaded_jobs *s, uint64_t until)
 {
-	struct inherit_job *k;
+	struct job_record *k;
 
 	for (; s->at < s->count; s->at++) {
 		if (now_ns() >= until)

@@ -3,8 +3,8 @@
 #ifndef FSD_SANDBOX_INT_H
 #define FSD_SANDBOX_INT_H
 
-#include "fsd/handover/inherit.h"
 #include "fsd/jobs/parsed_config.h"
+#include "fsd/run/run_adopt.h"
 #include "fsd/run/run_int.h"
 #include "sandboxes.h"
 
@@ -58,10 +58,10 @@ struct sandbox {
 	uint64_t used_ns;      /* now_ns(): when it was used last, or paused */
 	unsigned holders;      /* open files `hold` of it; */
 	bool held;             /* it ends with the last of them */
-	char why[INHERIT_WHY]; /* it is lost, or a single one's machine was; "": it is
+	char why[200]; /* it is lost, or a single one's machine was; "": it is
 				* not */
 	struct loop_timer until, idle;
-	struct inherit_sandbox *kept; /* in fsd->inherit, or NULL, */
+	struct sandbox_record *kept; /* in fsd->handover, or NULL, */
 	struct vm_mux *mux;    /* as is this: while it has a machine */
 };
 
@@ -83,9 +83,40 @@ struct seat {
 	struct loop_call next;
 	struct loop_call late; /* its run has lost its lane, because of */
 	char lost[300];
-	struct inherit_seat *kept; /* a session's, in fsd->inherit; or NULL */
+	struct seat_record *kept; /* a session's, in fsd->handover; or NULL */
 	struct vm_replay *rest; /* a single one's, likewise: its machine has that between
 				* two steps */
+};
+
+/* A sandbox or a session, for the next server: all that there is of it but its machine. */
+struct sandbox_record {
+	uint32_t live;
+	uint32_t lost;        /* its machine is gone, because of why */
+	uint64_t no;          /* struct sandbox's, */
+	uint64_t made_ns, until_ns, paused_ns;
+	uint32_t uid, gid;
+	uint32_t mux;         /* its machine's slot, plus 1; 0: it has none */
+	uint32_t which;       /* the text that holds; the other is a draft */
+	uint32_t text_len[2];
+	uint64_t memory_mb[2]; /* which its environment may have raised */
+	char name[208];
+	char environment_id[68], environment_name[68]; /* "": base */
+	uint32_t held;        /* it goes with the last open file `hold` */
+	uint32_t single;      /* a session, which has no text: what its machine has */
+	uint32_t cpus;
+	uint64_t memory;      /* bytes, */
+	uint64_t idle_ms;     /* and when it ends */
+	char why[200];
+	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */
+};
+
+/* A session, or one of a sandbox, for the next server. */
+struct seat_record {
+	uint32_t live;
+	uint32_t lane;        /* of its interpreter; 0: it has none */
+	uint64_t no, sandbox;
+	uint64_t steps, lease_steps;
+	char language[16], name[208];
 };
 
 /* A number that no sandbox, session or seat has, nor had. */
@@ -173,7 +204,7 @@ void seat_keep_new(struct seat *t);
 void seat_keep(const struct seat *t); /* its lane and its steps */
 void seat_forget(struct seat *t);
 /* The environment that a record of a killed server names. Return: 0 or negative errno. */
-int sandbox_find_environment(struct sandbox *s, const struct inherit_sandbox *k);
+int sandbox_find_environment(struct sandbox *s, const struct sandbox_record *k);
 
 /* session_kept.c: a step of a single one has ended, whose replay buffer was `of` (or NULL), and its
  * interpreter lives. */

@@ -11,13 +11,19 @@
 #include <string.h>
 
 #include "fsd/jobs/environments.h"
+#include "vm/channel/mux.h"
 #include "vm/environment/environment.h"
+
+static HANDOVER_TABLE(sandbox_records, "sandboxes", 1, struct sandbox_record, 2048,
+		      .zeroed = offsetof(struct sandbox_record, text));
+static HANDOVER_TABLE(seat_records, "seats", 1, struct seat_record, 1u << 18);
+static HANDOVER_TABLE(mux_records, "muxes", 1, struct vm_mux, 512, .zeroed = VM_MUX_HEAD);
 
 /* --- for the next server ----------------------------------------------------------- */
 
 void sandbox_keep_text(const struct sandbox *s)
 {
-	struct inherit_sandbox *k = s->kept;
+	struct sandbox_record *k = s->kept;
 	uint32_t draft;
 
 	if (!k)
@@ -32,7 +38,7 @@ void sandbox_keep_text(const struct sandbox *s)
 
 void sandbox_keep(const struct sandbox *s)
 {
-	struct inherit_sandbox *k = s->kept;
+	struct sandbox_record *k = s->kept;
 
 	if (!k)
 		return;
@@ -51,10 +57,10 @@ void sandbox_keep(const struct sandbox *s)
 
 void sandbox_keep_new(struct sandbox *s)
 {
-	struct inherit_sandbox *k;
+	struct sandbox_record *k;
 	uint32_t place;
 
-	k = inherit_add(s->d->inherit, INHERIT_SANDBOXES, &place);
+	k = handover_add(s->d->handover, &sandbox_records, &place);
 	if (!k)
 		return;
 	k->no = s->no;
@@ -65,12 +71,12 @@ void sandbox_keep_new(struct sandbox *s)
 	s->kept = k;
 	sandbox_keep_text(s);
 	sandbox_keep(s);
-	inherit_publish(&k->live);
+	handover_publish(&k->live);
 }
 
 void sandbox_keep_environment(struct sandbox *s)
 {
-	struct inherit_sandbox *k = s->kept;
+	struct sandbox_record *k = s->kept;
 	const struct environment *e = s->environment;
 
 	if (!k)
@@ -83,25 +89,25 @@ void sandbox_keep_environment(struct sandbox *s)
 
 struct vm_mux *sandbox_keep_mux(struct sandbox *s)
 {
-	struct inherit_sandbox *k = s->kept;
+	struct sandbox_record *k = s->kept;
 	struct vm_mux *m;
 	uint32_t place;
 
-	m = k ? inherit_add(s->d->inherit, INHERIT_MUXES, &place) : NULL;
+	m = k ? handover_add(s->d->handover, &mux_records, &place) : NULL;
 	if (!m)
 		return NULL;
-	inherit_publish(&m->live);
+	handover_publish(&m->live);
 	__atomic_store_n(&k->mux, place + 1, __ATOMIC_RELEASE);
 	s->mux = m;
 	return m;
 }
 
-static void forget_mux(struct fsd *d, struct inherit_sandbox *k,
+static void forget_mux(struct fsd *d, struct sandbox_record *k,
 		       struct vm_mux *m)
 {
 	k->mux = 0;
 	mux_end(m);
-	inherit_del(d->inherit, INHERIT_MUXES, m);
+	handover_del(d->handover, &mux_records, m);
 }
 
 void sandbox_forget_mux(struct sandbox *s)
@@ -116,13 +122,13 @@ void sandbox_forget(struct sandbox *s)
 {
 	sandbox_forget_mux(s);
 	if (s->kept)
-		inherit_del(s->d->inherit, INHERIT_SANDBOXES, s->kept);
+		handover_del(s->d->handover, &sandbox_records, s->kept);
 	s->kept = NULL;
 }
 
 void seat_keep(const struct seat *t)
 {
-	struct inherit_seat *k = t->kept;
+	struct seat_record *k = t->kept;
 
 	if (!k)
 		return;
@@ -133,12 +139,12 @@ void seat_keep(const struct seat *t)
 
 void seat_keep_new(struct seat *t)
 {
-	struct inherit_seat *k;
+	struct seat_record *k;
 	uint32_t place;
 
 	if (!t->name || t->kept || !t->sandbox->kept)
 		return;
-	k = inherit_add(t->sandbox->d->inherit, INHERIT_SEATS, &place);
+	k = handover_add(t->sandbox->d->handover, &seat_records, &place);
 	if (!k)
 		return;
 	k->no = t->no;
@@ -147,7 +153,7 @@ void seat_keep_new(struct seat *t)
 	snprintf(k->name, sizeof(k->name), "%s", t->name);
 	t->kept = k;
 	seat_keep(t);
-	inherit_publish(&k->live);
+	handover_publish(&k->live);
 }
 
 bool sandbox_outlives(const struct run *run)
@@ -170,7 +176,7 @@ void sandbox_sign(const struct run *run, struct vm_replay *replay)
 void seat_forget(struct seat *t)
 {
 	if (t->kept)
-		inherit_del(t->sandbox->d->inherit, INHERIT_SEATS, t->kept);
+		handover_del(t->sandbox->d->handover, &seat_records, t->kept);
 	t->kept = NULL;
 	seat_forget_rest(t);
 }
@@ -178,7 +184,7 @@ void seat_forget(struct seat *t)
 /* --- of the server before ------------------------------------------------------------ */
 
 /* Checks the text of another process as a user's. Return: 0 or negative errno. */
-static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
+static int restore_config(struct sandbox *s, const struct sandbox_record *k)
 {
 	uint32_t which = k->which & 1;
 	uint32_t len = MIN(k->text_len[which], (uint32_t)sizeof(k->text[0]));
@@ -197,7 +203,7 @@ static int restore_config(struct sandbox *s, const struct inherit_sandbox *k)
 }
 
 /* A name in that record may lead to another one by now. */
-int sandbox_find_environment(struct sandbox *s, const struct inherit_sandbox *k)
+int sandbox_find_environment(struct sandbox *s, const struct sandbox_record *k)
 {
 	struct environment_places places = *environments_places(s->d->environments);
 	struct err err;
@@ -222,7 +228,7 @@ int sandbox_find_environment(struct sandbox *s, const struct inherit_sandbox *k)
 }
 
 /* Return: 0 or negative errno. */
-static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
+static int take_machine(struct sandbox *s, const struct sandbox_record *k)
 {
 	struct vm_sockets sockets;
 	int r = sandbox_find_environment(s, k);
@@ -244,15 +250,12 @@ static int take_machine(struct sandbox *s, const struct inherit_sandbox *k)
 /* All, before anything is said to the machine. */
 static void recover_replays(const struct sandbox *s)
 {
-	struct inherit *in = s->d->inherit;
+	struct handover *in = s->d->handover;
+	struct vm_replay *t;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
-		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
-
-		if (t && t->sandbox == s->no &&
-		    replay_recover_lane(t, s->mux->out.end) < 0)
+	for (uint32_t i = 0; (t = handover_next(in, &replay_records, &i)); )
+		if (t->sandbox == s->no && replay_recover_lane(t, s->mux->out.end) < 0)
 			t->spoiled = 1;
-	}
 }
 
 static bool is_of_one(struct fsd *d, const struct vm_mux *m)
@@ -266,9 +269,9 @@ static bool is_of_one(struct fsd *d, const struct vm_mux *m)
 static const char gone[] = "its machine has died, with the server";
 
 /* It had a machine, or was about to have one. */
-static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
+static void find_machine(struct sandbox *s, const struct sandbox_record *k)
 {
-	struct vm_mux *m = inherit_at(s->d->inherit, INHERIT_MUXES, k->mux - 1);
+	struct vm_mux *m = handover_at(s->d->handover, &mux_records, k->mux - 1);
 
 	if (!m || is_of_one(s->d, m)) {
 		s->kept->mux = 0;
@@ -295,7 +298,7 @@ static void find_machine(struct sandbox *s, const struct inherit_sandbox *k)
 #define MEMORY_MAX (1ull << 46)
 #define CPUS_MAX 4096u
 
-static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
+static void adopt_one(struct fsd *d, struct sandbox_record *k)
 {
 	struct sandbox *s;
 
@@ -342,7 +345,7 @@ static void adopt_one(struct fsd *d, struct inherit_sandbox *k)
 	sandbox_set_times(s);
 }
 
-static void adopt_seat(struct fsd *d, struct inherit_seat *k)
+static void adopt_seat(struct fsd *d, struct seat_record *k)
 {
 	struct sandbox *s = sandboxes_by_no(d, k->sandbox);
 	const struct lang *lang;
@@ -365,21 +368,14 @@ static void adopt_seat(struct fsd *d, struct inherit_seat *k)
 
 void sandboxes_adopt(struct fsd *d)
 {
-	struct inherit *in = d->inherit;
+	struct handover *in = d->handover;
+	struct sandbox_record *k;
+	struct seat_record *seat;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_SANDBOXES); i++) {
-		struct inherit_sandbox *k =
-			inherit_at(in, INHERIT_SANDBOXES, i);
-
-		if (k)
-			adopt_one(d, k);
-	}
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_SEATS); i++) {
-		struct inherit_seat *k = inherit_at(in, INHERIT_SEATS, i);
-
-		if (k)
-			adopt_seat(d, k);
-	}
+	for (uint32_t i = 0; (k = handover_next(in, &sandbox_records, &i)); )
+		adopt_one(d, k);
+	for (uint32_t i = 0; (seat = handover_next(in, &seat_records, &i)); )
+		adopt_seat(d, seat);
 	list_for_each(pos, tmp, &d->sandboxes->all) {
 		struct sandbox *s = list_entry(pos, struct sandbox, node);
 
@@ -390,8 +386,8 @@ void sandboxes_adopt(struct fsd *d)
 
 /* --- its runs ---------------------------------------------------------------------------- */
 
-/* A run whose replay buffer was recovered continues in its seat. Return: 0, or -ESRCH: it had not
- * begun, or what it was in is not there. */
+/* A run whose replay buffer was recovered continues in its seat. Return: 0, or -ESRCH: it
+ * had not begun, or what it was in is not there. */
 static int take_seat(struct run *run, struct vm_replay *t)
 {
 	struct sandbox *s = sandboxes_by_no(run->d, t->sandbox);
@@ -452,15 +448,13 @@ int sandbox_take_run(struct run *run, struct vm_replay *t)
 /* Was its JOB sent, and RUN was not? */
 static bool has_not_begun(const struct seat *t)
 {
-	struct inherit *in = t->sandbox->d->inherit;
+	struct handover *in = t->sandbox->d->handover;
+	const struct vm_replay *replay;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
-		const struct vm_replay *replay = inherit_at(in, INHERIT_REPLAYS, i);
-
-		if (replay && replay->sandbox == t->sandbox->no &&
-		    replay->seat == t->no && replay->lane == t->kept->lane)
+	for (uint32_t i = 0; (replay = handover_next(in, &replay_records, &i)); )
+		if (replay->sandbox == t->sandbox->no && replay->seat == t->no &&
+		    replay->lane == t->kept->lane)
 			return !replay->run_at;
-	}
 	return false;
 }
 
@@ -482,12 +476,11 @@ static void go_on(struct sandbox *s)
 /* Their server was killed before a record said whose they are, or behind that. */
 static void drop_muxes(struct fsd *d)
 {
-	struct inherit *in = d->inherit;
+	struct handover *in = d->handover;
+	struct vm_mux *m;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_MUXES); i++) {
-		struct vm_mux *m = inherit_at(in, INHERIT_MUXES, i);
-
-		if (!m || is_of_one(d, m))
+	for (uint32_t i = 0; (m = handover_next(in, &mux_records, &i)); ) {
+		if (is_of_one(d, m))
 			continue;
 		mux_end(m);
 		m->live = 0;
@@ -496,7 +489,7 @@ static void drop_muxes(struct fsd *d)
 
 void sandboxes_adopted(struct fsd *d)
 {
-	struct inherit *in = d->inherit;
+	struct handover *in = d->handover;
 
 	list_for_each(pos, tmp, &d->sandboxes->all) {
 		struct sandbox *s = list_entry(pos, struct sandbox, node);
@@ -510,7 +503,7 @@ void sandboxes_adopted(struct fsd *d)
 	}
 	drop_muxes(d);
 	singles_drop_replays(d);
-	inherit_recycle(in, INHERIT_SANDBOXES);
-	inherit_recycle(in, INHERIT_SEATS);
-	inherit_recycle(in, INHERIT_MUXES);
+	handover_recycle(in, &sandbox_records);
+	handover_recycle(in, &seat_records);
+	handover_recycle(in, &mux_records);
 }

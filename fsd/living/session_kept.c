@@ -16,17 +16,17 @@
 /* Without room for it the machine ends with this server. */
 static struct vm_replay *replay_of(struct seat *t)
 {
-	struct inherit *in = t->sandbox->d->inherit;
+	struct handover *in = t->sandbox->d->handover;
 	uint32_t place;
 
 	if (t->rest || !t->kept)
 		return t->rest;
-	t->rest = inherit_add(in, INHERIT_REPLAYS, &place);
+	t->rest = handover_add(in, &replay_records, &place);
 	if (!t->rest)
 		return NULL;
 	t->rest->sandbox = t->sandbox->no;
 	t->rest->seat = t->no;
-	inherit_publish(&t->rest->live);
+	handover_publish(&t->rest->live);
 	return t->rest;
 }
 
@@ -42,7 +42,7 @@ void seat_rest(struct seat *t, struct vm_replay *of)
 void seat_forget_rest(struct seat *t)
 {
 	if (t->rest)
-		inherit_del(t->sandbox->d->inherit, INHERIT_REPLAYS, t->rest);
+		handover_del(t->sandbox->d->handover, &replay_records, t->rest);
 	t->rest = NULL;
 }
 
@@ -101,13 +101,12 @@ static const char *take_idle(struct seat *t)
 /* Also of a step whose end is not on record yet. */
 static bool is_on_replay(const struct sandbox *s, struct seat *t)
 {
-	struct inherit *in = s->d->inherit;
+	struct handover *in = s->d->handover;
+	struct vm_replay *replay;
 	bool found = false;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
-		struct vm_replay *replay = inherit_at(in, INHERIT_REPLAYS, i);
-
-		if (!replay || replay->sandbox != s->no)
+	for (uint32_t i = 0; (replay = handover_next(in, &replay_records, &i)); ) {
+		if (replay->sandbox != s->no)
 			continue;
 		if (replay->job)
 			found |= replay->sent != 0;
@@ -176,14 +175,13 @@ void single_adopted(struct sandbox *s)
 
 void singles_drop_replays(struct fsd *d)
 {
-	struct inherit *in = d->inherit;
+	struct vm_replay *replay;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
-		struct vm_replay *replay = inherit_at(in, INHERIT_REPLAYS, i);
-		struct seat *t = replay && !replay->job
-					 ? sandbox_session_by_no(d, replay->seat) : NULL;
+	for (uint32_t i = 0; (replay = handover_next(d->handover, &replay_records, &i)); ) {
+		const struct seat *t = replay->job
+					 ? NULL : sandbox_session_by_no(d, replay->seat);
 
-		if (replay && !replay->job && !(t && t->rest == replay))
+		if (!replay->job && (!t || t->rest != replay))
 			replay->live = 0;
 	}
 }

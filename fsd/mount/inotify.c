@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "mountpoint.h"
 #include "fsd/jobs/lifecycle.h"
 
@@ -31,6 +31,15 @@
 /* Most notes of a job. If it is run again and again, faster than events can be
  * sent, several runs share a note. */
 #define NOTES_MAX 16
+
+/* A job of which watchers have not been told all, for the next server. */
+struct untold_record {
+	uint32_t live;
+	uint32_t known;  /* 1 << row: the results that they know of */
+	uint64_t job;
+};
+
+static HANDOVER_TABLE(untold_records, "untold", 1, struct untold_record, 1u << 20);
 
 #define BIT(vfile) (1u << (vfile))
 
@@ -97,18 +106,18 @@ static void keep_untold(struct job *job, unsigned known)
 
 	if (job->inotify.untold)
 		return;
-	job->inotify.untold = inherit_add(job->d->inherit, INHERIT_UNTOLD, &place);
+	job->inotify.untold = handover_add(job->d->handover, &untold_records, &place);
 	if (!job->inotify.untold)
 		return; /* then the next server does not send them */
 	job->inotify.untold->known = known;
 	job->inotify.untold->job = job->meta.no;
-	inherit_publish(&job->inotify.untold->live);
+	handover_publish(&job->inotify.untold->live);
 }
 
 static void drop_untold(struct job *job)
 {
 	if (job->inotify.untold)
-		inherit_del(job->d->inherit, INHERIT_UNTOLD,
+		handover_del(job->d->handover, &untold_records,
 			    take_ptr(job->inotify.untold));
 }
 
@@ -530,22 +539,20 @@ void inotify_new(struct fsd *d)
 /* Some events may be sent twice: a note is dropped only after it was sent. */
 void inotify_take_over(struct fsd *d)
 {
-	uint32_t count = inherit_count(d->inherit, INHERIT_UNTOLD);
+	struct untold_record *u;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct inherit_untold *u =
-			inherit_at(d->inherit, INHERIT_UNTOLD, i);
-		struct job *job = u ? job_by_no(d, u->job) : NULL;
+	for (uint32_t i = 0; (u = handover_next(d->handover, &untold_records, &i)); ) {
+		struct job *job = job_by_no(d, u->job);
 
-		if (u && (!job || job->inotify.untold || !d->inotify)) {
+		if (!job || job->inotify.untold || !d->inotify) {
 			u->live = 0;
-		} else if (u) {
+		} else {
 			job->inotify.untold = u;
 			job->inotify.announced = u->known;
 			on_entered(job);
 		}
 	}
-	inherit_recycle(d->inherit, INHERIT_UNTOLD);
+	handover_recycle(d->handover, &untold_records);
 	if (d->inotify)
 		inotify_link_take_over(d->inotify);
 }

@@ -6,7 +6,7 @@
 #ifndef FSD_INOTIFY_INT_H
 #define FSD_INOTIFY_INT_H
 
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "vm/os/spawn.h"
 #include "broker.h"
 #include "inotify.h"
@@ -56,6 +56,8 @@ struct note {
 	bool remove; /* the helper must remove the job; this is its last note */
 };
 
+#define INOTIFY_HELPERS 8u /* processes that are known at a time */
+
 struct inotify {
 	struct fsd *d;
 	/* Jobs with notes (struct job): ended; still running. */
@@ -71,12 +73,12 @@ struct inotify {
 	/* --- used by inotify_link.c ------------------------------------- */
 	int sock, pidfd; /* of the helper; owned, or -1 */
 	pid_t pid; /* the helper's; 0: there is none */
-	unsigned place; /* its index in inherit_head.helper */
+	unsigned place; /* its index in helpers_record.pid */
 	struct former { /* a helper whose server is dead */
 		pid_t pid;        /* 0: there is none */
 		int pidfd;        /* owned */
 		struct loop_fd src;
-	} former[INHERIT_HELPERS];
+	} former[INOTIFY_HELPERS];
 	struct loop_fd sock_src, end_src;
 	struct loop_timer restart, release;
 	/* a question for a helper, or for the mount's root */

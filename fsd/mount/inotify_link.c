@@ -121,6 +121,19 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 
 /* --- the process ------------------------------------------------------------------ */
 
+/* Processes that tell watchers, also of dead servers. */
+struct helpers_record {
+	uint32_t live;
+	int32_t pid[INOTIFY_HELPERS]; /* 0: none */
+};
+
+static HANDOVER_TABLE(helpers_records, "notify-helpers", 1, struct helpers_record, 1);
+
+static struct helpers_record *helpers_of(const struct inotify *n)
+{
+	return handover_fact(n->d->handover, &helpers_records);
+}
+
 static void drop_former(struct former *f)
 {
 	loop_fd_del(&f->src);
@@ -131,7 +144,7 @@ static void drop_former(struct former *f)
 static void forget_former(struct inotify *n, struct former *f)
 {
 	drop_former(f);
-	inherit_head(n->d->inherit)->helper[f - n->former] = 0;
+	helpers_of(n)->pid[f - n->former] = 0;
 }
 
 static void on_former_end(struct loop_fd *src, uint32_t events)
@@ -157,17 +170,17 @@ static void retire(struct inotify *n, unsigned place, pid_t pid, int pidfd)
 
 void inotify_link_take_over(struct inotify *n)
 {
-	struct inherit_head *head = inherit_head(n->d->inherit);
+	struct helpers_record *k = helpers_of(n);
 
-	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
-		if (head->helper[i] > 0)
-			retire(n, i, head->helper[i],
-			       (int)syscall(SYS_pidfd_open, head->helper[i], 0));
+	for (unsigned i = 0; i < INOTIFY_HELPERS; i++)
+		if (k->pid[i] > 0)
+			retire(n, i, k->pid[i],
+			       (int)syscall(SYS_pidfd_open, k->pid[i], 0));
 }
 
 bool inotify_link_was(const struct inotify *n, pid_t pid)
 {
-	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
+	for (unsigned i = 0; i < INOTIFY_HELPERS; i++)
 		if (n->former[i].pid == pid)
 			return true;
 	return false;
@@ -176,16 +189,17 @@ bool inotify_link_was(const struct inotify *n, pid_t pid)
 /* Records the helper. If the table is full, it replaces another one. */
 static void enter(struct inotify *n)
 {
-	struct inherit_head *head = inherit_head(n->d->inherit);
+	struct helpers_record *k = helpers_of(n);
 
-	for (unsigned i = 0; i < INHERIT_HELPERS; i++) {
-		n->place = (n->place + 1) % INHERIT_HELPERS;
-		if (!head->helper[n->place])
+	for (unsigned i = 0; i < INOTIFY_HELPERS; i++) {
+		n->place = (n->place + 1) % INOTIFY_HELPERS;
+		if (!k->pid[n->place])
 			break;
 	}
 	if (n->former[n->place].pid)
 		forget_former(n, &n->former[n->place]);
-	head->helper[n->place] = n->pid;
+	k->pid[n->place] = n->pid;
+	handover_publish(&k->live);
 }
 
 static void close_link(struct inotify *n)
@@ -345,7 +359,7 @@ void inotify_link_end(struct inotify *n)
 {
 	loop_timer_del(&n->restart);
 	close_link(n);
-	for (unsigned i = 0; i < INHERIT_HELPERS; i++)
+	for (unsigned i = 0; i < INOTIFY_HELPERS; i++)
 		if (n->former[i].pid)
 			/* the next server has them in shared memory */
 			drop_former(&n->former[i]);

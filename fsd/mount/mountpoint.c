@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/handover/inherit.h"
 #include "broker.h"
 #include "library.h"
 #include "requests_int.h"
@@ -82,15 +81,6 @@ int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
 	if (r < 0)
 		return err_sys(err, r, "the mount's channel");
 	requests_take_over(d);
-	for (uint32_t i = 0; i < inherit_count(d->inherit, INHERIT_HANDLES);
-	     i++) {
-		const struct inherit_handle *h =
-			inherit_at(d->inherit, INHERIT_HANDLES, i);
-
-		/* The kernel then polls again and gets the new state. */
-		if (h && h->poll)
-			requests_wake(d, h->poll);
-	}
 	return 0;
 }
 

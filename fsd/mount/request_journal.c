@@ -13,7 +13,17 @@
 /* A request is refused if this many servers have died while they handled it. */
 #define TRIES_MAX 5u
 
-#define BLOCK_BYTES (INHERIT_BLOCK - sizeof(uint32_t))
+#define BLOCK 16384u
+#define BLOCK_BYTES (BLOCK - sizeof(uint32_t))
+
+struct block_record {
+	uint32_t live;
+	uint8_t data[BLOCK_BYTES];
+};
+
+static HANDOVER_TABLE(request_records, "requests", 1, struct request_record, 1u << 20);
+static HANDOVER_TABLE(block_records, "request-blocks", 1, struct block_record, 1u << 16,
+		      .zeroed = sizeof(uint32_t));
 
 struct pending *request_find(struct requests *q, uint64_t unique)
 {
@@ -29,71 +39,71 @@ struct pending *request_find(struct requests *q, uint64_t unique)
 }
 
 /* Returns how many blocks hold what does not fit into the record. */
-static uint32_t block_count(const struct inherit_request *k)
+static uint32_t block_count(const struct request_record *k)
 {
-	return k->len <= INHERIT_SHORT
+	return k->len <= REQUEST_SHORT
 		       ? 0
 		       : (k->len - 1) / (uint32_t)BLOCK_BYTES + 1;
 }
 
 /* Returns a block; NULL: the request is not complete. */
-static struct inherit_block *block_at(struct inherit *in,
-				      const struct inherit_request *k,
+static struct block_record *block_at(struct handover *in,
+				      const struct request_record *k,
 				      uint32_t i)
 {
 	return i < ARRAY_SIZE(k->block)
-		       ? inherit_at(in, INHERIT_BLOCKS, k->block[i])
+		       ? handover_at(in, &block_records, k->block[i])
 		       : NULL;
 }
 
 /* Removes the record before its blocks, so that a killed server leaves no half
  * record. */
-static void drop_record(struct inherit *in, struct inherit_request *k)
+static void drop_record(struct handover *in, struct request_record *k)
 {
-	struct inherit_request was = *k;
+	struct request_record was = *k;
 
-	inherit_del(in, INHERIT_REQUESTS, k);
+	handover_del(in, &request_records, k);
 	for (uint32_t i = 0; i < MIN(block_count(&was), ARRAY_SIZE(was.block));
 	     i++) {
 		void *b = block_at(in, &was, i);
 
 		if (b)
-			inherit_del(in, INHERIT_BLOCKS, b);
+			handover_del(in, &block_records, b);
 	}
 }
 
 void request_forget(struct fsd *d, struct pending *p)
 {
 	hash_del(&d->requests->by_unique, &p->node);
-	drop_record(d->inherit, p->kept);
+	drop_record(d->handover, p->kept);
 	free(p);
 }
 
-static int keep_data(struct inherit *in, struct inherit_request *k,
+static int keep_data(struct handover *in, struct request_record *k,
 		     const uint8_t *data, uint32_t len)
 {
-	if (len <= INHERIT_SHORT) {
+	if (len <= REQUEST_SHORT) {
 		k->len = len;
 		memcpy(k->data, data, len);
 		return 0;
 	}
 	for (uint32_t at = 0, i = 0; at < len; at += BLOCK_BYTES, i++) {
 		uint32_t n = MIN(len - at, (uint32_t)BLOCK_BYTES);
-		struct inherit_block *b =
+		struct block_record *b =
 			i < ARRAY_SIZE(k->block)
-				? inherit_add(in, INHERIT_BLOCKS, &k->block[i])
+				? handover_add(in, &block_records, &k->block[i])
 				: NULL;
 
 		if (!b)
 			return -ENOSPC;
 		memcpy(b->data, data + at, n);
-		inherit_publish(&b->live);
+		handover_publish(&b->live);
 		k->len = at + n;
 	}
 	return 0;
 }
 
-static struct pending *link_kept(struct requests *q, struct inherit_request *k,
+static struct pending *link_kept(struct requests *q, struct request_record *k,
 				 uint64_t unique)
 {
 	struct pending *p = calloc(1, sizeof(*p));
@@ -110,37 +120,37 @@ static struct pending *link_kept(struct requests *q, struct inherit_request *k,
 }
 
 /* Makes the record. NULL: the table is full. */
-static struct inherit_request *keep_record(struct fsd *d, const uint8_t *data,
+static struct request_record *keep_record(struct fsd *d, const uint8_t *data,
 					   uint32_t len, uint64_t seq,
-					   const struct inherit_progress *p)
+					   const struct request_progress *p)
 {
 	uint32_t place;
-	struct inherit_request *k = inherit_add(d->inherit, INHERIT_REQUESTS,
+	struct request_record *k = handover_add(d->handover, &request_records,
 						&place);
 
-	if (k && keep_data(d->inherit, k, data, len) == 0) {
+	if (k && keep_data(d->handover, k, data, len) == 0) {
 		k->progress = *p;
 		k->seq = seq;
-		inherit_publish(&k->live);
+		handover_publish(&k->live);
 		return k;
 	}
 	log_warn("no room to keep a request: it is lost if this process is "
 		 "killed now");
 	if (k)
-		drop_record(d->inherit, k);
+		drop_record(d->handover, k);
 	return NULL;
 }
 
 /* Stores a request whose answer will come later, or whose message is needed for
  * the next one. */
-struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
+struct request_record *request_keep(struct fsd *d, const uint8_t *data,
 				     uint32_t len, uint64_t seq,
-				     const struct inherit_progress *p)
+				     const struct request_progress *p)
 {
-	struct inherit_request *k = keep_record(d, data, len, seq, p);
+	struct request_record *k = keep_record(d, data, len, seq, p);
 
 	if (k && !link_kept(d->requests, k, header_of(data)->unique)) {
-		drop_record(d->inherit, k);
+		drop_record(d->handover, k);
 		k = NULL;
 	}
 	return k;
@@ -151,8 +161,8 @@ struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
 /* Turns messages that the previous server was handling into stored requests. */
 static void keep_messages(struct fsd *d)
 {
-	for (unsigned i = 0; i < INHERIT_MESSAGES; i++) {
-		struct inherit_message *m = inherit_message(d->inherit, i);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		struct request_message *m = &d->requests->shared->message[i];
 		uint32_t len = header_of(m->data)->len;
 
 		if (len >= sizeof(struct fuse_in_header) &&
@@ -163,38 +173,36 @@ static void keep_messages(struct fsd *d)
 }
 
 /* Frees blocks of incomplete requests. */
-static void drop_blocks(struct inherit *in, struct inherit_request **list,
+static void drop_blocks(struct handover *in, struct request_record **list,
 			uint32_t count)
 {
-	uint32_t blocks = inherit_count(in, INHERIT_BLOCKS);
-	struct inherit_block *b;
+	struct block_record *b;
 
-	for (uint32_t i = 0; i < blocks; i++)
-		if ((b = inherit_at(in, INHERIT_BLOCKS, i)))
-			b->live = 2;
+	for (uint32_t i = 0; (b = handover_next(in, &block_records, &i)); )
+		b->live = 2;
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t n = 0; n < block_count(list[i]); n++)
 			if ((b = block_at(in, list[i], n)))
 				b->live = 1;
-	for (uint32_t i = 0; i < blocks; i++)
-		if ((b = inherit_at(in, INHERIT_BLOCKS, i)) && b->live == 2)
+	for (uint32_t i = 0; (b = handover_next(in, &block_records, &i)); )
+		if (b->live == 2)
 			b->live = 0;
-	inherit_recycle(in, INHERIT_BLOCKS);
+	handover_recycle(in, &block_records);
 }
 
-/* Copies a request into room (INHERIT_MESSAGE_MAX bytes). Return: whether it is
+/* Copies a request into room (MESSAGE_MAX bytes). Return: whether it is
  * complete. */
-static bool copy_kept(struct fsd *d, const struct inherit_request *k,
+static bool copy_kept(struct fsd *d, const struct request_record *k,
 		      uint8_t *room)
 {
 	if (k->len < sizeof(struct fuse_in_header) ||
-	    k->len > INHERIT_MESSAGE_MAX)
+	    k->len > MESSAGE_MAX)
 		return false;
-	if (k->len <= INHERIT_SHORT)
+	if (k->len <= REQUEST_SHORT)
 		memcpy(room, k->data, k->len);
 	for (uint32_t i = 0; i < block_count(k); i++) {
 		uint32_t at = i * (uint32_t)BLOCK_BYTES;
-		const struct inherit_block *b = block_at(d->inherit, k, i);
+		const struct block_record *b = block_at(d->handover, k, i);
 
 		if (!b)
 			return false;
@@ -206,24 +214,21 @@ static bool copy_kept(struct fsd *d, const struct inherit_request *k,
 
 static int by_seq(const void *a, const void *b)
 {
-	const struct inherit_request *const *x = a, *const *y = b;
+	const struct request_record *const *x = a, *const *y = b;
 
 	return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
 }
 
 /* Collects all complete requests, in their order. Return: how many. */
-static uint32_t collect(struct fsd *d, struct inherit_request **list,
+static uint32_t collect(struct fsd *d, struct request_record **list,
 			uint8_t *room)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < inherit_count(d->inherit, INHERIT_REQUESTS);
-	     i++) {
-		struct inherit_request *k =
-			inherit_at(d->inherit, INHERIT_REQUESTS, i);
+	struct request_record *k;
 
-		if (!k)
-			continue;
+	for (uint32_t i = 0;
+	     (k = handover_next(d->handover, &request_records, &i)); ) {
 		/* A second copy exists if the server died while it stored the
 		 * message. */
 		if (copy_kept(d, k, room) &&
@@ -233,11 +238,11 @@ static uint32_t collect(struct fsd *d, struct inherit_request **list,
 		else
 			k->live = 0;
 	}
-	qsort(list, count, sizeof(struct inherit_request *), by_seq);
+	qsort(list, count, sizeof(struct request_record *), by_seq);
 	return count;
 }
 
-static void look_again(struct fsd *d, struct inherit_request *k)
+static void look_again(struct fsd *d, struct request_record *k)
 {
 	uint8_t *copy = malloc(k->len);
 	struct look *l = NULL;
@@ -268,13 +273,13 @@ static void look_again(struct fsd *d, struct inherit_request *k)
 
 void requests_take_over(struct fsd *d)
 {
-	struct inherit *in = d->inherit;
-	uint8_t *room = malloc(INHERIT_MESSAGE_MAX);
-	struct inherit_request **list;
+	struct handover *in = d->handover;
+	uint8_t *room = malloc(MESSAGE_MAX);
+	struct request_record **list;
 	uint32_t count;
 
 	keep_messages(d);
-	list = calloc(inherit_count(in, INHERIT_REQUESTS) + 1, sizeof(*list));
+	list = calloc(handover_count(in, &request_records) + 1, sizeof(*list));
 
 	if (!list || !room) {
 		log_error("no memory to answer the requests of the server "
@@ -284,7 +289,7 @@ void requests_take_over(struct fsd *d)
 		return;
 	}
 	count = collect(d, list, room);
-	inherit_recycle(in, INHERIT_REQUESTS);
+	handover_recycle(in, &request_records);
 	drop_blocks(in, list, count);
 	for (uint32_t i = 0; i < count; i++)
 		look_again(d, list[i]);

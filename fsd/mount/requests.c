@@ -22,6 +22,8 @@
 /* Bounds the time that one write takes by its size. */
 #define WRITE_MAX (256u << 10)
 
+static HANDOVER_TABLE(mount_records, "mount", 1, struct mount_record, 1);
+
 static struct look *look_now(const struct fsd *d)
 {
 	struct fiber *f = fiber_self();
@@ -122,18 +124,18 @@ static void give(struct fsd *d, const uint8_t *data, uint32_t len)
  * that server died before it answered INIT, the message is replayed. */
 static void repeat_init(struct fsd *d)
 {
-	struct inherit_head *head = inherit_head(d->inherit);
+	struct mount_record *shared = d->requests->shared;
 	/* INIT, the first of all messages, is in the first slot. */
-	struct inherit_message *first = inherit_message(d->inherit, 0);
+	struct request_message *first = &shared->message[0];
 	bool unanswered = header_of(first->data)->len &&
 			  header_of(first->data)->opcode == FUSE_INIT;
 
-	if (!head->init_len || head->init_len > sizeof(head->init) ||
-	    header_of(head->init)->len != head->init_len ||
-	    header_of(head->init)->opcode != FUSE_INIT)
+	if (!shared->init_len || shared->init_len > sizeof(shared->init) ||
+	    header_of(shared->init)->len != shared->init_len ||
+	    header_of(shared->init)->opcode != FUSE_INIT)
 		return;
 	d->requests->first_answer_lost = !unanswered;
-	give(d, head->init, head->init_len);
+	give(d, shared->init, shared->init_len);
 	d->requests->first_answer_lost = false;
 	if (unanswered)
 		message_clear(first);
@@ -148,6 +150,8 @@ int requests_open(struct fsd *d, const struct fuse_lowlevel_ops *ops, int fd)
 	if (q) {
 		q->fd = fd;
 		list_init(&q->looks);
+		q->shared = handover_fact(d->handover, &mount_records);
+		handover_publish(&q->shared->live);
 	}
 	if (r == 0)
 		r = make_session(d, ops);
@@ -244,7 +248,7 @@ static void look_end(struct look *l)
 		l->progress->tries = 0;
 		request_keep(l->d, l->data, l->len,
 		     l->message ? l->message->seq
-				: ++inherit_head(l->d->inherit)->last_seq,
+				: ++q->shared->last_seq,
 		     l->progress);
 	}
 	if (l->message) {
@@ -299,7 +303,7 @@ static void on_look(void *arg)
 }
 
 struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
-			     struct inherit_progress *progress)
+			     struct request_progress *progress)
 {
 	struct look *l = calloc(1, sizeof(*l));
 
@@ -319,13 +323,13 @@ struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
  * as the possible cause of this server's death. */
 void look_at(struct look *l)
 {
-	struct inherit_progress *progress = l->progress;
-	struct inherit_head *head = inherit_head(l->d->inherit);
+	struct request_progress *progress = l->progress;
+	struct mount_record *shared = l->d->requests->shared;
 
 	if (header_of(l->data)->opcode == FUSE_INIT &&
-	    l->len <= sizeof(head->init)) {
-		memcpy(head->init, l->data, l->len);
-		head->init_len = l->len;
+	    l->len <= sizeof(shared->init)) {
+		memcpy(shared->init, l->data, l->len);
+		shared->init_len = l->len;
 	}
 	progress->tries++;
 	if (fiber_start(on_look, l) < 0)
@@ -334,7 +338,7 @@ void look_at(struct look *l)
 }
 
 /* The last slot is for a request that finds all others taken. */
-#define SPILL (INHERIT_MESSAGES - 1)
+#define SPILL (MESSAGES - 1)
 
 static unsigned free_message(const struct requests *q)
 {
@@ -347,11 +351,11 @@ static unsigned free_message(const struct requests *q)
 
 /* Copies a request out of the last slot, which must be free for the next one at
  * once. */
-static struct look *spill(struct fsd *d, struct inherit_message *m,
+static struct look *spill(struct fsd *d, struct request_message *m,
 			  uint32_t len)
 {
 	uint8_t *copy = malloc(len);
-	struct inherit_request *k = NULL;
+	struct request_record *k = NULL;
 	struct look *l = NULL;
 
 	if (copy) {
@@ -373,13 +377,13 @@ int requests_next(struct fsd *d)
 {
 	struct requests *q = d->requests;
 	unsigned place = free_message(q);
-	struct inherit_message *m = inherit_message(d->inherit, place);
+	struct request_message *m = &q->shared->message[place];
 	const struct fuse_in_header *in = header_of(m->data);
 	struct look *l;
 	ssize_t n;
 
-	m->progress = (struct inherit_progress){ 0 };
-	m->seq = ++inherit_head(d->inherit)->last_seq;
+	m->progress = (struct request_progress){ 0 };
+	m->seq = ++q->shared->last_seq;
 	n = read(q->fd, m->data, sizeof(m->data));
 	if (n < 0)
 		return errno == EAGAIN	? 0
@@ -432,7 +436,7 @@ void requests_begin(struct fsd *d, uint64_t before)
 	if (!l)
 		return;
 	l->progress->before = before;
-	inherit_publish(&l->progress->begun);
+	handover_publish(&l->progress->begun);
 }
 
 bool requests_again(const struct fsd *d, uint64_t *ret_before)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between the kernel and libfuse: reads requests, stores them in memory that
- * outlives this process (inherit.h) until their answer is written, and passes
+ * outlives this process (handover.h) until their answer is written, and passes
  * them to libfuse. The next server finds all unanswered ones, in their order.
  * So none is lost, and operations can tell half-done work from work not begun.
  *

@@ -9,13 +9,57 @@
 #include <linux/fuse.h>
 
 #include "fsd/base/hash.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "requests.h"
+
+/* --- shared with the next server ------------------------------------------------ */
+
+/* How far a request has come, wherever it lies. */
+struct request_progress {
+	uint32_t tries;  /* servers that died while they looked at it */
+	uint32_t begun;  /* what cannot be done twice has begun, */
+	uint64_t before; /* and what the operation found before */
+};
+
+#define MESSAGE_MAX ((1u << 20) + 4096u)
+#define MESSAGES 32u
+
+/* A request that is being looked at. */
+struct request_message {
+	uint64_t seq;
+	struct request_progress progress;
+	uint8_t data[MESSAGE_MAX]; /* its first word is 0: none */
+};
+
+#define REQUEST_SHORT 200u /* bytes of a request that need no blocks */
+
+/* A request whose answer is still to come. */
+struct request_record {
+	uint32_t live;
+	uint32_t len;
+	uint64_t seq;    /* in this order they came */
+	struct request_progress progress;
+	union {
+		uint8_t data[REQUEST_SHORT];
+		uint32_t block[REQUEST_SHORT / sizeof(uint32_t)];
+	};
+};
+
+/* The mount. */
+struct mount_record {
+	uint32_t live;
+	uint32_t init_len; /* 0: the kernel has not begun */
+	uint64_t last_seq; /* of requests */
+	_Alignas(uint64_t) uint8_t init[4096];
+	struct request_message message[MESSAGES];
+};
+
+/* --- of this server --------------------------------------------------------------- */
 
 struct pending {
 	struct hash_node node; /* in requests->by_unique */
 	uint64_t unique;
-	struct inherit_request *kept;
+	struct request_record *kept;
 };
 
 /* A request in an operation, perhaps in a fiber that waits. */
@@ -26,9 +70,9 @@ struct look {
 	uint32_t len;
 	uint64_t unique;
 	bool answered;
-	struct inherit_progress *progress;
+	struct request_progress *progress;
 	/* the message in shared memory, or NULL */
-	struct inherit_message *message;
+	struct request_message *message;
 	unsigned place; /* index of the message */
 	uint8_t *copy;                   /* owned, or NULL */
 };
@@ -53,7 +97,8 @@ struct requests {
 	struct list looks;      /* of struct look */
 	/* the request that runs outside of fibers, or NULL */
 	struct look *plain;
-	bool taken[INHERIT_MESSAGES];
+	bool taken[MESSAGES];
+	struct mount_record *shared; /* borrowed */
 	/* the kernel has got the answer to INIT, but its copy is lost */
 	bool first_answer_lost;
 };
@@ -64,7 +109,7 @@ static inline const struct fuse_in_header *header_of(const void *data)
 }
 
 /* Marks the message as free, so that the next server does not replay it. */
-static inline void message_clear(struct inherit_message *m)
+static inline void message_clear(struct request_message *m)
 {
 	struct fuse_in_header *in = (void *)m->data;
 
@@ -80,7 +125,7 @@ static inline bool has_answer(uint32_t opcode)
 /* requests.c: makes the record of a request. data is borrowed until
  * look_free(). NULL: without memory. */
 struct look *look_new(struct fsd *d, const uint8_t *data, uint32_t len,
-		      struct inherit_progress *progress);
+		      struct request_progress *progress);
 /* Passes the request to libfuse; consumes l. */
 void look_at(struct look *l);
 void look_free(struct look *l);
@@ -92,8 +137,8 @@ void request_tell(struct fsd *d, uint64_t unique, int32_t error,
 struct pending *request_find(struct requests *q, uint64_t unique);
 void request_forget(struct fsd *d, struct pending *p);
 /* Stores a request. NULL: the table is full. */
-struct inherit_request *request_keep(struct fsd *d, const uint8_t *data,
+struct request_record *request_keep(struct fsd *d, const uint8_t *data,
 				     uint32_t len, uint64_t seq,
-				     const struct inherit_progress *p);
+				     const struct request_progress *p);
 
 #endif

@@ -15,9 +15,11 @@
 #include "fsd/jobs/event_log.h"
 #include "fsd/jobs/parsed_config.h"
 #include "fsd/handover/fdstore.h"
-#include "fsd/handover/inherit.h"
 #include "fsd/jobs/leftover.h"
 #include "run_int.h"
+
+/* Runs whose machines may outlive this server. */
+HANDOVER_TABLE(replay_records, "tapes", 1, struct vm_replay, 1024, .zeroed = VM_REPLAY_HEAD);
 
 /* Nobody has more; sums of them stay far from their end. */
 #define MEMORY_MAX (1ull << 46)
@@ -48,7 +50,7 @@ void run_replay_begin(struct run *run)
 	struct vm_replay *t = NULL;
 
 	if (!run->vm_job.replay && run->host->outlives(run))
-		t = inherit_add(run->d->inherit, INHERIT_REPLAYS, &place);
+		t = handover_add(run->d->handover, &replay_records, &place);
 	if (!t)
 		return;
 	t->job = run->job->meta.no;
@@ -66,7 +68,7 @@ void run_replay_begin(struct run *run)
 	snprintf(t->environment_name, sizeof(t->environment_name), "%s",
 		 run->environment.name ? run->environment.name : "");
 	run->vm_job.replay = t;
-	inherit_publish(&t->live);
+	handover_publish(&t->live);
 }
 
 void run_replay_end(struct run *run)
@@ -74,7 +76,7 @@ void run_replay_end(struct run *run)
 	struct vm_replay *t = take_ptr(run->vm_job.replay);
 
 	if (t)
-		inherit_del(run->d->inherit, INHERIT_REPLAYS, t);
+		handover_del(run->d->handover, &replay_records, t);
 }
 
 /* --- of the server before ----------------------------------------------------- */
@@ -96,14 +98,11 @@ static int recover(struct vm_replay *t)
 
 static struct vm_replay *find_replay(const struct job *job)
 {
-	struct inherit *in = job->d->inherit;
+	struct vm_replay *t;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
-		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
-
-		if (t && t->job == job->meta.no && t->run == job->meta.run)
+	for (uint32_t i = 0; (t = handover_next(job->d->handover, &replay_records, &i)); )
+		if (t->job == job->meta.no && t->run == job->meta.run)
 			return t;
-	}
 	return NULL;
 }
 
@@ -253,15 +252,14 @@ void run_forget_tries(struct job *job)
 
 void run_adopted(struct fsd *d)
 {
-	struct inherit *in = d->inherit;
+	struct vm_replay *t;
 
-	for (uint32_t i = 0; i < inherit_count(in, INHERIT_REPLAYS); i++) {
-		struct vm_replay *t = inherit_at(in, INHERIT_REPLAYS, i);
-		struct job *job = t ? job_by_no(d, t->job) : NULL;
+	for (uint32_t i = 0; (t = handover_next(d->handover, &replay_records, &i)); ) {
+		struct job *job = job_by_no(d, t->job);
 
-		if (t && t->job && !(job && job->run && job->run->vm_job.replay == t))
+		if (t->job && (!job || !job->run || job->run->vm_job.replay != t))
 			t->live = 0;
 	}
-	inherit_recycle(in, INHERIT_REPLAYS);
+	handover_recycle(d->handover, &replay_records);
 	vm_adopted(d->vm);
 }

@@ -3,7 +3,10 @@
 #ifndef FSD_RUN_ADOPT_H
 #define FSD_RUN_ADOPT_H
 
+#include "fsd/handover/handover.h"
 #include "run.h"
+
+extern const struct handover_table replay_records; /* of struct vm_replay */
 
 /*
  * The job's run, which is on record as running, goes on: as if nothing had

@@ -2,7 +2,7 @@
 /*
  * One server from start to end. Before the mount answers, an error ends it with
  * a sentence; afterwards none may. It may be killed at any moment: the
- * supervisor starts another one, which finds unfinished work in d->inherit and
+ * supervisor starts another one, which finds unfinished work in d->handover and
  * in the store. Owns struct fsd. All functions run on the main thread, which
  * runs the loop.
  */
@@ -21,7 +21,7 @@
 #include "fsd/control/control.h"
 #include "fsd/handover/fdstore.h"
 #include "supervisor.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/broker.h"
 #include "fsd/files/node.h"
@@ -38,6 +38,7 @@
 #include "shutdown.h"
 #include "fsd/submit/submit.h"
 #include "fsd/submit/restart.h"
+#include "fsd/submit/drain.h"
 #include "fsd/submit/submit_state.h"
 #include "fsd/mount/mountpoint.h"
 #include "fsd/mount/blocked_reads.h"
@@ -199,6 +200,13 @@ static struct image_about find_image(const char *image)
 	return about;
 }
 
+struct machines_record {
+	uint32_t live; /* never: without it, a server finds the facts anew */
+	struct vm_known known;
+};
+
+static HANDOVER_TABLE(machines_records, "machines", 1, struct machines_record, 1);
+
 static int start_machines(struct fsd *d, const struct mount_options *o,
 			  struct err *err)
 {
@@ -216,7 +224,8 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 	int r;
 
 	vo.backend = &FSD_BACKEND;
-	vo.known = &inherit_head(d->inherit)->known;
+	vo.known = &((struct machines_record *)
+		     handover_fact(d->handover, &machines_records))->known;
 	vo.keep = &keep;
 	r = environments_new(&o->environments, &image, &d->environments);
 	if (r < 0)
@@ -258,14 +267,10 @@ static void on_unmounted(struct fsd *d)
 
 static int take_over(struct fsd *d, struct about *about, struct err *err)
 {
-	struct inherit_head *head = inherit_head(d->inherit);
 	int fd, r;
 
-	if (head->served) {
-		users_began(d->users, head->started_ns, head->health_ns);
-		lifecycle_set_draining(d->lifecycle, head->draining);
-	}
-	head->started_ns = users_started_ns(d->users);
+	control_take_over(d);
+	drain_take_over(d);
 	inotify_take_over(d);
 	sandboxes_adopt(d);
 	guest_inodes_adopt(d->guest_inodes, machine_files_are_kept, d);
@@ -278,8 +283,9 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 	r = mountpoint_serve(d, &fsd_ops, on_unmounted, fd, err);
 	if (r < 0)
 		return r;
+	ops_wake_polls(d);
 	inotify_start(d);
-	head->served++;
+	handover_serves(d->handover);
 	return 0;
 }
 
@@ -316,12 +322,9 @@ static int open_state(struct fsd *d, const struct mount_options *o,
 		r = watch_signals(d, o->die_with_parent, signals);
 	if (r < 0)
 		return err_sys(err, r, "the event loop");
-	r = inherit_open(SUPERVISOR_FD_INHERIT, &d->inherit);
-	if (r == -EPROTO)
-		return err_set(err, r, "this fsd cannot take over from the one "
-			       "that served before; umount, then mount");
+	r = handover_open(SUPERVISOR_FD_HANDOVER, &d->handover, err);
 	if (r < 0)
-		return err_sys(err, r, "the memory of the server before");
+		return r;
 	/* A quarter of all descriptors for each user leaves enough for the
 	 * others. */
 	r = users_new(open_limit_raise() / 4, &o->quota, &d->users);
@@ -343,9 +346,9 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = nodes_new(&(struct nodes_use){
 			.store = d->store, .slices = &d->slices,
-			.inherit = d->inherit, .users = d->users }, &d->nodes);
+			.handover = d->handover, .users = d->users }, &d->nodes);
 	if (r == 0)
-		r = guest_inodes_new(d->inherit, &d->guest_inodes);
+		r = guest_inodes_new(d->handover, &d->guest_inodes);
 	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)
@@ -355,7 +358,7 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = submit_new(d, &d->submit);
 	if (r == 0)
-		r = open_files_new(d->inherit, &d->open_files);
+		r = open_files_new(d->handover, &d->open_files);
 	return r;
 }
 
@@ -435,7 +438,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	jobs_free(d->jobs);
 	users_free(d->users);
 	open_files_free(d->open_files);
-	inherit_close(d->inherit);
+	handover_close(d->handover);
 	close(SUPERVISOR_FD_CONTROL);
 	loop_fd_del(signals);
 	fd_close(&signals->fd);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "supervisor.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/inotify.h"
@@ -98,6 +98,21 @@ static void on_idle(void *arg)
 /* --- a disk that refuses records --------------------------------------------- */
 
 #define REFUSED_WITHIN_NS (60 * NS_PER_S)
+#define REFUSALS 3u
+
+struct disk_record {
+	uint32_t live;
+	uint32_t refused, read_only; /* why, an errno; and that they were too many */
+	/* Servers that the disk has ended, the last one first, as now_ns() has it. */
+	uint64_t refused_ns[REFUSALS];
+};
+
+static HANDOVER_TABLE(disk_records, "disk", 1, struct disk_record, 1);
+
+static struct disk_record *disk_of(const struct fsd *d)
+{
+	return handover_fact(d->handover, &disk_records);
+}
 
 #define READ_ONLY "the disk of the state directory refuses records of jobs (%s): " \
 		  "no job begins and nothing can be written; when it is repaired, " \
@@ -108,40 +123,38 @@ static void on_idle(void *arg)
 static void on_refused(void *arg, int error)
 {
 	struct fsd *d = arg;
-	struct inherit_head *head = inherit_head(d->inherit);
+	struct disk_record *k = disk_of(d);
 
 	log_error("%s: the disk refuses the record of a job: %s; another server shows "
 		  "what the disk has", store_dir(d->store), strerror(error));
-	head->refused = (uint32_t)error;
-	memmove(&head->refused_ns[1], &head->refused_ns[0],
-		sizeof(head->refused_ns) - sizeof(head->refused_ns[0]));
-	head->refused_ns[0] = now_ns();
+	k->refused = (uint32_t)error;
+	memmove(&k->refused_ns[1], &k->refused_ns[0],
+		sizeof(k->refused_ns) - sizeof(k->refused_ns[0]));
+	k->refused_ns[0] = now_ns();
+	handover_publish(&k->live);
 	_exit(SUPERVISOR_NEXT);
 }
 
 void shutdown_heed_disk(struct fsd *d)
 {
-	struct inherit_head *head = inherit_head(d->inherit);
-	uint64_t first = head->refused_ns[INHERIT_REFUSALS - 1];
+	struct disk_record *k = disk_of(d);
+	uint64_t first = k->refused_ns[REFUSALS - 1];
 	char why[400];
 
 	if (first && now_ns() - first < REFUSED_WITHIN_NS)
-		head->read_only = 1;
-	if (!head->read_only) {
+		k->read_only = 1;
+	if (!k->read_only) {
 		store_on_refusal(d->store, on_refused, d);
 		return;
 	}
-	snprintf(why, sizeof(why), READ_ONLY, strerror((int)head->refused));
+	snprintf(why, sizeof(why), READ_ONLY, strerror((int)k->refused));
 	log_error("%s: %s", store_dir(d->store), why);
 	store_set_read_only(d->store, why);
 }
 
 void shutdown_trust_disk(struct fsd *d)
 {
-	struct inherit_head *head = inherit_head(d->inherit);
-
-	memset(head->refused_ns, 0, sizeof(head->refused_ns));
-	head->read_only = 0;
+	memset(disk_of(d), 0, sizeof(struct disk_record));
 }
 
 int shutdown_init(struct fsd *d)

@@ -31,7 +31,7 @@
 #include "fsd/base/daemon_log.h"
 #include "fsd/control/about.h"
 #include "fsd/handover/fdstore.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/mount/mountpoint.h"
 #include "open_limit.h"
 #include "options.h"
@@ -65,7 +65,7 @@ struct supervisor {
 	struct ready *ready; /* NULL once notified */
 	/* owned: path of the service manager's socket; NULL once notified, or none waits */
 	char *manager;
-	int signals, inherit;       /* owned */
+	int signals, handover;      /* owned */
 	struct fuse_session *session; /* owned: the mount's session, or NULL */
 	int mount; /* borrowed: the mount's descriptor, or -1 */
 	dev_t device; /* device of the mount's filesystem */
@@ -117,7 +117,7 @@ static int start_server(struct supervisor *h, struct err *err)
 	theirs = pair[1];
 	r = spawn(&(struct spawn){
 			  .argv = argv, .program = program,
-			  .fds = (int[]){ theirs, h->inherit },
+			  .fds = (int[]){ theirs, h->handover },
 			  .fd_count = 2,
 			  .error_fd = STDERR_FILENO,
 			  .may_gain = true, /* its broker may run fusermount3 */
@@ -514,9 +514,9 @@ static int begin(struct supervisor *h, struct err *err)
 		return r;
 	h->path[n] = '\0';
 	h->exe = open_program("/proc/self/exe");
-	h->inherit = inherit_make();
-	if (h->exe < 0 || h->inherit < 0)
-		return err_sys(err, MIN(h->exe, h->inherit),
+	h->handover = handover_make();
+	if (h->exe < 0 || h->handover < 0)
+		return err_sys(err, MIN(h->exe, h->handover),
 			       "%s", h->exe < 0 ? h->path :
 			       "memory that servers leave to each other");
 	r = mountpoint_check(h->options->rooms.mountpoint, err);
@@ -561,7 +561,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 {
 	struct supervisor h = {
 		.options = options, .ready = ready, .code = -1,
-		.signals = -1, .inherit = -1, .mount = -1, .exe = -1,
+		.signals = -1, .handover = -1, .mount = -1, .exe = -1,
 		.old_exe = -1, .control = -1,
 		.server = { .pidfd = -1, .stderr_fd = -1 },
 	};
@@ -581,7 +581,7 @@ int hold(const struct mount_options *options, struct ready *ready)
 	mountpoint_free(h.session, h.device, options->rooms.mountpoint);
 	fd_close(&h.exe);
 	fd_close(&h.old_exe);
-	fd_close(&h.inherit);
+	fd_close(&h.handover);
 	fd_close(&h.signals);
 	return h.code;
 }

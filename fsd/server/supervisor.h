@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process that a user starts and ends. It makes the mount, and keeps the
- * kernel's descriptor of it, the memory that servers share (inherit.h) and the
+ * kernel's descriptor of it, the memory that servers share (handover.h) and the
  * sockets of machines (fdstore.h). It starts one server after the other. It serves
  * no request, and reads from a server only one byte or one struct fdstore_message
  * at a time, so little can make it fail; a server may be killed at any moment. One
@@ -42,7 +42,7 @@ enum { SUPERVISOR_NEXT = 75 };
 #define SUPERVISOR_NOW SIGRTMIN
 #define SUPERVISOR_LEAVE (SIGRTMIN + 1) /* client/private.h */
 /* A server's descriptors. */
-enum { SUPERVISOR_FD_CONTROL = 3, SUPERVISOR_FD_INHERIT };
+enum { SUPERVISOR_FD_CONTROL = 3, SUPERVISOR_FD_HANDOVER };
 
 struct supervisor_mount {
 	uint32_t upgrade; /* enum supervisor_upgrade, if this server answers */

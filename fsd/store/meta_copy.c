@@ -12,37 +12,40 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(INHERIT_NAME > LIMIT_JOB_NAME, "room for every name");
+HANDOVER_TABLE(job_records, "jobs", JOB_RECORDS_VERSION, struct job_record, 1u << 22);
+
+_Static_assert(sizeof(((struct job_record *)0)->name) > LIMIT_JOB_NAME,
+	       "room for every name");
 _Static_assert(JOB_VFILE_MAX <= 16, "a bit for every row");
 
-struct inherit_job *meta_copy_new(struct inherit *in, uint64_t no)
+struct job_record *meta_copy_new(struct handover *in, uint64_t no)
 {
 	uint32_t place;
-	struct inherit_job *k = inherit_add(in, INHERIT_JOBS, &place);
+	struct job_record *k = handover_add(in, &job_records, &place);
 
 	if (!k)
 		return NULL;
 	k->no = no;
 	k->torn = 1;
-	inherit_publish(&k->live);
+	handover_publish(&k->live);
 	return k;
 }
 
 /* No later store takes effect before this one, so a server that is killed leaves them
  * in order. */
-static void set_torn(struct inherit_job *k, uint32_t torn)
+static void set_torn(struct job_record *k, uint32_t torn)
 {
 	__atomic_store_n(&k->torn, torn, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void meta_copy_begin(struct inherit_job *k)
+void meta_copy_begin(struct job_record *k)
 {
 	if (k)
 		set_torn(k, 1);
 }
 
-static void fill(struct inherit_job *k, const struct job_meta *m)
+static void fill(struct job_record *k, const struct job_meta *m)
 {
 	k->uid = m->uid;
 	k->gid = m->gid;
@@ -60,7 +63,7 @@ static void fill(struct inherit_job *k, const struct job_meta *m)
 	k->ended_ns = m->ended_ns;
 }
 
-void meta_copy_end(struct inherit_job *k, const struct job_meta *m)
+void meta_copy_end(struct job_record *k, const struct job_meta *m)
 {
 	size_t len = strlen(m->name);
 
@@ -72,20 +75,20 @@ void meta_copy_end(struct inherit_job *k, const struct job_meta *m)
 	set_torn(k, 0);
 }
 
-void meta_copy_gone(struct inherit_job *k)
+void meta_copy_gone(struct job_record *k)
 {
 	if (k)
 		__atomic_store_n(&k->live, 0u, __ATOMIC_SEQ_CST);
 }
 
-void meta_copy_free(struct inherit *in, struct inherit_job *k)
+void meta_copy_free(struct handover *in, struct job_record *k)
 {
 	if (k)
-		inherit_del(in, INHERIT_JOBS, k);
+		handover_del(in, &job_records, k);
 }
 
 /* The ranges are those of store_meta_parse(). */
-static bool is_sane(const struct inherit_job *k)
+static bool is_sane(const struct job_record *k)
 {
 	return k->no && k->no <= INT64_MAX && k->mode <= 0777 &&
 	       k->state < JOB_STATE_MAX && k->run < UINT32_MAX &&
@@ -99,7 +102,7 @@ static bool is_sane(const struct inherit_job *k)
 	       job_name_check(k->name) == 0;
 }
 
-int meta_copy_read(struct inherit_job *k, struct job_meta *ret)
+int meta_copy_read(struct job_record *k, struct job_meta *ret)
 {
 	if (k->torn)
 		return -EAGAIN;

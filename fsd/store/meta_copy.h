@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A copy of each job's record (struct job_meta) in memory shared with the next server
- * (inherit.h), which then need not read every record from the disk. While a record is
+ * (handover.h), which then need not read every record from the disk. While a record is
  * written the two differ, and `torn` is set. The disk is the authority; a reader checks
  * the copy. job_results.c stores there what the disk does not have: which virtual files
  * are hidden or copied.
@@ -10,22 +10,42 @@
 #define FSD_META_COPY_H
 
 #include "store.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
+
+/* A job, for the next server: what its meta says (store.h), and facts that no file has. */
+struct job_record {
+	uint32_t live;
+	uint32_t torn;   /* the disk may say something else, or nothing */
+	uint64_t no;
+	uint32_t uid, gid, mode, state, run, exit_code;
+	uint32_t attempt, retry, retain_s;
+	uint32_t hidden, hidden_run; /* struct job's, of that run's results, */
+	uint16_t copied;
+	uint8_t sink;                /* whether there is one */
+	uint8_t tries;               /* struct job's */
+	uint32_t held;
+	uint32_t due; /* draft.c: its log is going to say what it waits for */
+	uint64_t created_ns, changed_ns, queued_no, ended_ns;
+	char name[208];
+};
+
+#define JOB_RECORDS_VERSION 1
+extern const struct handover_table job_records;
 
 /* Adds a copy, torn, for a job whose record is about to be made. On the loop's thread.
  * Return: borrowed from the table, until meta_copy_free(); NULL: the table is full. */
-struct inherit_job *meta_copy_new(struct inherit *in, uint64_t no);
+struct job_record *meta_copy_new(struct handover *in, uint64_t no);
 /* Call it before meta is written or removed: sets `torn`. Here and below k may be NULL. On
  * the thread that writes meta. */
-void meta_copy_begin(struct inherit_job *k);
+void meta_copy_begin(struct job_record *k);
 /* Call one of these when the disk has m, or no record any more. On that thread. */
-void meta_copy_end(struct inherit_job *k, const struct job_meta *m);
-void meta_copy_gone(struct inherit_job *k);
+void meta_copy_end(struct job_record *k, const struct job_meta *m);
+void meta_copy_gone(struct job_record *k);
 /* Frees the table's slot, when the job is freed. On the loop's thread. */
-void meta_copy_free(struct inherit *in, struct inherit_job *k);
+void meta_copy_free(struct handover *in, struct job_record *k);
 
 /* Reads and checks a copy. Return: 0: *ret is what the disk has, ret->name is borrowed
  * from k; -EAGAIN: it is torn, read the disk; -EINVAL: a field is out of range. */
-int meta_copy_read(struct inherit_job *k, struct job_meta *ret);
+int meta_copy_read(struct job_record *k, struct job_meta *ret);
 
 #endif

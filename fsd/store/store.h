@@ -43,7 +43,7 @@
 #include "vm/os/loop.h"
 
 struct store;
-struct inherit_job;
+struct job_record;
 
 #define STORE_ID_SIZE 24
 #define STORE_PATH_MAX 8192
@@ -67,7 +67,7 @@ struct job_meta {
 	uint32_t retain_s;     /* seconds between its end and its removal; 0: never */
 	bool held;             /* removed when the last open `hold` is closed */
 	unsigned format;       /* of the text that it was read from; 0: not read */
-	struct inherit_job *copy; /* borrowed: this record's copy in shared memory,
+	struct job_record *copy; /* borrowed: this record's copy in shared memory,
 				     or NULL; each writer of meta updates it */
 };
 

@@ -7,7 +7,7 @@
 #include "draft_int.h"
 #include "submit_state_int.h"
 
-#include "fsd/handover/inherit.h"
+#include "fsd/store/meta_copy.h"
 
 #define QUIET_NS NS_PER_S
 #define SLICE_NS (2 * NS_PER_MS)
@@ -15,7 +15,7 @@
 /* Notes for the next server that the timer is armed, or not. */
 static void keep(struct job *job, bool due)
 {
-	struct inherit_job *k = job->meta.copy;
+	struct job_record *k = job->meta.copy;
 
 	if (k)
 		k->due = due;

@@ -6,14 +6,30 @@
  */
 #include "drain.h"
 
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/jobs/leftover.h"
 #include "fsd/jobs/lifecycle.h"
+
+struct drain_record {
+	uint32_t live; /* the operator's wish */
+};
+
+static HANDOVER_TABLE(drain_records, "drain", 1, struct drain_record, 1);
+
+static struct drain_record *record_of(const struct fsd *d)
+{
+	return handover_fact(d->handover, &drain_records);
+}
+
+void drain_take_over(struct fsd *d)
+{
+	lifecycle_set_draining(d->lifecycle, record_of(d)->live);
+}
 
 static void set_draining(struct fsd *d, bool draining)
 {
 	lifecycle_set_draining(d->lifecycle, draining);
-	inherit_head(d->inherit)->draining = draining;
+	record_of(d)->live = draining;
 }
 
 void drain_begin(struct fsd *d)

@@ -8,6 +8,8 @@
 
 #include "fsd/fsd.h"
 
+/* As the previous server has left it. */
+void drain_take_over(struct fsd *d);
 void drain_begin(struct fsd *d);
 /* Starts what was accepted meanwhile; no effect while the server stops. */
 void drain_end(struct fsd *d);

@@ -140,6 +140,40 @@ not_upgraded() {
 	run -0 bounded 10 "$FSD" upgrade "$MNT"
 }
 
+# declares_otherwise TABLE — the installed program has another version of a table that
+# servers share (fsd/handover).
+declares_otherwise() {
+	python3 - "$FSD" "$PROGRAM.new" "$1" <<-'EOF'
+		import re, sys
+		program = open(sys.argv[1], "rb").read()
+		table = sys.argv[3].encode().ljust(16, b"\0")
+		changed, count = re.subn(re.escape(table) + b"([^\\0])\0\0\0",
+		                         table + b"\xfa\0\0\0", program)
+		assert count == 1, count
+		open(sys.argv[2], "wb").write(changed)
+	EOF
+	chmod 755 "$PROGRAM.new"
+	mv "$PROGRAM.new" "$PROGRAM"
+}
+
+@test "a program that shares records otherwise is refused while there are any, and says which" {
+	installed
+	FSD=$BATS_TEST_TMPDIR/as_before
+	cp "$PROGRAM" "$FSD"
+	mkdir "$MNT/open"
+	echo mine >"$MNT/open/data"
+	exec 5<"$MNT/open/data"
+	declares_otherwise handles
+	not_upgraded a
+	grep -q 'cannot take over .* which has "handles", version 1;' "$LOG"
+	assert_equal "$(cat <&5)" mine
+	exec 5<&-
+	await becomes 20 "$FSD" upgrade "$MNT"
+	job_run b 'out x'
+	stdout_is b x
+	assert_equal "$(cat "$MNT/a/stdout")" x
+}
+
 @test "upgrades on each other's heels are all right" {
 	installed
 	for _ in 1 2 3 4 5; do

@@ -6,57 +6,58 @@
 
 #include "tests/unit/tap.h"
 
-static struct inherit_handle *add(struct open_files *o, void *object,
+static struct handle_record *add(struct open_files *o, void *object,
 				  uint64_t *ret_fh)
 {
-	struct inherit_handle *k = open_files_add(o, INHERIT_FILE, 7, object,
+	struct handle_record *k = open_files_add(o, OPEN_FILE, 7, object,
 						  ret_fh);
 
 	if (k)
-		inherit_publish(&k->live);
+		handover_publish(&k->live);
 	return k;
 }
 
 static void a_number_is_given_once(void)
 {
-	struct inherit *in;
-	struct open_files *o;
-	struct inherit_handle *a, *b;
-	int one, other, fd = inherit_make();
+	struct handover *in;
+	struct err err;
+	struct open_files *o = NULL;
+	struct handle_record *a, *b;
+	int one, other, fd = handover_make();
 	uint64_t first, second;
 
-	ok(inherit_open(fd, &in) == 0 &&
+	ok(handover_open(fd, &in, &err) == 0 &&
 		   open_files_new(in, &o) == 0, "nothing is open");
 	a = add(o, &one, &first);
-	ok(a && open_files_at(o, first, INHERIT_FILE) == &one,
+	ok(a && open_files_at(o, first, OPEN_FILE) == &one,
 	   "what is open is found by its number");
-	ok(!open_files_at(o, first, INHERIT_LISTING), "as what it is");
+	ok(!open_files_at(o, first, OPEN_LISTING), "as what it is");
 	open_files_del(o, a);
-	ok(!open_files_at(o, first, INHERIT_FILE), "until it is closed");
+	ok(!open_files_at(o, first, OPEN_FILE), "until it is closed");
 	b = add(o, &other, &second);
 	ok(b == a && second != first, "its place gets another number");
-	ok(!open_files_at(o, first, INHERIT_FILE), "the old one is nobody's");
+	ok(!open_files_at(o, first, OPEN_FILE), "the old one is nobody's");
 	open_files_drop(o, first);
-	ok(open_files_at(o, second, INHERIT_FILE) == &other,
+	ok(open_files_at(o, second, OPEN_FILE) == &other,
 	   "and closing it once more closes nothing");
 	open_files_free(o);
-	inherit_close(in);
+	handover_close(in);
 
-	ok(inherit_open(fd, &in) == 0 &&
+	ok(handover_open(fd, &in, &err) == 0 &&
 		   open_files_new(in, &o) == 0, "the next server");
-	b = inherit_at(in, INHERIT_HANDLES, 0);
+	b = handover_at(in, &handle_records, 0);
 	ok(b && open_files_adopt(o, b, &one) == 0 &&
-		   open_files_at(o, second, INHERIT_FILE) == &one,
+		   open_files_at(o, second, OPEN_FILE) == &one,
 	   "knows it by the same number");
 	open_files_drop(o, second);
-	inherit_recycle(in, INHERIT_HANDLES);
+	handover_recycle(in, &handle_records);
 	add(o, &other, &first);
 	ok(first != second, "and gives that to nobody else either");
-	ok(!open_files_at(o, 0, INHERIT_FILE) &&
-		   !open_files_at(o, UINT64_MAX, INHERIT_FILE),
+	ok(!open_files_at(o, 0, OPEN_FILE) &&
+		   !open_files_at(o, UINT64_MAX, OPEN_FILE),
 	   "what is no number is nobody's");
 	open_files_free(o);
-	inherit_close(in);
+	handover_close(in);
 	close(fd);
 }
 

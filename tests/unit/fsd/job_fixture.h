@@ -12,7 +12,7 @@
 
 #include "fsd/base/fiber.h"
 #include "fsd/files/node.h"
-#include "fsd/handover/inherit.h"
+#include "fsd/handover/handover.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/job.h"
 #include "fsd/jobs/job_watch.h"
@@ -55,8 +55,8 @@ static void fixture_open(struct job_fixture *f,
 	fixture_must(loop_new(&d->loop) == 0, "no loop");
 	fibers_init(d->loop);
 	time_slices_init(&d->slices, d->loop);
-	fixture_must(inherit_open(inherit_make(),
-				  &d->inherit) == 0, "no shared memory");
+	fixture_must(handover_open(handover_make(), &d->handover, &err) == 0,
+		     err.text);
 	fixture_must(store_open(d->loop, f->dir, &d->store, &err) == 0,
 		     err.text);
 	fixture_must(users_new(100, &no_quota, &d->users) == 0 &&
@@ -66,7 +66,7 @@ static void fixture_open(struct job_fixture *f,
 		     jobs_new(d, watchers) == 0 &&
 		     nodes_new(&(struct nodes_use){
 				       .store = d->store, .slices = &d->slices,
-				       .inherit = d->inherit,
+				       .handover = d->handover,
 				       .users = d->users }, &d->nodes) == 0,
 		     "no memory");
 }
@@ -85,7 +85,7 @@ static void fixture_close(struct job_fixture *f)
 	jobs_free(d->jobs);
 	users_free(d->users);
 	environments_free(d->environments);
-	inherit_close(d->inherit);
+	handover_close(d->handover);
 	fibers_done();
 	loop_free(d->loop);
 	snprintf(command, sizeof(command), "rm -rf %s", f->dir);

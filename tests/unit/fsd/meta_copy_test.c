@@ -24,19 +24,19 @@ static struct job_meta sample(void)
 	};
 }
 
-static struct inherit_job *keep(struct inherit *in)
+static struct job_record *keep(struct handover *in)
 {
 	struct job_meta m = sample();
-	struct inherit_job *k = meta_copy_new(in, m.no);
+	struct job_record *k = meta_copy_new(in, m.no);
 
 	meta_copy_end(k, &m);
 	return k;
 }
 
-static void what_is_on_record_is_kept(struct inherit *in)
+static void what_is_on_record_is_kept(struct handover *in)
 {
 	struct job_meta m, was = sample();
-	struct inherit_job *k = meta_copy_new(in, was.no);
+	struct job_record *k = meta_copy_new(in, was.no);
 
 	ok(meta_copy_read(k, &m) == -EAGAIN, "a new one is the disk's to tell");
 	meta_copy_end(k, &was);
@@ -53,15 +53,15 @@ static void what_is_on_record_is_kept(struct inherit *in)
 	meta_copy_end(k, &was);
 	ok(meta_copy_read(k, &m) == -EAGAIN, "another job's record is not its own");
 	meta_copy_gone(k);
-	ok(!inherit_at(in, INHERIT_JOBS,
-		       inherit_slot(in, INHERIT_JOBS, k)),
+	ok(!handover_at(in, &job_records,
+		       handover_slot(in, &job_records, k)),
 	   "one that is gone is not there");
 }
 
-static void nothing_is_believed(struct inherit *in)
+static void nothing_is_believed(struct handover *in)
 {
 	static const char bad_utf8[] = "a\xff", control[] = "a\n";
-	struct inherit_job *k = keep(in), good = *k;
+	struct job_record *k = keep(in), good = *k;
 	struct job_meta m;
 
 #define IS_REFUSED(field, value)                                        \
@@ -96,14 +96,14 @@ static void nothing_is_believed(struct inherit *in)
 	ok(meta_copy_read(k, &m) == 0, "but what is right");
 }
 
-static void a_table_is_emptied(struct inherit *in)
+static void a_table_is_emptied(struct handover *in)
 {
 	uint32_t place;
 
-	inherit_clear(in, INHERIT_JOBS);
-	ok(inherit_count(in, INHERIT_JOBS) == 0, "nothing is left of a table");
-	inherit_recycle(in, INHERIT_JOBS);
-	ok(inherit_add(in, INHERIT_JOBS, &place) && place == 0,
+	handover_clear(in, &job_records);
+	ok(handover_count(in, &job_records) == 0, "nothing is left of a table");
+	handover_recycle(in, &job_records);
+	ok(handover_add(in, &job_records, &place) && place == 0,
 	   "it begins at its first place");
 }
 
@@ -165,13 +165,14 @@ static void by_key(void)
 
 int main(void)
 {
-	struct inherit *in = NULL;
+	struct handover *in = NULL;
+	struct err err;
 
-	ok(inherit_open(-1, &in) == 0, "memory");
+	ok(handover_open(-1, &in, &err) == 0, "memory");
 	what_is_on_record_is_kept(in);
 	nothing_is_believed(in);
 	a_table_is_emptied(in);
-	inherit_close(in);
+	handover_close(in);
 	in_order();
 	by_key();
 	return done_testing();
