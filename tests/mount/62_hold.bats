@@ -37,7 +37,7 @@ gone() {
 	assert_equal "$(ls "$STATE/jobs")" ''
 }
 
-supervisor_dies() {
+holder_dies() {
 	kill -KILL "$HOLDER"
 	wait "$HOLDER" || true
 }
