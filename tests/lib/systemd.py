@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """systemd as PID 1 in namespaces of its own, over a root that it does not change. As root.
 
-systemd.py boot DIR [--root ROOT] [--setup COMMAND] [--network]
+systemd.py boot DIR [--root ROOT] [--setup COMMAND] [--network] [--with PID]
     boots systemd over ROOT (default: this host's), and prints its process id when it
     has come up, or ends with what went wrong. What it writes over this host's root goes
     to memory, over another one to DIR, and is gone with it. COMMAND is a shell's, with
     the new root in $ROOT; it runs before systemd does. DIR is empty; it gets the log of
-    the boot. Without --network there is only a loopback device.
+    the boot. Without --network there is only a loopback device. It ends
+    with the process PID, which may be killed before it says stop.
 systemd.py in DIR COMMAND ARGUMENT...
     runs a command there: beside its services, in no unit.
 systemd.py stop DIR
@@ -150,6 +151,32 @@ def await_ready(notify, unshare, log):
                     "".join(f.readlines()[-60:])))
 
 
+def end(unshare, group):
+    """Ends process 1 of it, with which the kernel ends all the others."""
+    try:
+        ended = os.pidfd_open(unshare)
+        os.kill(child_of(unshare), signal.SIGKILL)
+        if not select.select([ended], [], [], STOP_S)[0]:
+            die("it did not end in %d s" % STOP_S)
+    except (ProcessLookupError, FileNotFoundError, IndexError):
+        pass  # it has ended
+    remove_group(group)
+
+
+def end_with(pid, unshare, group):
+    """Starts a process that ends it when pid has ended."""
+    owner, ended = os.pidfd_open(pid), os.pidfd_open(unshare)
+    if os.fork():
+        return
+    os.setsid()
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in range(3):
+        os.dup2(null, fd)
+    if ended not in select.select([owner, ended], [], [])[0]:
+        end(unshare, group)
+    os._exit(0)
+
+
 def boot(args):
     directory = os.path.realpath(args.dir)
     os.makedirs(directory + "/layers", exist_ok=True)
@@ -167,6 +194,8 @@ def boot(args):
             start_new_session=True,
             preexec_fn=lambda: write(group, "cgroup.procs", os.getpid()))
     write(directory, "unshare", unshare.pid)
+    if getattr(args, "with"):
+        end_with(getattr(args, "with"), unshare.pid, group)
     await_ready(notify, unshare, directory + "/log")
     pid = child_of(unshare.pid)
     write(directory, "pid", pid)
@@ -182,15 +211,7 @@ def enter(args):
 
 
 def stop(args):
-    unshare = int(read(args.dir, "unshare"))
-    try:
-        ended = os.pidfd_open(unshare)
-        os.kill(child_of(unshare), signal.SIGKILL)  # the kernel ends all the others
-        if not select.select([ended], [], [], STOP_S)[0]:
-            die("it did not end in %d s" % STOP_S)
-    except (ProcessLookupError, FileNotFoundError, IndexError):
-        pass  # it has ended
-    remove_group(read(args.dir, "group"))
+    end(int(read(args.dir, "unshare")), read(args.dir, "group"))
     shutil.rmtree(args.dir + "/layers")
     for name in ("notify", "pid", "unshare", "group"):
         if os.path.exists(args.dir + "/" + name):
@@ -208,6 +229,7 @@ def main():
             command.add_argument("--root", default="/")
             command.add_argument("--setup")
             command.add_argument("--network", action="store_true")
+            command.add_argument("--with", type=int)
         if fn is enter:
             command.add_argument("command", nargs=argparse.REMAINDER)
     args = options.parse_args()

@@ -117,7 +117,7 @@ boot() {
 	mkdir "$system"
 	# shellcheck disable=SC2016 # for the other shell
 	BUNDLE=$bundle \
-		/usr/bin/python3 -B "$top/tests/lib/systemd.py" boot "$system" \
+		/usr/bin/python3 -B "$top/tests/lib/systemd.py" boot "$system" --with $$ \
 		--root "$out/root$release" --setup '
 			tar -C "$ROOT/opt" -xf "$BUNDLE"
 			echo anna:x:1000:1000::/home/anna:/bin/bash >>"$ROOT/etc/passwd"

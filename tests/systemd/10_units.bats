@@ -35,7 +35,7 @@ setup_file() {
 	mkdir "$SYSTEM"
 	export TOP=$TESTS/..
 	# shellcheck disable=SC2016 # for the other shell
-	bounded 120 /usr/bin/python3 -B "$TESTS/lib/systemd.py" boot "$SYSTEM" --setup '
+	bounded 120 /usr/bin/python3 -B "$TESTS/lib/systemd.py" boot "$SYSTEM" --with $$ --setup '
 		# what a service of this host has
 		rm -rf "$ROOT/var/lib/fsd" "$ROOT/var/cache/fsd" "$ROOT/var/spool/fsd" \
 			"$ROOT/etc/default/fsd"
