@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The options of `fsd mount`: one table for the command line, the help text and the
- * completion (cli/cmd_mount.c), and what they set.
+ * completion (cli/cmd_service.c), and what they set.
  *
  * A new option is a row here and a member below. If a room below the server reads it,
  * the member belongs to a struct of that room.
