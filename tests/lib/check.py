@@ -1260,8 +1260,8 @@ def seek_listing(path):
 @check
 def become_others(job, *fds):
     """Files and directories are made until the store has given the inodes of
-    what is gone out again: whoever has something of before, a file with "mine",
-    has nothing of them."""
+    what is gone out again: whoever has something of before, a file with "mine" or a
+    directory that is empty, has nothing of them."""
     made = {}
     for i in range(100):
         name = "%s/f%d" % (job, i)
@@ -1283,7 +1283,7 @@ def become_others(job, *fds):
                 found = what()
             except OSError:
                 continue
-            if found == b"mine\n" or isinstance(found, int) and \
+            if found in (b"mine\n", []) or isinstance(found, int) and \
                     found not in made:
                 continue
             die("descriptor %d gives %r: %s" % (fd, found, made.get(found)
