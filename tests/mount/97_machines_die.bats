@@ -240,10 +240,10 @@ jailer_dies() {
 	stdout_is b y
 	job_wait s2 >/dev/null
 	# Its step may have run before the machine's end was seen, or it waited for the
-	# next server, and is the first of a new session.
+	# next server, which has begun the session anew.
 	if [ "$(cat "$MNT/s2/exit_code")" != 0 ]; then
 		ended s2 125 failed
-	elif [ "$(result s2 .step)" = 1 ]; then
+	elif grep -q 'session s: begun anew' "$MNT/s2/log"; then
 		stdout_is s2 ''
 	else
 		stdout_is s2 x
