@@ -20,6 +20,7 @@
 
 #define OUT_CAP (2u << 20) /* holds a JOB and the frames put in one round */
 #define OUT_ENOUGH (128u << 10)
+#define WHOLE_MAX 4096u
 /* reads in one turn, so that other channels get theirs */
 #define READ_ROUNDS 16
 
@@ -296,6 +297,15 @@ static void interest(struct channel *ch)
 	loop_fd_mod(&ch->sock, events);
 }
 
+/*
+ * True if the kernel takes all of `out` in one piece or nothing of it: a stream socket of
+ * AF_UNIX copies so few bytes into one buffer. So a kill cannot leave half a frame.
+ */
+static bool goes_whole(const struct channel *ch)
+{
+	return ch->phase == PHASE_IDLE && ch->out_at == 0 && ch->out.len <= WHOLE_MAX;
+}
+
 /* Sends from `out`. Return: as send(2). */
 static ssize_t send_out(struct channel *ch)
 {
@@ -308,7 +318,7 @@ static ssize_t send_out(struct channel *ch)
 	if (t)
 		/* before send(): a kill may come right after it */
 		replay_mark_begun(t);
-	if (ch->replay)
+	if (ch->replay && !goes_whole(ch))
 		ch->replay->sent = 0; /* a part of a frame may go */
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
 		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
