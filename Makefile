@@ -93,7 +93,7 @@ ROOMS    := base users handover store files sched jobs builds run living submit 
 CLIENTS  := local client batch spool
 FUZZED   := base users store
 GATEWAY_ROOMS := base mount jobs http control envd code mcp ui
-VM_ROOMS := os environment jail channel qemu pool
+VM_ROOMS := os environment jail channel net qemu pool
 GUEST_ROOMS := wire os net files run agent warm init
 
 LAYOUT := $(wildcard layout/base/*.c layout/network/*.c layout/*.c)

@@ -75,14 +75,17 @@ check_doors() {
 		'layout/(env|limits)\.h|layout/base/[^/]+\.h|guest/(wire|os|net|files|run|agent|warm)/[^/]+\.h|guest/runners/(hold|populate)\.h')"
 	verdict 'vm/ includes guest/wire/, layout/{environment,packages}.h and layout/base/ only' \
 		"$(doors '^vm/(os/|environment/|jail/|channel/|qemu/|pool/|fake/)?[^/]*\.[ch]$' \
-			'guest/wire/[^/]+\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|qemu|pool|fake)/[^/]+)\.h')"
+			'guest/wire/[^/]+\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|net|qemu|pool|fake)/[^/]+)\.h')"
+	verdict 'vm/net/ includes guest/wire/, layout/network/, layout/base/ and vm/ below it only' \
+		"$(doors '^vm/net/.*\.[ch]$' \
+			'guest/wire/[^/]+\.h|layout/(base|network)/[^/]+\.h|vm/(os|jail|channel)/[^/]+\.h')"
 	# it lives in QEMU's process
 	verdict "vm/zygote/ includes what a jail's child is made with only" \
 		"$(doors '^vm/zygote/.*\.[ch]$' \
 			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|sha)\.h|layout/(layout|json)\.h' |
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|sha|door_wire)\.h|layout/(layout|json)\.h' |
 			grep -v '^fsd/gateway/')"
 	verdict 'fsd/gateway/ includes itself, layout/ and vm/os/rights.h only' \
 		"$(doors '^fsd/gateway/.*\.[ch]$' \
