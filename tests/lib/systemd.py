@@ -13,6 +13,9 @@ systemd.py in DIR COMMAND ARGUMENT...
     runs a command there: beside its services, in no unit.
 systemd.py stop DIR
     ends it, with all that it has started.
+systemd.py state DIR
+    prints what its process 1 does, and what runs there. That is for a systemd that does
+    not answer: no call of this command waits for it.
 
 It has a control group of version 2 of its own. A kernel without controllers of that
 version counts processes there and limits nothing.
@@ -163,11 +166,14 @@ def end(unshare, group):
     remove_group(group)
 
 
-def end_with(pid, unshare, group):
+def end_with(pid, unshare, group, notify):
     """Starts a process that ends it when pid has ended."""
     owner, ended = os.pidfd_open(pid), os.pidfd_open(unshare)
     if os.fork():
         return
+    # systemd tells how it gets on with a job that takes longer than 25 s, and waits for
+    # ever for a reader of the eleventh time. Without the socket it does not wait.
+    notify.close()
     os.setsid()
     null = os.open("/dev/null", os.O_RDWR)
     for fd in range(3):
@@ -195,7 +201,7 @@ def boot(args):
             preexec_fn=lambda: write(group, "cgroup.procs", os.getpid()))
     write(directory, "unshare", unshare.pid)
     if getattr(args, "with"):
-        end_with(getattr(args, "with"), unshare.pid, group)
+        end_with(getattr(args, "with"), unshare.pid, group, notify)
     await_ready(notify, unshare, directory + "/log")
     pid = child_of(unshare.pid)
     write(directory, "pid", pid)
@@ -218,10 +224,70 @@ def stop(args):
             os.unlink(args.dir + "/" + name)
 
 
+def ticks(pid):
+    """Return: (name, state, ticks of processor time, pages in memory) of a process."""
+    line = read("/proc/%d" % pid, "stat")
+    name, fields = line[line.index("(") + 1:line.rindex(")")], line[line.rindex(")") + 2:].split()
+    return name, fields[0], int(fields[11]) + int(fields[12]), int(fields[21])
+
+
+def inside(pid):
+    """Return: the processes in the same namespace of processes as pid."""
+    space = os.readlink("/proc/%d/ns/pid" % pid)
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink("/proc/%s/ns/pid" % name) == space:
+                found.append(int(name))
+        except OSError:
+            pass  # it has ended
+    return sorted(found)
+
+
+def told(*command):
+    """The first lines of what a command says in so many seconds, if there is such a one."""
+    if not shutil.which(command[1]):
+        return
+    print("--- " + " ".join(command), flush=True)
+    with subprocess.Popen(("timeout", "-k", "1", *command), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          errors="replace") as process:
+        number = -1
+        for number, line in enumerate(process.stdout):
+            if number < 60:
+                print(line, end="")
+        print("%d lines" % (number + 1))
+
+
+def state(args):
+    pid = int(read(args.dir, "pid"))
+    before = {p: ticks(p)[2] for p in inside(pid)}
+    for task in os.listdir("/proc/%d/task" % pid):
+        print("--- process 1, thread " + task)
+        for name in ("stat", "wchan", "syscall", "stack"):
+            try:
+                print(name + ": " + read("/proc/%d/task/%s" % (pid, task), name).strip())
+            except OSError as e:
+                print("%s: %s" % (name, e.strerror))
+    sys.stdout.flush()
+    time.sleep(1)
+    print("--- processes there: state, ticks of the processor in this second, MB, name")
+    for p in inside(pid):
+        try:
+            name, how, now, pages = ticks(p)
+            print("%7d %s %4d %6d %s" % (p, how, now - before.get(p, 0), pages >> 8, name))
+        except OSError:
+            pass  # it has ended
+    # That the kernel never comes to the end of this file is one thing to find out.
+    told("5", "head", "-n", "2000", "/proc/%d/mountinfo" % pid)
+    told("1", "strace", "-f", "-p", str(pid))
+    told("20", "gdb", "-q", "-batch", "-p", str(pid), "-ex", "thread apply all bt 30")
+
+
 def main():
     options = argparse.ArgumentParser()
     commands = options.add_subparsers(required=True)
-    for name, fn in (("boot", boot), ("in", enter), ("stop", stop)):
+    for name, fn in (("boot", boot), ("in", enter), ("stop", stop), ("state", state)):
         command = commands.add_parser(name)
         command.add_argument("dir")
         command.set_defaults(fn=fn)

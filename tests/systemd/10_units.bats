@@ -4,74 +4,27 @@
 # reload and a stop do to jobs, and what comes back after a death.
 
 load ../lib/common
-
-# there COMMAND... — beside the services.
-there() {
-	bounded 60 /usr/bin/python3 -B "$TESTS/lib/systemd.py" in "$SYSTEM" "$@"
-}
-
-# anna COMMAND... — the same as a user who may do nothing else.
-anna() {
-	there setpriv --reuid anna --regid anna --init-groups env HOME=/home/anna \
-		XDG_RUNTIME_DIR=/run/user/4242 "$@"
-}
-
-# options TEXT — the options of the service from now on.
-options() {
-	# shellcheck disable=SC2016 # for the other shell
-	there sh -c 'echo "FSD_OPTIONS=\"$1\"" >/etc/default/fsd' x "$1"
-}
-
-# property UNIT NAME
-property() {
-	there systemctl show -P "$2" "$1"
-}
+load ../lib/systemd
 
 setup_file() {
-	[ "$(id -u)" = 0 ] || need root
-	[ -x /lib/systemd/systemd ] || need systemd
-	SYSTEM=$BATS_FILE_TMPDIR/system
-	export SYSTEM
-	mkdir "$SYSTEM"
-	export TOP=$TESTS/..
-	# shellcheck disable=SC2016 # for the other shell
-	bounded 120 /usr/bin/python3 -B "$TESTS/lib/systemd.py" boot "$SYSTEM" --with $$ --setup '
-		# what a service of this host has
-		rm -rf "$ROOT/var/lib/fsd" "$ROOT/var/cache/fsd" "$ROOT/var/spool/fsd" \
-			"$ROOT/etc/default/fsd"
-		make -s -C "$TOP" -o all install-units PREFIX=/usr DESTDIR="$ROOT"
-		install -D "$TOP/fsd/share/prometheus/textfile" \
-			"$ROOT/usr/share/fsd/prometheus/textfile"
-		cp "$FSD" "$ROOT/usr/bin/fsd"
-		cp "${FSD%/*}/fsd-gateway" "$ROOT/usr/bin/fsd-gateway" 2>/dev/null ||
-			cp "$TOP/build/fsd-gateway" "$ROOT/usr/bin/fsd-gateway"
-		mkdir -p "$ROOT/etc/default"
-		chroot "$ROOT" useradd --uid 4242 --create-home anna
-		ip link set lo up' 3>&- 4>&- >"$BATS_FILE_TMPDIR/pid"
+	system_start
 }
 
 setup() {
+	system_start
 	options ''
 }
 
 teardown() {
-	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
-		there journalctl --no-pager -o short-monotonic -n 80 >&2 || true
-	fi
-	there systemctl stop 'fsd*' || true
-	there systemctl reset-failed || true
+	system_left
 }
 
 teardown_file() {
-	[ ! -e "$SYSTEM/unshare" ] ||
-		bounded 60 /usr/bin/python3 -B "$TESTS/lib/systemd.py" stop "$SYSTEM"
+	system_end
 }
 
-# job NAME TEXT — a program of fake machines in the host's mount.
-job() {
-	# shellcheck disable=SC2016 # for the other shell
-	there sh -ec 'mkdir /run/fsd/jobs/$1 && echo "$2" >/run/fsd/jobs/$1/code.sh &&
-		echo "{}" >/run/fsd/jobs/$1/config.json' x "$1" "$2"
+@test "systemd tells nobody of its progress, for whom it might wait" {
+	run ! grep -F "$SYSTEM/notify" /proc/net/unix
 }
 
 @test "systemd finds nothing wrong with the units" {
