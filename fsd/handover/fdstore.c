@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends descriptors of sockets to the supervisor and asks for those of the previous server.
+ * Sends descriptors of sockets to the supervisor, and fetches those that a previous server
+ * has sent.
  *
- * The supervisor only reads this socket, so the socket is full until the kernel runs the
- * supervisor. The server waits PATIENCE_MS for a full socket, and only once in a row. A
- * message that the supervisor does not take is lost. fdstore_fetch() blocks for the supervisor's
+ * A burst of messages may fill the socket until the kernel runs the supervisor. The server
+ * then waits PATIENCE_MS, but not again before a message has got through. A message that
+ * the supervisor does not take is lost. fdstore_fetch() blocks for the supervisor's
  * answer; it is used only while a server takes over. All functions run on the loop.
  */
 #include "fdstore.h"
@@ -22,7 +23,7 @@
 
 struct fdstore {
 	int control;   /* borrowed */
-	bool fetching; /* the previous server may have left something */
+	bool fetching; /* fdstore_sweep() was not called yet */
 	bool deaf;     /* the supervisor did not take the last message */
 };
 
@@ -73,8 +74,8 @@ void fdstore_drop(struct fdstore *s, enum fdstore_kind kind, uint64_t id)
 		tell(s, FDSTORE_DROP, kind, id, -1);
 }
 
-/* The server that has kept it may have been taken over: no other descriptor may be waited
- * for. */
+/* A compromised server may have stored any descriptor. Only a socket is accepted: a wait
+ * for another kind might never end. */
 static bool is_socket(int fd)
 {
 	struct stat st;

@@ -4,8 +4,8 @@
  * next server. The table owns each descriptor until a DROP, or until a SWEEP that finds it
  * unclaimed. A compromised server can fill the table; then only its own sockets are lost.
  *
- * `asked` tells the current server's entries from those of the server before. The file
- * runs in the supervisor's process, on its only thread, and never blocks.
+ * `asked` marks the entries of the present server; the others are from an earlier one. The
+ * file runs in the supervisor's process, on its only thread, and never blocks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct kept {
 	struct list node;
 	struct fdstore_entry entry;
 	int fd;     /* owned, or -1 */
-	bool asked; /* this server has it */
+	bool asked; /* this server has stored or fetched it */
 };
 
 struct fdstore_table {
@@ -58,7 +58,7 @@ static void drop(struct fdstore_table *t, struct kept *k)
 	free(k);
 }
 
-/* Drops all, or those that this server has not asked for. */
+/* Drops all entries, or those that this server has neither stored nor fetched. */
 static void sweep(struct fdstore_table *t, bool all)
 {
 	list_for_each(pos, tmp, &t->all) {
@@ -76,7 +76,7 @@ void fdstore_table_free(struct fdstore_table *t)
 	free(t);
 }
 
-/* Beyond the limit, and without memory, it ends with its server. */
+/* Over the limit, or without memory, it stores nothing: the socket ends with its server. */
 static void keep(struct fdstore_table *t, const struct fdstore_entry *e, int *fd)
 {
 	struct kept *k;

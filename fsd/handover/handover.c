@@ -19,8 +19,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Raise it with every change of struct head, or of what the supervisor and a server say to
- * each other (server/supervisor.h, fdstore.h). */
+/* Raise it with every change of struct head, or of the messages between the supervisor and
+ * a server (server/supervisor.h, fdstore.h). */
 #define FORMAT 0x48530001u
 
 #define ENTRIES_MAX 500u
@@ -71,7 +71,7 @@ static uint64_t bytes_of(const struct handover_table *t)
 	return ((uint64_t)t->size * t->most + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Where the records of an entry begin; of the end: all bytes there are. */
+/* Return: the offset of an entry's records; of entries_end(): the size of the memory. */
 static uint64_t offset_of(const struct head *head, const struct entry *end)
 {
 	uint64_t at = (sizeof(*head) + ALIGN - 1) / ALIGN * ALIGN;
@@ -116,7 +116,7 @@ static int differs(struct err *err, const char *why)
 		       "before, %s; umount, then mount", why);
 }
 
-/* A compromised server may have written anything there. */
+/* Checks the directory, which a compromised server may have damaged. */
 static int check_entries(struct head *head, struct err *err)
 {
 	uint64_t bytes = 0;
@@ -130,7 +130,7 @@ static int check_entries(struct head *head, struct err *err)
 	return 0;
 }
 
-/* The entry of a table, which is made if there is none. NULL: there is no room. */
+/* Finds the entry of a table, or makes it. NULL: the directory is full. */
 static struct entry *find_entry(struct head *head, const struct handover_table *t)
 {
 	struct entry *e = head->entry;
@@ -155,7 +155,7 @@ static bool is_ours(const struct handover *h, const struct entry *e)
 	return false;
 }
 
-/* Return: 1: it has a live record, 0: it has none, or -ENOMEM. */
+/* Return: 1: the table has a live record; 0: it has none; or -ENOMEM. */
 static int has_records(const struct handover *h, const struct entry *e)
 {
 	size_t size = (size_t)e->table.size * e->count;
@@ -172,8 +172,9 @@ static int has_records(const struct handover *h, const struct entry *e)
 	return base ? r : -ENOMEM;
 }
 
-/* Refuses to leave records behind. Those of a program that never answered are dropped:
- * the supervisor has gone back to this one. */
+/* Fails if a table that this program does not declare has live records: they would be
+ * lost. Tables of a program that never answered a request are dropped: the supervisor
+ * tried it and started this one instead. */
 static int check_others(struct handover *h, struct err *err)
 {
 	struct head *head = h->head;
@@ -295,7 +296,7 @@ static void push_free(struct mapped *m, uint32_t slot)
 	if (m->count == m->size) {
 		bigger = realloc(m->free, size * sizeof(*bigger));
 		if (!bigger)
-			return; /* its slot is lost until the next server */
+			return; /* the slot stays unused until the next server */
 		m->free = bigger;
 		m->size = size;
 	}
@@ -364,7 +365,7 @@ void handover_recycle(struct handover *h, const struct handover_table *t)
 {
 	struct mapped *m = mapped(h, t);
 
-	m->count = 0; /* what was given up before is found again */
+	m->count = 0; /* the loop finds the slots that were in the list */
 	for (uint32_t i = m->entry->count; i--; )
 		if (!handover_at(h, t, i))
 			push_free(m, i);

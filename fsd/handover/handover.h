@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of records in memory that outlives a server process. The supervisor holds that
- * memory; each server maps it and finds what the previous one has left. A room declares a
- * table in the file that uses it, and no other file names that table:
+ * Tables of records in memory that outlives a server process. The supervisor has a
+ * descriptor of that memory; each server maps it and finds the records of the previous
+ * one. A module declares a table in the file that uses it, and no other file names it:
  *
  *   struct seat_record { uint32_t live; uint64_t no; ... };
  *   static HANDOVER_TABLE(seats, "seats", 1, struct seat_record, 1u << 18);
@@ -16,9 +16,10 @@
  * `live` is written last: a server that is killed leaves each record whole or absent. The
  * next server checks every field, since the previous one may have been compromised.
  *
- * A table is known by its name, version, record size and number of records. A server that
- * finds a live record in a table that it does not declare exactly so takes nothing over:
- * an upgrade then goes on with the previous program. README.md has the rules.
+ * A table is identified by its name, version, record size and number of records. If a
+ * server finds a live record in a table that it does not declare in exactly this way,
+ * handover_open() fails, and the supervisor starts the previous program again. README.md
+ * has the rules.
  *
  * Context: the loop's thread and its fibers; handover_publish() on any thread.
  */
@@ -57,37 +58,39 @@ int handover_make(void);
  * changed nothing. */
 int handover_open(int fd, struct handover **ret, struct err *err);
 void handover_close(struct handover *h); /* NULL is fine */
-/* This server is about to answer. Until then its records count for no server that declares
- * their table otherwise. */
+/* Call it before this server answers its first request. If it dies earlier, a server that
+ * does not declare its tables may drop their records. */
 void handover_serves(struct handover *h);
 /* True if a server has answered before this one. */
 bool handover_is_next(const struct handover *h);
 
-/* A zeroed record that is not live yet, and its slot: below `most`. NULL: no room. */
+/* Return: a zeroed record, not live yet, and its slot, below `most`; NULL: the table is
+ * full. */
 void *handover_add(struct handover *h, const struct handover_table *t,
 		   uint32_t *ret_slot);
-/* NULL: nothing is live there. */
+/* Return: the live record in a slot, or NULL. */
 void *handover_at(const struct handover *h, const struct handover_table *t,
 		  uint32_t slot);
-/* The next live record from slot *at on; moves *at behind it. NULL: there is no more. */
+/* Return: the next live record from slot *at on, and moves *at behind it; NULL: no more. */
 void *handover_next(const struct handover *h, const struct handover_table *t,
 		    uint32_t *at);
-/* Slots of a table that were ever in use: 0 .. this - 1. */
+/* Return: n, if the slots 0 to n - 1 of the table were ever in use. */
 uint32_t handover_count(const struct handover *h, const struct handover_table *t);
 uint32_t handover_slot(const struct handover *h, const struct handover_table *t,
 			const void *record);
 void handover_del(struct handover *h, const struct handover_table *t, void *record);
-/* No record of the table is live any more. */
+/* Removes all records of the table. */
 void handover_clear(struct handover *h, const struct handover_table *t);
-/* Gives the slots of all records that are not live out again. Call it once, when the
- * server has checked all that it found; before, it gets only slots behind all of them. */
+/* Lets handover_add() use the slots of all records that are not live. Call it once, when
+ * the server has checked all records that it found; before, handover_add() uses only slots
+ * behind all of them. */
 void handover_recycle(struct handover *h, const struct handover_table *t);
 
-/* The one record of a table of one. It is there from the beginning, zeroed; its user sets
- * `live` while the next server must know it. */
+/* Return: the record of a table with one record. It exists from the beginning, zeroed; its
+ * user sets `live` while the next server must see it. */
 void *handover_fact(const struct handover *h, const struct handover_table *t);
 
-/* Makes a record count. No store before it takes effect after it. */
+/* Makes a record live. The next server sees all that was written to the record before. */
 static inline void handover_publish(uint32_t *live)
 {
 	__atomic_store_n(live, 1u, __ATOMIC_RELEASE);
