@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state directory cannot take a run: its disk is full, so that one after the
- * other would fail for want of room, or somebody has removed it. No run begins
- * then. Who runs may have the reserve for its end.
+ * Stops new runs while the disk of the state directory is full, or the directory was
+ * removed: each run would fail there, one after the other. A run that has begun may use
+ * the reserve to store its end. Context: the loop's thread, in a fiber or not; no call
+ * waits.
  */
 #ifndef FSD_DISK_SPACE_H
 #define FSD_DISK_SPACE_H
 
 #include "fsd/fsd.h"
 
-/* NULL, or what is wrong, a sentence. It is looked after until there is room;
- * sched_kick() follows. */
+/* Return: a sentence about the problem, borrowed, or NULL. While the disk is full, a timer
+ * checks it, and calls sched_kick() when there is space again. */
 const char *disk_space_problem(struct fsd *d);
-/* Something has just been stored: if that took the reserve, room is looked for
- * although nobody waits for it. */
+/* Call it after storing an end, which may have used the reserve: begins these checks if
+ * the disk is full, although no run waits for space. */
 void disk_space_noticed(struct fsd *d);
 
 #endif

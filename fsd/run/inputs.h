@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inputs of a run: what its machine is sent before the program begins, and standard
- * input. inputs.c alone writes struct run_inputs. All calls: on the loop or in a fiber.
+ * The inputs of a run: the files that its machine gets before the program begins, and
+ * standard input. inputs.c alone writes struct run_inputs. All calls: on the loop or in a
+ * fiber; none waits.
  */
 #ifndef FSD_RUN_INPUTS_H
 #define FSD_RUN_INPUTS_H
@@ -12,36 +13,39 @@
 struct run;
 
 struct run_inputs {
-	struct vm_input *list;   /* owned; their paths are in run->texts */
-	struct node **nodes;     /* owned array, until they are sent; references;
-				  * NULL: not a file of the job */
+	struct vm_input *list;   /* owned; the paths are in run->texts */
+	struct node **nodes;     /* owned array of references, one for each input, until
+				  * the inputs are sent; an entry NULL: the text comes from
+				  * config.json */
 	unsigned count, room;
-	struct node *dir;        /* borrowed: it is listed now, or NULL */
+	struct node *dir;        /* borrowed: the directory that is being listed, or NULL */
 	struct list_cursor cursor; /* in dir */
-	unsigned next_dir;       /* the input that may be listed next */
+	unsigned next_dir;       /* inputs before this index need no listing any more */
 	bool root_listed;
-	struct node *stdin_node; /* a reference, or NULL */
-	bool collected;          /* vm_job has all of them */
+	struct node *stdin_node; /* owned reference, or NULL */
+	bool collected;          /* vm_job has all inputs */
 };
 
 /*
- * Lists inputs, until now_ns() has reached until. Return: 0: vm_job has all of them; 1:
- * there are more; negative errno with a sentence.
+ * Lists inputs until now_ns() reaches `until`. Return: 0: vm_job has all inputs; 1: there
+ * are more; negative errno with a sentence.
  */
 int run_collect(struct run *run, uint64_t until, struct err *err);
-/* Gives up the inputs, also those that are still to be listed. */
+/* Frees the list of inputs, complete or not. */
 void run_inputs_done(struct run *run);
-/* The machine has all but standard input: gives up the references to other files. */
+/* Call it when the machine has all inputs but standard input: drops the references to the
+ * files. */
 void run_sent_inputs(struct run *run);
-/* i: below the count, or the count for standard input. Return: fd, the caller's, or
+/* Opens input i for reading; i == count: standard input. Return: fd, the caller's, or
  * negative errno. */
 int run_open_input(struct run *run, unsigned i);
-/* For a run of another server, whose machine has all inputs, but for a standard input
- * that is not whole: has_stdin. Return: 0; -ESRCH: that file is not there. */
+/* For an adopted run: its machine has all inputs. has_stdin: part of standard input is not
+ * sent yet. Return: 0; -ESRCH: the file `stdin` is gone. */
 int run_take_inputs(struct run *run, bool has_stdin);
-/* Bytes: the program's memory and its inputs. UINT64_MAX: more than can be said. */
+/* Return: bytes of memory for the program and its inputs together; UINT64_MAX: too much
+ * to count. */
 uint64_t run_memory_need(const struct run *run);
-/* The same, and the environment's share of memory: all that its machine may take. */
+/* The same, plus the memory for the environment: the most that the machine may use. */
 uint64_t run_room_need(const struct run *run);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output of a run between its machine and the disk, in order: streams, the value,
- * the output tree. output_queue.c alone writes struct output_queue and struct run_value; it
- * counts the streams, which streams.c makes and finds. The calls that take data are the
- * loop's; they return 0 or -ENOMEM, and a fiber writes.
+ * Writes a run's output to the disk, in the order in which the machine sent it: streams,
+ * the value, the output tree. output_queue.c alone writes struct output_queue and struct
+ * run_value, and counts the streams; streams.c makes their files.
+ *
+ * Context: the loop's thread. The calls that take data copy it, do not wait, and return 0
+ * or -ENOMEM; a fiber of the queue writes it.
  */
 #ifndef FSD_OUTPUT_QUEUE_H
 #define FSD_OUTPUT_QUEUE_H
@@ -15,32 +17,33 @@ struct fiber;
 struct run;
 
 struct run_stream {
-	int fd;           /* owned: append and read */
-	uint64_t taken;   /* bytes kept, or about to be */
-	uint64_t size;    /* bytes kept */
-	uint64_t dropped; /* bytes over the limit, */
-	uint64_t unpaid;  /* of these, over the owner's quota */
-	uint64_t limit;
-	uint64_t skip;    /* bytes that will come again and are kept already */
+	int fd;           /* owned, to append and read; -1: not open */
+	uint64_t taken;   /* bytes that are stored or queued */
+	uint64_t size;    /* bytes that are stored: readers see these */
+	uint64_t dropped; /* bytes over the limit or the owner's quota */
+	uint64_t unpaid;  /* the part of `dropped` that was over the quota */
+	uint64_t limit;   /* bytes */
+	uint64_t skip;    /* stored bytes that are read again after an adoption */
 };
 
 struct output_queue {
-	struct buf in;        /* items that came, */
-	size_t last;          /* the newest item in it */
-	struct buf now;       /* and items that are being written */
-	struct fiber *waiter; /* for the end of that, or NULL */
-	bool busy;
-	bool held;            /* the machine is not listened to */
-	bool skip;            /* this file of the tree is left out */
-	bool failed;          /* no more is taken */
+	struct buf in;        /* items that wait */
+	size_t last;          /* where the newest item of `in` begins */
+	struct buf now;       /* items that are being written */
+	struct fiber *waiter; /* in output_queue_wait(), or NULL */
+	bool busy;            /* the queue's fiber runs */
+	bool held;            /* reading from the machine is stopped: vm_hold() */
+	bool skip;            /* the present entry of the tree is left out */
+	bool failed;          /* a write failed: further output is dropped */
 	uint32_t announced_left; /* entries that the guest left out and named */
-	struct wire_time mtime;  /* of the file that is about to end */
+	struct wire_time mtime;  /* for the next output_queue_end() */
 };
 
-/* RESULT: lines that are shown, a stream; then the value, which stays in memory. */
+/* VM_RESULT: lines that a cell shows, which are stored; then the value, which stays in
+ * memory until the run's end. */
 struct run_value {
-	bool in_shown; /* a line of what is shown has begun */
-	bool overflow; /* the value was too large, and is dropped */
+	bool in_shown; /* the last shown line is not complete yet */
+	bool overflow; /* the value was too large and was dropped */
 	struct buf json;
 };
 
@@ -49,19 +52,20 @@ int output_queue_result(struct run *run, const char *data, size_t len);
 int output_queue_file(struct run *run, uint32_t kind, uint32_t mode, uint64_t size,
 		      const char *path, const char *target);
 int output_queue_data(struct run *run, const void *data, size_t len);
-/* When the file that is about to end was changed. */
+/* Sets the mtime of the file that output_queue_end() ends. */
 void output_queue_time(struct run *run, struct wire_time mtime);
 int output_queue_end(struct run *run);
-/* The program has ended: adds what the guest itself dropped. */
+/* Call it when the program has ended: adds the bytes that the guest dropped to the
+ * counts. */
 void output_queue_exited(struct run *run, const struct wire_exit *e);
-/* If all that came is in the store, the replay buffer has a
- * checkpoint. Return: false if so; true: it will. */
+/* Sets a checkpoint in the replay buffer if all output is stored. Return: false: done;
+ * true: output is queued, and the queue's fiber sets a checkpoint soon. */
 bool output_queue_checkpoint(struct run *run);
-/* Waits until all of it is in the store. In a fiber; a no-op on the loop. */
+/* Waits until all queued output is stored. On the loop it does nothing. */
 void output_queue_wait(struct run *run);
 void output_queue_init(struct run *run);
-/* A run of another server: the next byte of RESULT may be within a line. Return: false:
- * the store does not tell. */
+/* For an adopted run: finds out whether the next byte of VM_RESULT is in the middle of a
+ * line. Return: false: the stored stream cannot be read. */
 bool output_queue_take(struct run *run);
 void output_queue_done(struct run *run);
 
@@ -69,17 +73,19 @@ void output_queue_done(struct run *run);
 
 extern const char *const run_stream_names[VM_STREAM_MAX];
 
-/* No file is open; the limits are those of the config, if it has one. */
+/* Sets the limits from the config, if the run has one. Opens no file. */
 void run_streams_init(struct run *run);
 void run_streams_done(struct run *run);
-/* The sizes that the store has; RESULT_UNKNOWN: it does not tell. */
+/* Sets the sizes of stdout and stderr from the stored files; RESULT_UNKNOWN: not readable. */
 void run_streams_find(struct run *run);
-/* A run of another server: its streams as far as they are kept. Return: false: they are
- * not what they should be. */
+/* For an adopted run: sets the counts of its streams from the last checkpoint and the
+ * stored files. Return: false: a file has fewer bytes than the checkpoint. */
 bool run_streams_take(struct run *run, const struct vm_replay *t);
-/* Return: 0 or negative errno; else its fd is there. */
+/* Opens the stream's file, and makes it if need be; the fiber waits. Return: 0 or negative
+ * errno. */
 int run_stream_make(struct run *run, enum vm_stream stream);
-/* It was opened as fd, if that is one; perhaps by two at the same time. */
+/* Takes fd, which may be a negative errno, as the stream's file. If another fiber has
+ * opened the file meanwhile, closes fd. */
 void run_stream_made(struct run_stream *s, int fd);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wait of a run, from run_ask() until it has a machine. queue.c and own_machine.c
- * alone write struct run_queue. All calls: on the loop or in a fiber; none waits.
+ * A run's way to its machine: from run_ask() until its host leases one. queue.c and
+ * own_machine.c alone write struct run_queue. All calls: on the loop or in a fiber; none
+ * waits. A call without a result ends the run on an error, with a sentence.
  */
 #ifndef FSD_RUN_QUEUE_H
 #define FSD_RUN_QUEUE_H
@@ -12,36 +13,36 @@
 struct run;
 
 struct run_queue {
-	struct build_wait build; /* for its environment */
-	bool built;              /* there was a build, and it has ended well */
-	struct time_slice collect; /* inputs are listed when it is its turn */
-	unsigned put_back;       /* so often the disk had no room for its record */
+	struct build_wait build; /* the wait for a build of its environment */
+	bool built;              /* that build has ended well */
+	struct time_slice collect; /* lists inputs, a slice at a time */
+	unsigned put_back;       /* how often the disk had no space for its record */
 };
 
-/* It waits for its turn, collects its inputs, asks for a machine. */
+/* Queues an accepted run: it waits for its turn, lists its inputs, asks for a machine. */
 void run_queue(struct run *run);
-/* The same for a run that is not accepted. Return: 0, also if it waits; 1:
- * run_collect_later() is to follow; negative errno with a sentence. */
+/* The same for a run that is not accepted yet. Return: 0, also if the run waits; 1: call
+ * run_collect_later(); negative errno with a sentence. */
 int run_ask(struct run *run, struct err *err);
-/* The same after the first wait of its host: it is prepared, and its inputs are listed
- * for a moment. */
+/* For the host, when the run's turn has come: prepares the run, lists inputs for a
+ * millisecond, and asks for the machine when all are listed. Return: as run_ask(). */
 int run_get_ready(struct run *run, struct err *err);
-/* Its place among the runs that a server before this one had queued; 0: it is none of
- * them. */
+/* Return: the run's place among the runs that an earlier server had queued; 0: this server
+ * has queued it. */
 uint64_t run_queued_before(const struct run *run);
-/* It has its place, and its inputs are listed, now or later. */
+/* As run_get_ready(), and lists the rest of the inputs later. */
 void run_make_ready(struct run *run);
-/* Lists more inputs now, whether it may have its machine or not. */
+/* Lists inputs for a millisecond, also if the run is not granted yet. */
 void run_collect_more(struct run *run);
-/* Lists the rest when it is the run's turn; the second stops that. */
+/* Lists the rest of the inputs in time slices; the second call stops that. */
 void run_collect_later(struct run *run);
 void run_collect_stop(struct run *run);
-/* Gives up its inputs, unless one of them is nowhere else: they are listed again. */
+/* Frees the list of inputs while the run waits. They are listed again later. */
 void run_forget_inputs(struct run *run);
-/* Waits for its turn again, without a machine. Return: false if it was put back too
- * often, or nothing can be kept. */
+/* Requeues a granted run that has given back its machine. Return: false: it was requeued
+ * too often, or there is no memory. */
 bool run_put_back_queued(struct run *run);
-/* There will be no machine for it. why: a sentence. */
+/* Ends the run, which will get no machine. why: a sentence. */
 void run_no_machine(struct run *run, const char *why);
 void run_queue_done(struct run *run);
 

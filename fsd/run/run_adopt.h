@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that a server that is dead has begun. */
+/*
+ * Adopts the runs that a dead server had begun, or queues them again.
+ * Context: the loop's thread, before the loop runs; all calls block.
+ */
 #ifndef FSD_RUN_ADOPT_H
 #define FSD_RUN_ADOPT_H
 
@@ -9,18 +12,20 @@
 extern const struct handover_table replay_records; /* of struct vm_replay */
 
 /*
- * The job's run, which is on record as running, goes on: as if nothing had
- * happened to its program, whose time has gone on too. Before the loop runs.
- * Return: false if it cannot: nothing has changed, and it was interrupted.
+ * Continues the run of a job whose record says "running". The program does not notice,
+ * and its timeout counts the time without a server. Return: false: the run cannot be
+ * continued; nothing has changed, and the log says why.
  */
 bool run_adopt(struct job *job);
-/* Of one that does not: back into the queue, with its place there, if its program
- * has begun nowhere, and not too many servers have died meanwhile. Before
- * run_adopted(). Return: false if it ends. */
+/* For a job that run_adopt() did not continue: queues the run again, at its old place, if
+ * its program has not begun and fewer than three servers have tried it. Call it before
+ * run_adopted(). Return: false: the caller ends the run. */
 bool run_put_back(struct job *job);
-/* Was it to be cancelled, of which a caller was told? Before run_adopted(). */
+/* True if the dead server had accepted a cancellation of the run. Call it before
+ * run_adopted(). */
 bool run_was_cancelled(const struct job *job);
-/* After the last of them: the other machines of dead servers die. */
+/* Call it after the last job: frees the replay buffers of runs that were not adopted, and
+ * kills the other machines of dead servers. */
 void run_adopted(struct fsd *d);
 
 #endif

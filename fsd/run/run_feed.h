@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open standard input of a run, for the rest of the room; run.h has the calls for
- * writers. run_feed.c alone writes struct run_feed. All calls: on the loop or in a
- * fiber; none waits.
+ * The open standard input of a run, as the other files of fsd/run use it; run.h has the
+ * calls for writers. run_feed.c alone writes struct run_feed. All calls: on the loop or
+ * in a fiber; none waits.
  */
 #ifndef FSD_RUN_FEED_H
 #define FSD_RUN_FEED_H
@@ -14,25 +14,26 @@ struct job;
 struct run;
 
 struct run_feed {
-	struct loop_fd pipe; /* its fd is owned, once made: the end to write to */
-	int in;              /* owned: the other end, of a server before; or -1 */
-	uint64_t id;         /* by which the supervisor has both; 0: it has none */
-	bool made, ended;
-	uint64_t written;    /* bytes that were taken from writers; */
-	uint64_t read;       /* of these, the program has read them */
-	void (*told)(struct job *job); /* called when the feed has changed */
+	struct loop_fd pipe; /* the writing end; its fd is owned if made is set */
+	int in;              /* owned: the reading end, in an adopted run; or -1 */
+	uint64_t id;         /* of both ends in the supervisor's store; 0: not stored */
+	bool made, ended;    /* the writing end is open; it was closed for good */
+	uint64_t written;    /* bytes that were taken from writers */
+	uint64_t read;       /* bytes that the program has read */
+	void (*told)(struct job *job); /* called when the feed has changed; or NULL */
 };
 
 void feed_init(struct run *run);
-/* Return: the end that the channel reads, or negative errno. */
+/* Makes the pipe. Return: the reading end, for the channel, which owns it; or negative
+ * errno. */
 int feed_make(struct run *run);
-/* Takes the feed of a killed server. */
+/* Takes over the feed of a killed server's run. t: its replay buffer. */
 void feed_take(struct run *run, const struct vm_replay *t);
-/* The program has read so many bytes. */
+/* Notes how many bytes the program has read in total. */
 void feed_read(struct run *run, uint64_t bytes);
-/* No more can be written. */
+/* Closes the writing end. */
 void feed_done(struct run *run);
-/* Ends reading, too. The second calls the writer's function. */
+/* Closes both ends. The second call also calls told(). */
 void feed_free(struct run *run);
 void feed_closed(struct run *run);
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by this room and fsd/living, which is the host of some runs. */
+/*
+ * struct run and the functions that the files of fsd/run share with each other, and with
+ * fsd/living, which is the host of some runs. Each group of fields has one file that
+ * writes it.
+ *
+ * Context: on the loop or in a fiber. No call waits, unless its comment says so.
+ */
 #ifndef FSD_RUN_INT_H
 #define FSD_RUN_INT_H
 
@@ -19,70 +25,72 @@
 
 #include "vm/channel/replay.h"
 
-/* A start says this of a run that is on record as running, and a server with a read-only
- * disk of one that has ended since: a job gets one end only. */
+/* The message of a run whose end is not known. A new server gives it to a run that the
+ * record calls running. A server whose disk became read-only gives it too: the record
+ * stays "running", so the next server would say the same. A job gets one end only. */
 #define RUN_NO_END "fsd or its host ended while the program ran, or the disk " \
 		   "did not take its end"
 
-/* A result on its way into the store. */
+/* The result of a run, until it is in the store. */
 struct run_end {
-	struct job_meta meta; /* as it is to be on record; its name is borrowed */
+	struct job_meta meta; /* the record to be written; its name is borrowed */
 	struct job_result res;
 	char id[STORE_ID_SIZE];
-	char *name;        /* owned: the job's, as it was */
+	char *name;        /* owned: the job's name when the run ended */
 	char message[1100];
 	struct result_attempt *attempts; /* owned; NULL: this is the first */
-	char *attempts_text; /* owned: their messages */
-	uint64_t stored;   /* bytes of result.json */
-	uint64_t ended_ns; /* CLOCK_REALTIME, when it was found */
-	bool cuts_said;    /* run_say_cuts() */
-	int result;        /* of the last attempt: 0 or negative errno */
+	char *attempts_text; /* owned: the messages of attempts */
+	uint64_t stored;   /* bytes of result.json on the disk */
+	uint64_t ended_ns; /* CLOCK_REALTIME, when the server learned of the end */
+	bool cuts_said;    /* run_say_cuts() was called */
+	int result;        /* of the last attempt to store it: 0 or negative errno */
 };
 
-/* The record of a run in the store. start.c alone writes it. */
+/* The state of the run's record in the store. start.c alone writes it. */
 struct run_record {
-	bool stored;    /* there is a place for its results */
-	bool writes;    /* that it runs, now */
-	bool reset;     /* a directory that it may find is its own, and holds nothing
-			 * of an earlier try but its order */
-	uint64_t at_ns; /* CLOCK_REALTIME: of the last run_record() */
+	bool stored;    /* the run's directory rN/ exists */
+	bool writes;    /* a thread writes now that the run is running */
+	bool reset;     /* run_reset() has emptied rN/, except for the file `order`, so
+			 * rN/ needs not be made again */
+	uint64_t at_ns; /* CLOCK_REALTIME of the last record that was written */
 };
 
-/* When it came how far, as now_ns() has it; 0: it did not. run_events.c alone writes
+/* When the run reached each point, in now_ns(); 0: not reached. run_events.c alone writes
  * it. */
 struct run_times {
 	uint64_t queued_ns, granted_ns, started_ns, exited_ns;
 	uint64_t started_real_ns; /* started_ns as CLOCK_REALTIME */
 };
 
-/* The machine that it has or had, for its result. run_events.c alone writes it. */
+/* The machine of the run, for its result. run_events.c alone writes it. */
 struct run_machine {
 	const char *source, *accel; /* borrowed constants */
 	char template_id[32];
 };
 
-/* The rest of an end. A thread copies struct run_end to and fro, and never this. Written
- * by run_result.c; run_say_cuts() adds lines. */
+/* The progress of the end. The thread that stores an end saves and restores struct run_end
+ * as a whole; these fields must not be restored. run_result.c writes them; run_say_cuts()
+ * adds lines. */
 struct run_ending {
 	enum run_end_step step; /* run_end_enter() alone writes it */
-	struct fiber *waiter;   /* for the store, or NULL */
-	struct job_lines lines; /* of the job, while that is ending */
-	bool said;              /* the log says how it ended */
+	struct fiber *waiter;   /* in run_wait_end(), or NULL */
+	struct job_lines lines; /* log lines and events that are stored with the end */
+	bool said;              /* the log has its last lines */
 };
 
-/* Its place in a machine that outlives it. fsd/living alone writes it. */
+/* The run's place in a session or a sandbox. fsd/living alone writes it. */
 struct run_living {
-	struct seat *seat; /* borrowed: where it waits or is, or NULL */
+	struct seat *seat; /* borrowed: where the run waits or runs, or NULL */
 	struct list in_session, in_sandbox;
-	uint64_t step;     /* of the session, from 1; 0: not begun */
+	uint64_t step;     /* number of the session's step, from 1; 0: not begun */
 };
 
 struct run {
-	struct job *job;    /* owns us; NULL: it was removed while we were busy */
+	struct job *job;    /* borrowed: the owner; NULL: removed while `busy` was not 0 */
 	struct fsd *d;
 	unsigned number;
 	struct run_spec spec;
-	struct vm_lease *lease; /* owned, vm_end(); or the host's */
+	struct vm_lease *lease; /* of its machine, or NULL; the host ends it: run_leave() */
 	const struct run_host *host; /* borrowed */
 	struct run_living living;
 	struct run_queue queue;
@@ -93,26 +101,26 @@ struct run {
 	struct run_feed feed;
 	struct wire_strings argv, envp; /* owned arrays of owned strings */
 
-	struct run_stream stream[VM_STREAM_MAX]; /* VM_RESULT: what was shown */
+	struct run_stream stream[VM_STREAM_MAX]; /* VM_RESULT: lines shown by a cell */
 	struct output_queue output_queue;
 	struct run_value value;
 
-	unsigned busy;   /* fibers that are at it: they need it, and end it if
-			    its job is no more */
-	enum run_phase phase;     /* run_enter() alone writes it, and counts */
-	struct run_counts counts;
+	unsigned busy;   /* references by fibers; if the job is gone, the last one frees
+			    the run */
+	enum run_phase phase;     /* run_enter() alone writes it */
+	struct run_counts counts; /* the run's share in the counts of all runs */
 	struct run_record record;
-	enum vm_failure why; /* before it was accepted, with end.message; or
-			      * RUN_NOT_FAILED */
+	enum vm_failure why; /* why the run failed before it was accepted; end.message has
+			      * the sentence. RUN_NOT_FAILED: it did not */
 	bool timed_out, cancelled;
-	bool final;      /* another run of the job would end like this one */
+	bool final;      /* a retry would fail in the same way */
 	struct run_ending ending;
 	struct run_end end;
-	bool adopted;    /* begun by a server that is dead */
+	bool adopted;    /* an earlier server began it */
 	struct sched_slot slot;
 	struct wire_exit exit;
-	struct loop_timer timer; /* the timeout, then the grace, then the next attempt to
-				  * store the end */
+	struct loop_timer timer; /* for the timeout, then for "grace", then for the next
+				  * attempt to store the end */
 	struct run_tree tree;
 	struct run_times times;
 	struct run_machine machine;
@@ -130,115 +138,131 @@ static inline bool run_is_granted(const struct run *run)
 	return run_facts(run->phase)->granted;
 }
 
-/* Was its machine told to run it? */
+/* True if RUN was sent to its machine. */
 static inline bool run_is_sent(const struct run *run)
 {
 	return run_facts(run->phase)->sent;
 }
 
-/* Did its program begin, as far as its machine has said? */
+/* True if the machine has reported that the program began. */
 static inline bool run_has_started(const struct run *run)
 {
 	return run->times.started_ns;
 }
 
-/* Has its program ended? Then run->exit is valid. */
+/* True if the program has ended: run->exit is valid. */
 static inline bool run_has_exit(const struct run *run)
 {
 	return run->phase == RUN_ENDED || run->phase == RUN_COMPLETE;
 }
 
-/* Its end is known, and no other may come. */
+/* True if the run's end is decided: run_finish() was called. */
 static inline bool run_is_ending(const struct run *run)
 {
 	return run->ending.step != RUN_END_OPEN;
 }
 
 /*
- * run_prepare.c: fills vm_job from the spec and the job's files, but for the
- * inputs, which are run_collect()'s. Return: 0 or negative errno with a sentence.
+ * run_prepare.c: fills vm_job from the config and the environment. run_collect() adds the
+ * inputs. Return: 0 or negative errno with a sentence.
  */
 int run_prepare(struct run *run, struct err *err);
-/* Gives up that, and the inputs. */
+/* Frees all that run_prepare() and run_collect() have made. */
 void run_unprepare(struct run *run);
-/* The place of its program in the machine, below the home. Borrowed. */
+/* The program's path in the machine, below the home directory. Borrowed. */
 const char *run_code_name(const struct run *run);
-/* For run_expect(). */
+/* Remembers the run's environment for run_expect(): the user's next job likely has the
+ * same. */
 void run_note_environment(const struct run *run);
 
 /*
- * run_result.c: takes down what came of it, then renders and publishes it by a
- * thread, posts the last event, gives up the machine, frees the run. Or another
- * one follows: run_again(). Anywhere; what may wait is done by a fiber.
+ * run_result.c: ends a run whose end is not decided yet. Notes the outcome, frees the
+ * machine, stores and publishes result.json on a thread, posts the last event, frees the
+ * run. If the job has attempts left, run_again() begins the next run instead. Returns at
+ * once; a new fiber does what waits. message: a sentence, or NULL.
  */
 void run_finish(struct run *run, enum job_status status, const char *message);
-/* In run->why, until the run is accepted: no machine and no session was asked. */
+/* More values of run->why. RUN_FAILED_UNASKED: the run failed before it asked for a
+ * machine. */
 #define RUN_FAILED_UNASKED VM_FAILED_MAX
 #define RUN_NOT_FAILED ((enum vm_failure)(VM_FAILED_MAX + 1))
 
-/* Waits until the store has taken the end, or had no room. No-op without a fiber,
- * which lets go of the jobs that it holds. Return: 0, or negative errno: it is tried
- * again. */
+/* Waits until the end is stored, or until the attempt to store it has failed. Releases all
+ * jobs that the fiber holds. Outside of a fiber it does nothing. Return: 0, or negative
+ * errno: the run tries again. */
 int run_wait_end(struct run *run);
 void run_end_done(struct run *run);
 
-/* run_stop.c: if the appliance failed the run, may the job have another one? */
+/* run_stop.c: true if the job may have another run: fsd, its machine or its host has failed
+ * this one, and attempts are left. */
 bool run_may_again(const struct run *run, enum job_status status);
-/* That one begins, unless the run was cancelled meanwhile.
- * In a fiber that holds the job and the run. Return: true if so; then the run is
- * nobody's any more. */
+/* Begins that next run, and frees this one when its last fiber has left it. In a fiber that
+ * holds the job and the run; it waits for the disk. Return: false: the run was cancelled
+ * meanwhile, or there is no memory; the caller ends it. */
 bool run_again(struct run *run, enum job_status status, const char *message);
 
-/* run.c: the host of a run with that config; NULL: of one that has none. */
+/* run.c: returns the host of a run with this config. c may be NULL: the config is not
+ * known. */
 const struct run_host *run_host_of(const struct fsd *d, const struct job_config *c);
-/* run.c: number: of the run. Takes spec. NULL without memory. */
+/* run.c: makes the run with this number. Takes spec, also on failure. Return: NULL without
+ * memory. */
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 
-/* run_adopt.c: it is about to be recorded as running. Another server may go on
- * with it, or tell that it has not begun. */
+/* run_adopt.c: gives the run a replay buffer, if its host lets it outlive this server. Call
+ * it before the run is recorded as running: the next server finds by the buffer whether the
+ * program has begun, and adopts it. */
 void run_replay_begin(struct run *run);
-/* The sockets of a killed server's machine; the caller's, each -1 if it is gone. */
+/* Fetches the sockets of a killed server's machine from the supervisor. They are the
+ * caller's; a socket that is gone is -1. */
 struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys);
-/* What servers before that had it running have left; a fiber waits for the disk. */
+/* Empties the run's directory, in which an earlier server may have left files of an earlier
+ * try. In a fiber, which waits. Return: 0 or negative errno. */
 int run_reset(struct run *run);
-/* Its program has begun, or another run does. */
+/* Resets the count of servers that have tried to begin the job's run: its program has
+ * begun, or a new run begins. */
 void run_forget_tries(struct job *job);
+/* Frees the replay buffer: no server can adopt the run any more. */
 void run_replay_end(struct run *run);
-/* run_events.c: it waits since then; it has its machine since then. */
+/* run_events.c: set the time at which the run was queued, or got its machine: now_ns(). */
 void run_queued_since(struct run *run, uint64_t at_ns);
 void run_granted_since(struct run *run, uint64_t at_ns);
-/* run_events.c: its program has started, then. */
+/* run_events.c: notes when the program began, and arms the timeout. at_ns: now_ns();
+ * at_real_ns: CLOCK_REALTIME. */
 void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns);
-/* run_prepare.c: what the machine is told of limits. */
+/* run_prepare.c: sets the limits in the message to the machine. */
 void run_fill_limits(struct run *run);
 
-/* run_events.c: a machine is there. */
+/* run_events.c: the host has a machine for the run, which begins there as soon as it is
+ * recorded as running. If the server ends, the run waits for the next server instead. */
 void run_begin(struct run *run, struct vm_lease *lease);
-/* The same, for a run that was just accepted, and is on record as running. */
+/* Sends RUN to the machine. The record says "running". */
 void run_go(struct run *run);
-/* Its machine has gone before the program began: another one is sent the run. */
+/* Takes the lease from a run whose machine or interpreter ended before the program began.
+ * The host begins the run again. */
 void run_unsend(struct run *run);
+/* Ends the run because of a failure of its machine. Before the run is accepted it only
+ * notes why. */
 void run_fail(struct run *run, enum vm_failure why, const char *sentence);
-/* Ends a run that had failed before it was accepted, with the same sentence as later. */
+/* Ends a run that had failed before it was accepted, for the reason that was noted. */
 void run_fail_accepted(struct run *run);
-/* start.c: has the state on record, with what belongs to it.
- * Return: 0 or negative errno. */
+/* start.c: writes the job's record with this state, and first everything that the record
+ * depends on. The fiber waits. Return: 0 or negative errno. */
 int run_record(struct run *run, enum job_state state);
-/* The store has, or has not, a place for the results of a run of another server. */
+/* For a run of an earlier server: sets whether its directory rN/ exists. */
 void run_record_found(struct run *run, bool stored);
-/* What the record says of a run that is new. */
+/* Fills the fields of the record that a newly accepted run sets. */
 void run_fill_accepted(const struct run *run, uint64_t queued_no,
 		       struct job_meta *ret);
-/* run.c: one of its fibers comes and goes. */
+/* run.c: a fiber takes, and gives back, a reference to the run. */
 void run_hold(struct run *run);
-void run_let_go(struct run *run); /* may free it */
-/* run.c: gives up the machine, or the place in a session. */
+void run_let_go(struct run *run); /* may free the run */
+/* run.c: gives back the machine or the seat, and what the scheduler has reserved. */
 void run_leave(struct run *run);
-/* run_events.c: the program's figures, as its guest says. */
+/* run_events.c: fills in the program's resource usage, as the guest reports it. */
 void run_fill_usage(const struct run *run, struct job_result *res);
 
 void run_free(struct run *run);
-/* run.c: it is nobody's any more; it goes when nobody is at it. */
+/* run.c: detaches the run from its job and frees it as soon as no fiber has a reference. */
 void run_give_up(struct run *run);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far a run has come, and how far its end has come. Each is one value with one
- * setter: run_enter() and run_end_enter(). A table says which value may follow which.
- * Another one says what a phase means, also for the counts of all runs. A run may end
- * in any phase, so the step of the end is a value of its own: the result still says
- * how far the run came.
+ * The phase of a run, and the step of its end. Each is one value with one setter:
+ * run_enter() and run_end_enter(). A table lists which value may follow which. A second
+ * table has the facts of each phase, from which the counts of all runs follow. A run may
+ * end in any phase. So the step of the end is a value of its own, and the result can
+ * still show how far the run came.
  */
 #ifndef FSD_RUN_PHASE_H
 #define FSD_RUN_PHASE_H
@@ -27,56 +27,55 @@ struct run;
  * RUN_GONE
  */
 enum run_phase {
-	RUN_NEW,            /* the job does not have it yet, and it has no machine */
-	RUN_EARLY,          /* the same, with a machine, which was at hand */
-	RUN_EARLY_LOST_JAILER, /* the jailer ended while its record was written */
+	RUN_NEW,            /* not accepted: not in job->run; without a machine */
+	RUN_EARLY,          /* not accepted; a machine was free, and the run has it */
+	RUN_EARLY_LOST_JAILER, /* the same, but the jailer ended during run_record() */
 	RUN_QUEUED,         /* accepted: it waits for a machine */
 	RUN_GRANTED,        /* accepted, with a machine that has no job yet */
-	RUN_LOST_JAILER,    /* on record as running, without a machine: the next
-			     * server begins it */
-	RUN_RUNNING,        /* RUN was sent to its machine: vm_run() */
-	RUN_STARTED,        /* the program's first instruction */
-	RUN_ENDED,          /* run->exit is valid */
-	RUN_COMPLETE,       /* the machine has given all of its output */
-	RUN_FOUND,          /* made from the store's record, to end at once */
-	RUN_LOST,           /* the same; the record says that it runs, and no more */
+	RUN_LOST_JAILER,    /* the record says running, but the jailer ended: the next
+			     * server begins the run */
+	RUN_RUNNING,        /* vm_run() was called: RUN goes to the machine */
+	RUN_STARTED,        /* the program has begun */
+	RUN_ENDED,          /* the program has ended: run->exit is valid */
+	RUN_COMPLETE,       /* the machine has sent all output */
+	RUN_FOUND,          /* made from the store's record, only to be ended */
+	RUN_LOST,           /* the same; an earlier server began it, its end is unknown */
 	RUN_GONE,           /* about to be freed */
 	RUN_PHASE_MAX
 };
 
-/* The meaning of a phase. */
+/* The facts of a phase. */
 struct run_facts {
 	const char *name;
-	bool accepted; /* on record, and the job's */
-	bool granted;  /* it has a machine, or the promise of another one: busy */
-	bool counted;  /* running */
+	bool accepted; /* recorded on the disk, and in job->run */
+	bool granted;  /* it has a machine, or the host gets it another: counts as busy */
+	bool counted;  /* counts as running: it has a machine or waits for one */
 	bool sent;     /* RUN was sent to its machine */
 };
 
 /* phase: below RUN_PHASE_MAX. Any context. */
 const struct run_facts *run_facts(enum run_phase phase);
-/* May a run go from one phase to the other? Any context. */
+/* Return: true if the table allows the step. Any context. */
 bool run_phase_may(enum run_phase from, enum run_phase to);
-/* The phase of a run that the job has taken. from: one that is not accepted. */
+/* Return: the phase that follows when the run is accepted. from: not accepted. */
 enum run_phase run_phase_accepted(enum run_phase from);
 /*
- * The only writer of run->phase and of the counts of all runs. A
- * step that the table does not have is an error in the log, and is done. On the loop
- * or in a fiber; never waits.
+ * Sets run->phase and updates the counts of all runs. A step that the table does not
+ * allow is logged as an error, and done. On the loop or in a fiber; never waits.
  */
 void run_enter(struct run *run, enum run_phase phase);
 
 enum run_end_step {
-	RUN_END_OPEN,    /* its end is not known */
-	RUN_END_AGAIN,   /* it is known; the job may have another run instead */
-	RUN_END_PUBLISH, /* it goes into the store */
+	RUN_END_OPEN,    /* the end is not decided */
+	RUN_END_AGAIN,   /* decided: a retry follows, or the end if a user cancels */
+	RUN_END_PUBLISH, /* decided: the result is being stored */
 	RUN_END_MAX
 };
 
 
-/* May the end of a run go from one step to the other? Any context. */
+/* Return: true if the table allows the step. Any context. */
 bool run_end_may(enum run_end_step from, enum run_end_step to);
-/* As run_enter(), of run->ending.step. For run_result.c. */
+/* Sets run->ending.step, as run_enter() sets run->phase. For run_result.c only. */
 void run_end_enter(struct run *run, enum run_end_step step);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of all runs together; run_phase.c makes it. On the loop's thread. */
+/* The state of all runs together; run_phase.c makes and frees it. Context: the loop's
+ * thread. */
 #ifndef FSD_RUNS_H
 #define FSD_RUNS_H
 
@@ -8,18 +9,18 @@ struct runs;
 
 /* The counts of all runs, and the share of one run in them. */
 struct run_counts {
-	unsigned running; /* hold or wait for a machine */
-	unsigned busy;    /* have been given a machine; */
-	unsigned endless; /* of these, without a timeout, */
-	unsigned adopted; /* of these, by a server before this one */
+	unsigned running; /* runs that have a machine or wait for one */
+	unsigned busy;    /* those that have a machine */
+	unsigned endless; /* busy runs without a timeout */
+	unsigned adopted; /* runs that an earlier server began */
 };
 
-/* The hosts (run_host.h) are borrowed; living: of runs in sessions and sandboxes. Return:
- * 0 or -ENOMEM. */
+/* own, living: the two hosts (run_host.h), borrowed. living is for runs in sessions and
+ * sandboxes. Return: 0 or -ENOMEM. */
 int runs_new(const struct run_host *own, const struct run_host *living,
 	     struct runs **ret);
 void runs_free(struct runs *runs);  /* after the last run; NULL is fine */
-/* Borrowed; it follows the runs. */
+/* Return: the present counts, borrowed. */
 const struct run_counts *runs_counts(const struct runs *runs);
 
 #endif

@@ -11,15 +11,15 @@
 #include "runs.h"
 #include "vm/os/loop.h"
 
-/* disk_space.c: the room on the disk, as it was found last. */
+/* disk_space.c: the free space of the disk, as of the last check. */
 struct room {
-	struct loop_timer timer; /* until there is room again */
-	uint64_t looked_ns;      /* now_ns() of the last look, */
-	bool full;               /* which found no room, */
-	bool gone;               /* or no directory */
+	struct loop_timer timer; /* for the next check, while the disk is full */
+	uint64_t looked_ns;      /* now_ns() of the last check */
+	bool full;               /* it found a full disk */
+	bool gone;               /* it found that the state directory was removed */
 };
 
-/* run_prepare.c: the environments that a user's last jobs had, by language. */
+/* run_prepare.c: the environment of a user's last job in each language. */
 struct last_environments {
 	struct hash_node by_uid;
 	uid_t uid;
@@ -30,8 +30,8 @@ struct runs {
 	const struct run_host *own, *living; /* borrowed, for run_host_of() */
 	struct run_counts counts; /* run_phase.c */
 	struct room room;
-	struct hash last; /* owned: of struct last_environments */
-	struct err sick; /* sched_open.c: why machines fail, while they do */
+	struct hash last; /* owned entries: struct last_environments */
+	struct err sick; /* sched_open.c: why machines fail now */
 };
 
 #endif
