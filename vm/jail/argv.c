@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest/wire/wire.h"
+#include "guest/wire/wire_net.h"
 #include "layout/base/num.h"
 
 /*
@@ -147,11 +147,15 @@ static void add_devices(struct argv *a, unsigned layers)
 	add(a, "virtio-blk-device,drive=root");
 	add_layers(a, layers);
 	add(a, "-device");
-	add(a, "virtio-serial-device,max_ports=2");
+	add(a, "virtio-serial-device,max_ports=3");
 	add(a, "-chardev");
 	add_fmt(a, "socket,id=wire,fd=%d", ARGV_FD_WIRE);
 	add(a, "-device");
 	add(a, "virtserialport,chardev=wire,name=" WIRE_PORT_NAME);
+	add(a, "-chardev");
+	add_fmt(a, "socket,id=net,fd=%d", ARGV_FD_NET);
+	add(a, "-device");
+	add(a, "virtserialport,chardev=net,name=" WIRE_NET_PORT_NAME);
 }
 
 static void add_common(struct argv *a, const char *const *qemu, bool zygote)

@@ -17,6 +17,7 @@
 /* Descriptor numbers in a machine's QEMU. */
 enum argv_fd {
 	ARGV_FD_QMP = 3,
+	ARGV_FD_NET,
 	ARGV_FD_WIRE,
 	ARGV_FD_ROOTFS,
 	ARGV_FD_STATE, /* restored: the devices' state, read-only */

@@ -230,7 +230,7 @@ static int start(struct jailer *j, const struct jail_request *q,
 	s->said = said[0];
 	fds[JAIL_FD_ERR] = said[1];
 	fds[JAIL_FD_QMP] = qmp[1];
-	for (unsigned i = JAIL_FD_WIRE; i < count; i++)
+	for (unsigned i = JAIL_FD_QMP + 1; i < count; i++)
 		fds[i] = fcntl(j->null, F_DUPFD_CLOEXEC, 0);
 	s->slot = jail_slot_start(j, q, fds, count, &word);
 	return s->slot ? 0 : err_sys(err, word.code, "no jail can be made: %s",

@@ -371,6 +371,7 @@ static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 		return zygote ? JAIL_STEP_UID : JAIL_STEP_ZYGOTE;
 	with[ZYGOTE_ORDER_ERR] = fds[JAIL_FD_ERR];
 	with[ZYGOTE_ORDER_QMP] = fds[JAIL_FD_QMP];
+	with[ZYGOTE_ORDER_NET] = fds[JAIL_FD_NET];
 	with[ZYGOTE_ORDER_WIRE] = fds[JAIL_FD_WIRE];
 	with[ZYGOTE_ORDER_STATUS] = status;
 	memcpy(with + ZYGOTE_ORDER_FDS, groups->fd, own * sizeof(*with));

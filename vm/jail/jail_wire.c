@@ -105,6 +105,7 @@ int jail_fds_check(const struct jail_request *q, const int *fds,
 {
 	static const mode_t types[JAIL_FD_LAYER] = {
 		[JAIL_FD_ERR] = S_IFIFO, [JAIL_FD_QMP] = S_IFSOCK,
+		[JAIL_FD_NET] = S_IFSOCK,
 		[JAIL_FD_WIRE] = S_IFSOCK, [JAIL_FD_ROOTFS] = S_IFREG,
 		[JAIL_FD_RAM] = S_IFREG, [JAIL_FD_STATE] = S_IFREG,
 	};

@@ -23,7 +23,7 @@
 
 #include "layout/base/err.h"
 
-#define JAIL_VERSION 4u
+#define JAIL_VERSION 5u
 #define JAIL_LAYERS_MAX 8u
 #define JAIL_FDS_MAX (JAIL_FD_LAYER + JAIL_LAYERS_MAX)
 #define JAIL_MEMORY_MIB_MAX (1u << 20)
@@ -50,6 +50,7 @@ enum jail_kind {
 enum jail_fd {
 	JAIL_FD_ERR, /* the write end of a pipe: QEMU's standard error */
 	JAIL_FD_QMP,    /* a socket */
+	JAIL_FD_NET,    /* a socket; the port of the programs' connections */
 	JAIL_FD_WIRE,   /* a socket */
 	JAIL_FD_ROOTFS,
 	JAIL_FD_RAM, /* RESTORE and ZYGOTE: read-only; not of a FORK */

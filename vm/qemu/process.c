@@ -31,6 +31,7 @@ struct process {
 	int said_fd; /* owned; the read end of its standard error */
 	struct loop_fd says;
 	struct qmp *qmp;       /* owned */
+	int net_fd; /* owned; the host's end of the second port; -1: it is lost */
 	/* runs from the monitor's end; kills a process that lives on */
 	struct loop_timer grace;
 	char said[SAID_MAX];
@@ -266,6 +267,7 @@ void process_free(struct process *p)
 	qmp_free(p->qmp);
 	jailed_drop(&p->jailed);
 	fd_close(&p->said_fd);
+	fd_close(&p->net_fd);
 	free(p);
 }
 
@@ -292,7 +294,7 @@ static int run(struct process *p, struct jail *jail,
 	       const struct jail_request *what, const int *fds, int *ret_qmp,
 	       struct err *err)
 {
-	auto_close int ours = -1, theirs = -1, said = -1;
+	auto_close int ours = -1, theirs = -1, said = -1, net = -1;
 	int table[JAIL_FDS_MAX], pair[2], r;
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
@@ -304,7 +306,12 @@ static int run(struct process *p, struct jail *jail,
 		return err_sys(err, -errno, "QEMU's monitor");
 	ours = pair[0];
 	theirs = pair[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_sys(err, -errno, "a machine's second port");
+	p->net_fd = pair[0];
+	net = pair[1];
 	table[JAIL_FD_ERR] = said;
+	table[JAIL_FD_NET] = net;
 	table[JAIL_FD_QMP] = theirs;
 	memcpy(table + JAIL_FD_WIRE, fds,
 	       (jail_fd_count(what) - JAIL_FD_WIRE) * sizeof(*fds));
@@ -327,7 +334,7 @@ static struct process *blank(struct loop *loop,
 	p->grace = (struct loop_timer){ .fn = on_grace, .arg = p };
 	p->jailed.ended = on_ended;
 	p->jailed.cost = on_cost;
-	p->said_fd = -1;
+	p->said_fd = p->net_fd = -1;
 	p->oom_kills = host_oom_kills();
 	return p;
 }

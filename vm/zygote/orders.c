@@ -47,6 +47,7 @@ static int place_fds(int fds[ZYGOTE_ORDER_FDS])
 {
 	static const int places[] = {
 		[ZYGOTE_ORDER_ERR] = 2, [ZYGOTE_ORDER_QMP] = ARGV_FD_QMP,
+		[ZYGOTE_ORDER_NET] = ARGV_FD_NET,
 		[ZYGOTE_ORDER_WIRE] = ARGV_FD_WIRE,
 		[ZYGOTE_ORDER_STATUS] = ZYGOTE_FD_CONTROL,
 	};

@@ -48,7 +48,7 @@ struct zygote_setup {
 /* The descriptors of an order: standard error, monitor, wire, status socket of
  * the child. */
 enum zygote_order_fd {
-	ZYGOTE_ORDER_ERR, ZYGOTE_ORDER_QMP, ZYGOTE_ORDER_WIRE,
+	ZYGOTE_ORDER_ERR, ZYGOTE_ORDER_QMP, ZYGOTE_ORDER_NET, ZYGOTE_ORDER_WIRE,
 	ZYGOTE_ORDER_STATUS, ZYGOTE_ORDER_FDS,
 	ZYGOTE_ORDER_FDS_MAX = ZYGOTE_ORDER_FDS + CGROUP_TREES
 };

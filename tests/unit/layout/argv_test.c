@@ -20,19 +20,21 @@
 	"auto-read-only=off,locking=off "                                    \
 	"-device virtio-blk-device,drive=layer" n ",serial=layer" n " "
 #define DISKS(layers)                                                        \
-	" -add-fd fd=5,set=1 -blockdev driver=file,node-name=root,"          \
+	" -add-fd fd=6,set=1 -blockdev driver=file,node-name=root,"          \
 	"filename=/dev/fdset/1,read-only=on,auto-read-only=off,locking=off " \
 	"-device virtio-blk-device,drive=root " layers                       \
-	"-device virtio-serial-device,max_ports=2 "                          \
-	"-chardev socket,id=wire,fd=4 "                                      \
+	"-device virtio-serial-device,max_ports=3 "                          \
+	"-chardev socket,id=wire,fd=5 "                                      \
 	"-device virtserialport,chardev=wire,name=fsd.wire "                 \
+	"-chardev socket,id=net,fd=4 "                                       \
+	"-device virtserialport,chardev=net,name=fsd.net "                   \
 	"-chardev socket,id=qmp,fd=3 -mon chardev=qmp,mode=control "
 
 #define ENVIRONMENT_BOOT                                                     \
 	HEAD("kvm", "host,vmx=off,svm=off,pmu=off") "-smp 2 -m 8192M "       \
 	"-object memory-backend-file,id=ram,size=8192M,"                     \
 	"mem-path=/ram,share=on"                                             \
-	DISKS(LAYER("0", "9", "2") LAYER("1", "10", "3"))                    \
+	DISKS(LAYER("0", "10", "2") LAYER("1", "11", "3"))                    \
 	"-kernel /kernel -initrd /initrd -append quiet loglevel=0 "          \
 	"reboot=t panic=-1 cpuidle.off=1 tsc=reliable nowatchdog "           \
 	"fsd_layers=2"
@@ -104,7 +106,7 @@ int main(void)
 	      HEAD("tcg,tb-size=64", "max,-erms,-fsrm") "-smp 1 -m 4480M "
 	      "-object memory-backend-file,id=ram,size=4480M,"
 	      "mem-path=/ram,share=off,reserve=off"
-	      DISKS(LAYER("0", "9", "2"))
+	      DISKS(LAYER("0", "10", "2"))
 	      "-incoming defer", "a machine of an environment");
 	s.layers = JAIL_LAYERS_MAX;
 	is_int(argv_make(&s, &most), 0, "as many layers as may be fit");

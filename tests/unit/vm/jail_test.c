@@ -47,7 +47,7 @@ static int check(const struct jail_request *q, size_t size, unsigned fds)
 	do {                                                               \
 		struct jail_request q_ = good;                             \
 		change;                                                    \
-		is_int(check(&q_, sizeof(q_), 6), -EINVAL, name);          \
+		is_int(check(&q_, sizeof(q_), 7), -EINVAL, name);          \
 	} while (0)
 
 static void test_messages(void)
@@ -55,20 +55,20 @@ static void test_messages(void)
 	struct jail_request q = good, copy;
 	struct err err;
 
-	is_int(check(&q, sizeof(q), 6), 0, "a restore with six descriptors");
-	is_int(check(&q, sizeof(q), 5), -EINVAL, "not with five");
+	is_int(check(&q, sizeof(q), 7), 0, "a restore with seven descriptors");
+	is_int(check(&q, sizeof(q), 6), -EINVAL, "not with six");
 	q.layers = 2;
-	is_int(check(&q, sizeof(q), 8), 0, "two layers are two more");
-	is_int(check(&q, sizeof(q), 6), -EINVAL, "not without them");
+	is_int(check(&q, sizeof(q), 9), 0, "two layers are two more");
+	is_int(check(&q, sizeof(q), 7), -EINVAL, "not without them");
 	q.layers = JAIL_LAYERS_MAX + 1;
-	is_int(check(&q, sizeof(q), 6 + JAIL_LAYERS_MAX + 1), -EINVAL,
+	is_int(check(&q, sizeof(q), 7 + JAIL_LAYERS_MAX + 1), -EINVAL,
 	       "not nine layers");
 	q.layers = UINT32_MAX;
-	is_int(check(&q, sizeof(q), 5), -EINVAL, "nor so many that they wrap");
+	is_int(check(&q, sizeof(q), 6), -EINVAL, "nor so many that they wrap");
 	q.layers = 0;
 	is_int(check(&q, sizeof(q), 0), -EINVAL, "not with none");
-	is_int(check(&q, sizeof(q) - 1, 6), -EINVAL, "not a short message");
-	is_int(check(&q, sizeof(q) + 1, 6), -EINVAL, "not a long one");
+	is_int(check(&q, sizeof(q) - 1, 7), -EINVAL, "not a short message");
+	is_int(check(&q, sizeof(q) + 1, 7), -EINVAL, "not a long one");
 	is_int(check(&q, 0, 0), -EINVAL, "not an empty one");
 	REFUSED(q_.version = JAIL_VERSION + 1, "not another version");
 	REFUSED(q_.op = 0, "not operation 0");
@@ -83,14 +83,14 @@ static void test_messages(void)
 	REFUSED(q_.cpus = 0, "not without a processor");
 	REFUSED(q_.cpus = 257, "not with 257 processors");
 	q.kind = JAIL_ZYGOTE;
-	is_int(check(&q, sizeof(q), 6), 0, "a zygote with six descriptors");
+	is_int(check(&q, sizeof(q), 7), 0, "a zygote with seven descriptors");
 	REFUSED((q_.kind = JAIL_ZYGOTE, q_.accel = VM_ACCEL_KVM),
 		"not a zygote under KVM");
 	q.kind = JAIL_FORK;
-	is_int(check(&q, sizeof(q), 3), 0, "a fork with three descriptors");
-	is_int(check(&q, sizeof(q), 6), -EINVAL, "not with a restore's");
+	is_int(check(&q, sizeof(q), 4), 0, "a fork with four descriptors");
+	is_int(check(&q, sizeof(q), 7), -EINVAL, "not with a restore's");
 	q.accel = VM_ACCEL_KVM;
-	is_int(check(&q, sizeof(q), 3), -EINVAL, "not under KVM");
+	is_int(check(&q, sizeof(q), 4), -EINVAL, "not under KVM");
 	q.op = JAIL_KILL;
 	is_int(check(&q, sizeof(q), 0), 0, "a kill");
 	is_int(check(&q, sizeof(q), 1), -EINVAL,
@@ -122,6 +122,7 @@ static int check_fds(uint32_t kind, unsigned at, int instead)
 	fds[JAIL_FD_ERR] = pipes[1];
 	fds[JAIL_FD_QMP] = socks[0];
 	fds[JAIL_FD_WIRE] = socks[1];
+	fds[JAIL_FD_NET] = dup(socks[0]);
 	for (unsigned i = JAIL_FD_ROOTFS; i < JAIL_FDS_MAX; i++)
 		fds[i] = open("/proc/self/exe", O_RDONLY);
 	if (kind == JAIL_BOOT) {
@@ -297,7 +298,7 @@ static void see_layers(bool zygote, const char *script, char *ret, size_t size)
 static void test_layers(void)
 {
 	static const char script[] =
-		"for n in 7 8 9 10 11; do readlink /proc/self/fd/$n >&3 || "
+		"for n in 8 9 10 11 12; do readlink /proc/self/fd/$n >&3 || "
 		"echo none >&3; done";
 	char seen[300];
 

@@ -264,7 +264,7 @@ static void start_zygote(struct child *z, int *ret_control)
 		.filter_len = 1,
 		.filter = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) },
 	};
-	int control, monitor;
+	int control, monitor, null;
 
 	pair_of(SOCK_SEQPACKET, ret_control, &control);
 	pair_of(SOCK_SEQPACKET, &z->monitor, &monitor);
@@ -274,8 +274,13 @@ static void start_zygote(struct child *z, int *ret_control)
 		/* By way of high numbers: none is lost. */
 		control = fcntl(control, F_DUPFD, 100);
 		monitor = fcntl(monitor, F_DUPFD, 100);
+		null = open("/dev/null", O_RDWR);
+		null = fcntl(null, F_DUPFD, 100);
 		dup2(control, ZYGOTE_FD_CONTROL);
 		dup2(monitor, ARGV_FD_QMP);
+		/* A machine has all of these, and a child's replace some. */
+		for (int fd = ARGV_FD_QMP + 1; fd <= ARGV_FD_STATE; fd++)
+			dup2(null, fd);
 		syscall(SYS_close_range, ZYGOTE_FD_CONTROL + 1, ~0u, 0);
 		setenv("LD_PRELOAD", LIBRARY, 1);
 		execl("/proc/self/exe", "zygote_test", PROGRAM, NULL);
@@ -298,6 +303,7 @@ static int order(int control, unsigned long flags, struct child *c)
 
 	fds[ZYGOTE_ORDER_ERR] = dup(2);
 	pair_of(SOCK_SEQPACKET, &c->monitor, &fds[ZYGOTE_ORDER_QMP]);
+	fds[ZYGOTE_ORDER_NET] = open("/dev/null", O_RDWR);
 	fds[ZYGOTE_ORDER_WIRE] = open("/dev/null", O_RDWR);
 	pair_of(SOCK_SEQPACKET, &c->status, &fds[ZYGOTE_ORDER_STATUS]);
 	fdpass_send(control, &order, sizeof(order), fds, ZYGOTE_ORDER_FDS, 0);
