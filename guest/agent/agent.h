@@ -23,6 +23,7 @@ struct agent {
 	bool starved; /* frames are buffered; no poll event will report them */
 	int children; /* owned; signalfd of SIGCHLD */
 	unsigned later; /* index of the next entry of later[] in agent.c */
+	pid_t net_helper; /* the process of guest/net/net_helper.c */
 	bool owned; /* OWN has come: this machine has secrets of its own */
 	/*
 	 * Borrowed: a HEAT or a SHARE that the caller of agent_turn() must

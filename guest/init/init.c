@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "guest/os/clone.h"
+#include "guest/net/net.h"
 #include "guest/os/environment.h"
 #include "guest/os/filter.h"
 #include "layout/base/cleanup.h"
@@ -85,7 +86,7 @@ static int set_network(struct err *err)
 	return 0;
 }
 
-static int start(struct agent *a, struct err *err)
+static int start(struct agent *a, struct net *net, struct err *err)
 {
 	int r = mounts_system(err);
 
@@ -97,6 +98,8 @@ static int start(struct agent *a, struct err *err)
 		r = catch_children(a, err);
 	if (!r)
 		r = port_open(&a->port, err);
+	if (!r)
+		r = net_open(net, err);
 	if (r)
 		return r;
 	agent_hello(a);
@@ -106,9 +109,11 @@ static int start(struct agent *a, struct err *err)
 	a->current = &a->job;
 	r = mounts_reduce_dev(err);
 	if (!r)
-		r = mounts_settings(err);
-	if (!r)
 		r = set_network(err);
+	if (!r)
+		r = net_prepare(net, err);
+	if (!r)
+		r = mounts_settings(err);
 	if (!r)
 		r = environment_open(err);
 	if (!r)
@@ -120,6 +125,9 @@ static int start(struct agent *a, struct err *err)
 	if (!r)
 		r = cgroup_setup(err);
 	if (!r)
+		r = net_start(net, err);
+	a->net_helper = net->helper;
+	if (!r)
 		r = job_open(&a->job, err);
 	return r ? r : agent_ready(a, err);
 }
@@ -128,6 +136,7 @@ int main(int argc, char **argv)
 {
 	struct err err = {0};
 	struct agent agent = {0};
+	static struct net net; /* its link is open as long as PID 1 lives */
 	int r;
 
 	if (getpid() != 1)
@@ -135,7 +144,7 @@ int main(int argc, char **argv)
 	if (argc > 0 && !strcmp(argv[0], FIRST_NAME))
 		r = enter_root(&err);
 	else
-		r = start(&agent, &err);
+		r = start(&agent, &net, &err);
 	if (!r)
 		r = agent_serve(&agent, &err);
 	if (r && !err.code)

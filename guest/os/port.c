@@ -26,22 +26,22 @@
 #define GREET_SECONDS 60
 #define LAST_MS 1000
 
-/* Opens /dev/NAME if sysfs says that this is our port. */
-static int try_port(const char *name)
+/* Opens /dev/NODE if sysfs says that this is the port. */
+static int try_port(const char *node, const char *name)
 {
 	char path[512], value[64];
 
-	snprintf(path, sizeof(path), CLASS_DIR "/%s/name", name);
+	snprintf(path, sizeof(path), CLASS_DIR "/%s/name", node);
 	if (sys_read_line(path, value, sizeof(value)) ||
-	    strcmp(value, WIRE_PORT_NAME) != 0)
+	    strcmp(value, name) != 0)
 		return -ENOENT;
-	snprintf(path, sizeof(path), "/dev/%s", name);
+	snprintf(path, sizeof(path), "/dev/%s", node);
 	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int find_port(void)
+static int look_for(const char *name)
 {
 	DIR *dir = opendir(CLASS_DIR);
 	struct dirent *entry;
@@ -51,7 +51,7 @@ static int find_port(void)
 		return -errno;
 	while (fd < 0 && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			fd = try_port(entry->d_name);
+			fd = try_port(entry->d_name, name);
 	closedir(dir);
 	return fd;
 }
@@ -61,7 +61,7 @@ static int find_port(void)
  * no event for the name. So it checks at every new node, and again at short
  * intervals.
  */
-static int wait_port(void)
+int port_find(const char *name)
 {
 	auto_close int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	uint64_t end = sys_now() + WAIT_MS * 1000000ull;
@@ -71,7 +71,7 @@ static int wait_port(void)
 	if (watch < 0 || inotify_add_watch(watch, "/dev", IN_CREATE) < 0)
 		return -errno;
 	for (;;) {
-		int fd = find_port();
+		int fd = look_for(name);
 
 		if (fd >= 0 || sys_now() > end)
 			return fd;
@@ -89,7 +89,7 @@ int port_open(struct port *port, struct err *err)
 	port->out = malloc(PORT_OUT_SIZE);
 	if (!port->in || !port->out)
 		return err_set(err, -ENOMEM, "no memory for the port");
-	port->fd = wait_port();
+	port->fd = port_find(WIRE_PORT_NAME);
 	if (port->fd < 0)
 		return err_sys(err, port->fd, "no port named %s",
 			       WIRE_PORT_NAME);

@@ -33,6 +33,10 @@ struct frame {
 	const uint8_t *payload;
 };
 
+/* Opens the port of that name; waits as port_open() does. Return: its descriptor, which
+ * does not block, or a negative errno. */
+int port_find(const char *name);
+
 /* Finds the port by its name and opens it. Waits for the device and its name,
  * ten seconds at most. */
 int port_open(struct port *port, struct err *err);

@@ -18,19 +18,20 @@
 
 #include "layout/base/cleanup.h"
 #include "layout/base/proc_status.h"
+#include "guest/net/net_helper.h"
 #include "guest/os/sys.h"
 
 #define BIT(wall) (1u << WIRE_WALL_##wall)
 
 /* --- of one process ------------------------------------------------------- */
 
-uint32_t check_status(const char *text)
+uint32_t check_status(const char *text, unsigned id)
 {
 	struct proc_status s;
 	uint32_t walls = 0;
 
 	proc_status_parse(text, &s);
-	if (proc_ids_are(s.uid, USER_ID, 1) && proc_ids_are(s.gid, USER_ID, 1) &&
+	if (proc_ids_are(s.uid, id, 1) && proc_ids_are(s.gid, id, 1) &&
 	    !s.groups)
 		walls |= BIT(USER);
 	if (!s.caps && s.no_new_privs == 1)
@@ -40,7 +41,7 @@ uint32_t check_status(const char *text)
 	return walls;
 }
 
-static uint32_t look_at_process(pid_t pid)
+static uint32_t look_at_process(pid_t pid, unsigned id)
 {
 	char path[40], text[PROC_STATUS_MAX];
 	auto_close int fd = -1;
@@ -49,7 +50,7 @@ static uint32_t look_at_process(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || sys_get(fd, text, sizeof(text)) < 0)
 		return 0;
-	return check_status(text);
+	return check_status(text, id);
 }
 
 /* --- of the machine ------------------------------------------------------- */
@@ -117,14 +118,15 @@ static bool takes_no_module(void)
 			     sizeof(value)) < 0 || !strcmp(value, "1");
 }
 
-uint32_t check_walls(const struct runner *runners, size_t count)
+uint32_t check_walls(const struct runner *runners, size_t count, pid_t helper)
 {
-	uint32_t walls = BIT(USER) | BIT(CAPS) | BIT(FILTER);
+	const uint32_t own = BIT(USER) | BIT(CAPS) | BIT(FILTER);
+	uint32_t walls = own;
 	bool seen = false;
 
 	for (size_t i = 0; i < count; i++) {
 		if (runners[i].pid)
-			walls &= look_at_process(runners[i].pid);
+			walls &= look_at_process(runners[i].pid, USER_ID);
 		seen |= runners[i].pid > 0;
 	}
 	if (root_is_closed())
@@ -135,5 +137,7 @@ uint32_t check_walls(const struct runner *runners, size_t count)
 		walls |= BIT(MODULES);
 	if (each_name("/sys/class/net", is_loopback))
 		walls |= BIT(NETWORK);
+	if (look_at_process(helper, NET_HELPER_ID) == own)
+		walls |= BIT(NET_HELPER);
 	return seen ? walls : 0;
 }

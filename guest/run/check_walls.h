@@ -8,15 +8,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "runner.h"
 
-/* Inspects processes that wait to become programs. Return: the walls that stand
- * around every one of them, bits 1 << enum wire_wall; 0 if there is no process. */
-uint32_t check_walls(const struct runner *runners, size_t count);
+/* Inspects processes that wait to become programs, and the network's helper. Return: the
+ * walls that stand around every one of them, bits 1 << enum wire_wall; 0 if no process
+ * waits. */
+uint32_t check_walls(const struct runner *runners, size_t count, pid_t helper);
 
 /* Returns the walls USER, CAPS and FILTER of a process, from the text of its
- * status in /proc. */
-uint32_t check_status(const char *text);
+ * status in /proc. id: the user and group that it must have. */
+uint32_t check_status(const char *text, unsigned id);
 
 #endif

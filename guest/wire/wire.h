@@ -198,6 +198,7 @@ enum wire_wall {
 	WIRE_WALL_DEVICES,
 	WIRE_WALL_MODULES, /* the kernel loads no module */
 	WIRE_WALL_NETWORK, /* a loopback device and no other */
+	WIRE_WALL_NET_HELPER, /* of the network's helper: its user, no capability, a filter */
 	WIRE_WALL_MAX
 };
 #define WIRE_WALLS_ALL ((1u << WIRE_WALL_MAX) - 1)

@@ -70,6 +70,8 @@ const struct wall_info guest_wall_infos[WIRE_WALL_MAX] = {
 		"the guest's kernel takes no more modules", IMAGE },
 	[WIRE_WALL_NETWORK] = { "network", true,
 		"machines have no network device", IMAGE },
+	[WIRE_WALL_NET_HELPER] = { "guest-network-helper", true,
+		"it has a user of its own, no capability, a list of calls", IMAGE },
 };
 
 const char *const wall_state_names[WALL_STATES] = {

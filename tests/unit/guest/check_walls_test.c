@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "guest/os/sys.h"
 #include "guest/run/check_walls.h"
 #include "tests/unit/tap.h"
 
@@ -54,7 +55,7 @@ static void test_row(size_t i)
 
 	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - GOOD), GOOD,
 		 rows[i].is, at + strlen(rows[i].was));
-	is_int(check_status(text),
+	is_int(check_status(text, USER_ID),
 	       wall == WIRE_WALL_MAX ? OWN : OWN & ~(1u << wall),
 	       "with %s", rows[i].name);
 }
@@ -66,17 +67,17 @@ int main(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = { 1, &allow };
 
-	is_int(check_status(GOOD), OWN, "a runner has all of its own walls");
+	is_int(check_status(GOOD, USER_ID), OWN, "a runner has all of its own walls");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		test_row(i);
-	is_int(check_status(""), 0, "nothing is known of what is not told");
-	is_int(check_walls(NULL, 0), 0, "nor where nobody is looked at");
-	is_int(check_walls(runners, 2), 0, "nor where no runner waits");
+	is_int(check_status("", USER_ID), 0, "nothing is known of what is not told");
+	is_int(check_walls(NULL, 0, 0), 0, "nor where nobody is looked at");
+	is_int(check_walls(runners, 2, 0), 0, "nor where no runner waits");
 	runners[1].pid = getpid();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	is_int(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0,
 	       "this process has a filter");
-	ok(check_walls(runners, 2) & 1u << WIRE_WALL_FILTER,
+	ok(check_walls(runners, 2, 0) & 1u << WIRE_WALL_FILTER,
 	   "a runner that is not there is passed over");
 	return done_testing();
 }

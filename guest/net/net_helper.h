@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The helper `fsd-net`: a process of its own without rights, between programs and the
+ * second port. */
+#ifndef GUEST_NET_HELPER_H
+#define GUEST_NET_HELPER_H
+
+#define NET_HELPER_ID 1001u
+#define NET_HELPER_ADDRESS 0x7f000035u /* 127.0.0.53 */
+#define NET_HELPER_PORT 53
+
+struct net_helper_fds {
+	int port, listener, dns;
+	int ready; /* a pipe: one byte when all rights are gone */
+	int epoll; /* the helper's own */
+};
+
+/* Gives up all rights and serves until the machine ends. Return: what to exit with. */
+int net_helper_main(struct net_helper_fds *fds);
+
+#endif
