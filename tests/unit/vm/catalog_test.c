@@ -220,7 +220,6 @@ static void test_lacks(void)
 /* The sentence has to fit; the name says the request anyhow. */
 static void test_long(void)
 {
-	auto_buf struct buf text = { 0 };
 	struct environment_catalog *c = catalog;
 	char ret[ENVIRONMENT_SPEC_MAX];
 	struct packages wanted = { .item = calloc(64, sizeof(struct package)) };

@@ -221,9 +221,10 @@ static pid_t begin_sending(int sock)
 {
 	pid_t pid = fork();
 
-	for (uint64_t sent = 0; pid == 0; sent += CHUNK)
+	if (pid)
+		return pid;
+	for (uint64_t sent = 0;; sent += CHUNK)
 		put(sock, sent, CHUNK);
-	return pid;
 }
 
 static void test_kills(void)
