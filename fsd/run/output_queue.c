@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a machine gives of a run, on its way to the disk: output and the output
- * tree, in the order in which it came. What comes while the disk is busy is
- * gathered and goes with the next piece; a machine that is faster than the
- * disk is not listened to for a while, so that little memory is taken. A reader
- * hears of output when it is in the store, so it never sees a size that it
- * cannot read.
+ * Writes a run's output to the disk: streams and the output tree, in the order in which
+ * the machine sent them. Output that comes during a write is collected and written next.
+ * If a machine is faster than the disk, reading from it stops for a while, which bounds
+ * the memory. Readers are notified when output is stored, so they never see a size that
+ * they cannot read.
+ *
+ * The functions that take data run on the loop. on_flow() is a fiber, one for each run
+ * that has output; do_write() runs on a thread for the disk.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,10 +18,10 @@
 #include "fsd/base/fiber.h"
 #include "run_int.h"
 
-#define OUTPUT_QUEUE_MOST (256u << 10) /* waiting, of one run */
-#define OUTPUT_QUEUE_LESS (64u << 10) /* then its machine is heard again */
+#define OUTPUT_QUEUE_MOST (256u << 10) /* bytes of one run that wait: reading stops */
+#define OUTPUT_QUEUE_LESS (64u << 10) /* reading continues */
 
-/* The streams first, by their numbers. */
+/* The kinds of items after those of enum vm_stream. */
 enum flow_kind {
 	OUTPUT_QUEUE_STREAM_LAST = VM_STREAM_MAX - 1,
 	OUTPUT_QUEUE_FILE,
@@ -29,8 +31,8 @@ enum flow_kind {
 
 struct flow_item {
 	unsigned kind; /* enum vm_stream or enum flow_kind */
-	uint32_t len; /* of what follows: bytes, or a path with its end and a
-			 link's target with its */
+	uint32_t len; /* of the data behind the item: bytes, or a path and a link's
+			 target, each with its NUL */
 	uint32_t file_kind, mode;
 	uint64_t size;
 	struct wire_time mtime; /* of OUTPUT_QUEUE_END */
@@ -62,7 +64,7 @@ static void hold_back(struct run *run, bool hold)
 	vm_hold(run->lease, hold);
 }
 
-/* True if it was put to the output that came right before it. */
+/* Appends output to the last item, if that is of the same stream. Return: true if so. */
 static bool extend(struct buf *in, size_t last, const struct flow_item *item,
 		   const void *data)
 {
@@ -77,7 +79,7 @@ static bool extend(struct buf *in, size_t last, const struct flow_item *item,
 	return true;
 }
 
-/* Nothing is added twice, nor a part of it. */
+/* Appends an item and its data, whole or not at all, and starts the queue's fiber. */
 static int put(struct run *run, const struct flow_item *item, const void *data)
 {
 	struct buf *in = &run->output_queue.in;
@@ -117,7 +119,7 @@ int output_queue_output(struct run *run, enum vm_stream stream, const void *data
 	int r;
 
 	if (run->output_queue.failed)
-		return 0; /* its end is near */
+		return 0; /* flow_failed() ends the run */
 	owner = &run->job->file_owner;
 	if (s->skip) {
 		size_t again = (size_t)MIN(len, s->skip);
@@ -159,7 +161,7 @@ static void keep_value(struct run *run, const char *data, size_t len)
 	}
 }
 
-/* How many of the bytes belong to a line of what was shown. */
+/* Return: how many of the bytes belong to a shown line; 0: the value begins. */
 static size_t shown_part(struct run *run, const char *data, size_t len)
 {
 	const char *end;
@@ -171,7 +173,7 @@ static size_t shown_part(struct run *run, const char *data, size_t len)
 	return end ? (size_t)(end - data) + 1 : len;
 }
 
-/* Behind the first byte of the value nothing is shown. */
+/* Splits VM_RESULT into shown lines and the value, which comes last. */
 int output_queue_result(struct run *run, const char *data, size_t len)
 {
 	int r = 0;
@@ -234,7 +236,7 @@ int output_queue_end(struct run *run)
 /* --- out: streams ----------------------------------------------------------
  */
 
-/* Neighbours: from `from` to `to` there is only output. */
+/* The argument of do_write(): the items from `from` to `to` are all of streams. */
 struct flow_write {
 	struct store *store;
 	uint64_t no;
@@ -253,7 +255,7 @@ static int stream_fd(struct flow_write *w, enum vm_stream stream)
 	return w->fd[stream];
 }
 
-/* By a thread. */
+/* On a thread for the disk. */
 static int do_write(void *arg)
 {
 	struct flow_write *w = arg;
@@ -319,7 +321,7 @@ static void flow_failed(struct run *run, int r)
 	for (int s = 0; s < VM_STREAM_MAX; s++) {
 		uint64_t lost = run->stream[s].taken - run->stream[s].size;
 
-		/* What it goes on to write is seen by nobody. */
+		/* While the program runs, it may write more, which is not counted. */
 		run->stream[s].dropped = run_has_exit(run)
 			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
 		quota_run_sub(&run->job->file_owner, lost);
@@ -329,7 +331,7 @@ static void flow_failed(struct run *run, int r)
 		run_fail(run, VM_FAILED_LOST, NOT_KEPT);
 }
 
-/* Return: where the next item is, or 0: no more of this run. */
+/* Return: the offset of the next item; 0: stop, the write failed or the job is gone. */
 static size_t write_streams(struct run *run, size_t at)
 {
 	struct flow_write w = {
@@ -361,7 +363,7 @@ static size_t write_streams(struct run *run, size_t at)
 /* --- out: the tree ---------------------------------------------------------
  */
 
-/* What follows a file that was left out is left out with it. */
+/* Stores one item of the tree. The data of an entry that was left out is skipped. */
 static void do_item(struct run *run, const struct flow_item *item,
 		    const char *data)
 {
@@ -409,8 +411,8 @@ static void write_now(struct run *run)
 	} while (at);
 }
 
-/* All that came until now will be in the store when it is settled. A value is in
- * memory only, and so is what comes behind it. */
+/* Notes a checkpoint: everything up to here is written when settle() makes it valid. From
+ * the first byte of a value on there are none, since the value is in memory only. */
 static void mark(struct run *run)
 {
 	struct vm_replay_flow f;
@@ -445,7 +447,7 @@ static void on_flow(void *arg)
 	struct run *run = arg;
 	struct output_queue *flow = &run->output_queue;
 
-	if (fiber_self()) /* what comes with it goes with it */
+	if (fiber_self()) /* frames that arrived together are written together */
 		fiber_breathe();
 	while (run->job && !flow->failed && flow->in.len) {
 		struct buf empty = flow->now;
@@ -461,7 +463,7 @@ static void on_flow(void *arg)
 			hold_back(run, false);
 	}
 	flow->busy = false;
-	output_queue_checkpoint(run); /* what was left out since has none */
+	output_queue_checkpoint(run); /* for bytes that were only dropped meanwhile */
 	if (flow->waiter)
 		fiber_wake(take_ptr(flow->waiter));
 	run_let_go(run);
@@ -482,7 +484,7 @@ void output_queue_done(struct run *run)
 	buf_done(&run->value.json);
 }
 
-/* --- its begin and its end -------------------------------------------------- */
+/* --- begin and end ---------------------------------------------------------- */
 
 void output_queue_init(struct run *run)
 {
@@ -505,7 +507,7 @@ bool output_queue_take(struct run *run)
 	return true;
 }
 
-/* What the guest dropped never came here; what we dropped did. */
+/* Adds the bytes that the guest dropped to those that this server dropped. */
 static void add_dropped(struct run_stream *s, uint64_t guests)
 {
 	bool known = s->dropped <= INT64_MAX &&

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs whose server is dead and whose machines live, or had said all before it
- * died. All that is needed to go on is on the run's replay buffer (vm/channel/replay.h), in the
- * store, and with the supervisor, which has the descriptors.
+ * Continues the runs of a dead server whose machines live, or had sent everything before
+ * it died. Three places have what that needs: the run's replay buffer
+ * (vm/channel/replay.h), the store, and the supervisor with its descriptors.
+ *
+ * The file owns the table of replay buffers. run_replay_begin() and run_replay_end() serve
+ * the next server; they run on the loop or in a fiber. The rest takes over from the
+ * previous server, before the loop runs, and blocks; run_reset() makes a fiber wait.
  */
 #include "run_adopt.h"
 
@@ -18,20 +22,22 @@
 #include "fsd/jobs/leftover.h"
 #include "run_int.h"
 
-/* Runs whose machines may outlive this server. */
+/* The replay buffers of runs that the next server may adopt. */
 HANDOVER_TABLE(replay_records, "tapes", 1, struct vm_replay, 1024, .zeroed = VM_REPLAY_HEAD);
 
-/* Nobody has more; sums of them stay far from their end. */
+/* Upper bounds for fields that a compromised server may have written. No machine has more,
+ * and sums of such values do not overflow. */
 #define MEMORY_MAX (1ull << 46)
 #define PLACES_MAX 4096u
-/* Servers that may die of one job, or beside it, before it has begun. */
+/* After so many servers have died while they began a job, it is not begun again: the job
+ * may be the reason. */
 #define TRIES_MAX 3u
 
 /* --- for the next server ---------------------------------------------------- */
 
 #define CONFIG_MEMORY 5
 
-/* What the machine was told of, and its end is judged by. */
+/* The part of the config that the machine has got, or that decides how the run ends. */
 static void fill_config(const struct run *run, uint64_t to[VM_REPLAY_CONFIG])
 {
 	const struct job_config *c = run->spec.config;
@@ -79,9 +85,10 @@ void run_replay_end(struct run *run)
 		handover_del(run->d->handover, &replay_records, t);
 }
 
-/* --- of the server before ----------------------------------------------------- */
+/* --- from the previous server ------------------------------------------------- */
 
-/* Return: 0, or -EPROTO: nothing in it is to be believed. */
+/* Checks the fields of a replay buffer, which a compromised server may have written.
+ * Return: 0, or -EPROTO: the buffer is not usable. */
 static int recover(struct vm_replay *t)
 {
 	uint64_t now = now_ns();
@@ -106,7 +113,8 @@ static struct vm_replay *find_replay(const struct job *job)
 	return NULL;
 }
 
-/* The config is what it was, or nobody knows what was agreed on. */
+/* Makes the run. Return: NULL if config.json has changed: the machine runs the program
+ * with limits that the new config does not have. */
 static struct run *new_run(struct job *job, const struct vm_replay *t)
 {
 	uint64_t config[VM_REPLAY_CONFIG];
@@ -117,7 +125,7 @@ static struct run *new_run(struct job *job, const struct vm_replay *t)
 	if (!spec.parsed)
 		return NULL;
 	spec.config = &spec.parsed->config;
-	/* A default that its environment has raised. */
+	/* The environment had raised this default. */
 	if (!spec.config->memory_given)
 		spec.parsed->config.memory_mb = t->config[CONFIG_MEMORY];
 	spec.lang = lang_by_name(t->language);
@@ -145,7 +153,7 @@ struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys)
 	};
 }
 
-/* All of run_start() to run_go(), at once. */
+/* Brings an adopted run to the state that run_start() to run_go() lead to. */
 static void go_on(struct run *run, const struct vm_replay *t)
 {
 	struct job *job = run->job;
@@ -172,7 +180,7 @@ static void go_on(struct run *run, const struct vm_replay *t)
 	job_log(job, "another server goes on with it");
 }
 
-/* Return: NULL, or why nobody can go on with it. */
+/* Return: NULL, or why no server can continue the run. */
 static const char *try_adopt(struct job *job, struct vm_replay *t)
 {
 	const char *why = NULL;
@@ -191,7 +199,7 @@ static const char *try_adopt(struct job *job, struct vm_replay *t)
 		go_on(run, t);
 		return NULL;
 	}
-	run->vm_job.replay = NULL; /* run_adopted() gives it up */
+	run->vm_job.replay = NULL; /* run_adopted() frees it */
 	run_free(run);
 	return why;
 }
@@ -233,7 +241,8 @@ static int do_reset(void *arg)
 {
 	const struct run *run = arg;
 
-	/* What was told of it before it was put back is told again. */
+	/* Readers may have seen the events in `order` before the run was put back, so they
+	 * must find them again. */
 	return store_run_reset(run->d->store, run->job->meta.no, run->number,
 			       run->job->leftover.tries ? ORDER_FILE : NULL);
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine tells of a run. Every figure here was chosen by a guest. */
+/*
+ * Handles the events of a run's machine: granted, started, output, exited, finished,
+ * failed. It also has the timeout, and the reaction to a lost machine or jailer. A guest
+ * chooses every number and text in these events, so none of them is trusted.
+ *
+ * The file writes run->times, run->machine and run->exit. All functions run on the loop
+ * and do not wait; on_begin() is a fiber that holds the job.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,8 +18,8 @@
 #include "run_int.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* What comes before the kill. An interpreter that takes further steps is to
- * outlive this one. */
+/* Asks the program to end; the kill follows after "grace". In a session only the step is
+ * interrupted, since the interpreter must live for the next step. */
 static void ask_to_end(struct run *run)
 {
 	bool is_step = wire_mode_is_step(run->vm_job.wire.mode);
@@ -44,7 +51,7 @@ static void on_timer(struct loop_timer *t)
 
 #define NOT_STORED "the job's results cannot be stored in the state directory"
 
-/* For the operator; its end is told by end_run(). */
+/* For the operator's log. run_result.c logs the end. */
 static void log_start(const struct run *run)
 {
 	const struct job_meta *meta = &run->job->meta;
@@ -56,7 +63,6 @@ static void log_start(const struct run *run)
 		 run->spec.lang ? run->spec.lang->name : "no language");
 }
 
-/* Its program starts: that it does is on record. */
 void run_go(struct run *run)
 {
 	run_enter(run, RUN_RUNNING);
@@ -86,8 +92,8 @@ static void not_stored(struct run *run, int r)
 	run_finish(run, STATUS_FAILED, message);
 }
 
-/* r is why it could not be put on record that it runs. Return: true if it waits until
- * there is room for that, as if it had never had a machine. */
+/* Called when the record "running" could not be written; r: why. If the disk is full, the
+ * run gives back its machine and is queued again. Return: false: the run must end. */
 static bool wait_again(struct run *run, int r)
 {
 	bool full = r == -ENOSPC || r == -EDQUOT;
@@ -97,7 +103,7 @@ static bool wait_again(struct run *run, int r)
 	    run->why != RUN_NOT_FAILED)
 		return false;
 	if (!run_is_granted(run))
-		return true; /* it lost its jailer; its record says queued */
+		return true; /* it lost its jailer and is queued, and so says its record */
 	if (!run_put_back_queued(run))
 		return false;
 	vm_end(take_ptr(run->lease));
@@ -114,12 +120,12 @@ static void on_begin(void *arg)
 	int r = 0;
 
 	job_hold(run->job);
-	/* Its machine may be gone while it waited to hold the job: it was put
-	 * back, or another machine's coming was first. */
+	/* While the fiber waited for the job, the machine may have gone, and the run may
+	 * be queued again, or a second call for another machine may have been faster. */
 	if (run->job && !run_is_ending(run) && run_is_granted(run) &&
 	    run->lease && run->job->meta.state != JOB_RUNNING)
 		r = run_record(run, JOB_RUNNING);
-	/* Meanwhile it may have been cancelled, or its machine lost. */
+	/* During run_record() the run may have been cancelled, or have lost its machine. */
 	if (run->job && !run_is_ending(run) && r < 0 && !wait_again(run, r))
 		not_stored(run, r);
 	else if (run->job && !run_is_ending(run) && r == 0 &&
@@ -156,15 +162,16 @@ void run_begin(struct run *run, struct vm_lease *lease)
 
 	run->lease = lease;
 	vm_hear(lease, &run_events, run);
-	/* The next daemon runs it; but one that had a machine is waited for. */
+	/* This server ends, and the next one runs the job. A run that had a machine
+	 * already is completed first: the server waits for it. */
 	if (!lifecycle_begins_runs(d->lifecycle) && !run_is_granted(run))
 		return;
 	note_machine(run);
 	run_granted_since(run, now_ns());
-	if (!run_is_granted(run)) /* the first machine may have been dead */
+	if (!run_is_granted(run)) /* it is: this is the second machine, the first died */
 		run_enter(run, run_is_accepted(run) ? RUN_GRANTED : RUN_EARLY);
 	if (!run_is_accepted(run))
-		return; /* who accepts it goes on */
+		return; /* start.c begins the run when it is accepted */
 	run_hold(run);
 	fiber_run(on_begin, run);
 }
@@ -198,13 +205,13 @@ void run_started(struct run *run, uint64_t at_ns, uint64_t at_real_ns)
 	uint64_t since = now_ns() - at_ns;
 
 	run_enter(run, RUN_STARTED);
-	note_machine(run); /* the first one may have been dead */
+	note_machine(run); /* again: vm may have replaced a machine that was dead */
 	run->times.started_ns = at_ns;
 	run->times.started_real_ns = at_real_ns;
 	run->timer.fn = on_timer;
 	run->timer.arg = run;
 	if (!c->timeout_ms)
-		return; /* it has until its sandbox ends */
+		return; /* no timeout: it may run until its sandbox ends */
 	limit *= NS_PER_MS;
 	loop_timer_set(run->d->loop, &run->timer, limit - MIN(since, limit));
 }
@@ -223,7 +230,7 @@ static void on_started(void *arg, uint32_t pid)
 	if (t) {
 		t->started_real_ns = run->times.started_real_ns;
 		t->pid = pid;
-		/* the one by which it is known that both are there */
+		/* last: a started_ns says that the two fields above are set */
 		__atomic_store_n(&t->started_ns, run->times.started_ns,
 				 __ATOMIC_RELEASE);
 	}
@@ -237,8 +244,8 @@ static int on_output(void *arg, enum vm_stream stream, const void *data,
 				   : output_queue_output(arg, stream, data, len);
 }
 
-/* STARTED may come late, and with a short program comes with its end. What the
- * guest says of the time is believed as far as it can be true. */
+/* Corrects the start. STARTED may come late, for a short program together with EXITED.
+ * The guest's own measurement is used if it fits between our times. */
 static void correct_start(struct run *run, uint64_t wall_ns)
 {
 	struct run_times *t = &run->times;
@@ -270,7 +277,8 @@ static void on_exited(void *arg, const struct wire_exit *e)
 			(double)run->spec.config->linger_ms / 1000);
 }
 
-/* A guest may say anything; not every reader of JSON holds more than this. */
+/* A guest may send any number. Above INT64_MAX it counts as unknown: some JSON readers
+ * cannot represent it. */
 static uint64_t scaled(uint64_t value, uint64_t divisor)
 {
 	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;
@@ -324,7 +332,8 @@ static enum job_status status_of(const struct run *run)
 
 	if (run->cancelled && killed)
 		return STATUS_CANCELLED;
-	/* A step has no processes that linger: who has killed it has ended it. */
+	/* `unasked`: the program had ended by itself before the timeout killed its
+	 * lingering processes. A step has none, and is interrupted without KILL_ALL. */
 	if (run->timed_out &&
 	    (!e->unasked || wire_mode_is_step(run->vm_job.wire.mode)))
 		return STATUS_TIMEOUT;
@@ -370,8 +379,9 @@ static void on_making(void *arg, const char *sentence)
 		job_log(run->job, "waits for the template: %s", sentence);
 }
 
-/* Its record says that it runs, or may; only a server that takes over can begin
- * it, and only one that is told by a replay buffer. */
+/* True if no server can begin a run that lost its jailer. If the record says "running", or
+ * may say it, only a new server can begin the run; it needs the replay buffer, which says
+ * that the program has not begun. */
 static bool is_lost(const struct run *run)
 {
 	const struct vm_replay *t = run->vm_job.replay;
@@ -382,7 +392,8 @@ static bool is_lost(const struct run *run)
 	       (recorded && (!t || lifecycle_is_stopping(run->d->lifecycle)));
 }
 
-/* It has no machine any more. recorded: its record says, or may say, that it runs. */
+/* Sets the phase of a run that lost its jailer. recorded: the record says "running", or may
+ * say it. */
 static void strand(struct run *run, bool recorded)
 {
 	bool accepted = run_is_accepted(run);
@@ -398,13 +409,13 @@ static void on_lost_jailer(void *arg)
 	struct run *run = arg;
 	struct vm_replay *t = run->vm_job.replay;
 
-	if (!run_is_granted(run) || run_is_ending(run)) /* its record says that it waits */
+	if (!run_is_granted(run) || run_is_ending(run)) /* it waits: its record is right */
 		return;
 	if (is_lost(run)) {
 		run_fail(run, VM_FAILED_START, "the jailer has ended");
 		return;
 	}
-	if (t) { /* RUN was sent, to nobody */
+	if (t) { /* RUN may have been queued, but no machine got it */
 		t->begin_tries = run->job->leftover.tries + 1;
 		t->spoiled = 0;
 	}
@@ -426,9 +437,9 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 {
 	char message[600];
 
-	if (run_is_ending(run)) /* it has given all: what comes behind is nothing */
+	if (run_is_ending(run)) /* the end is decided: later failures do not change it */
 		return;
-	if (!run_is_accepted(run)) { /* who accepts it goes on */
+	if (!run_is_accepted(run)) { /* run_fail_accepted() ends it later */
 		run->why = why;
 		snprintf(run->end.message, sizeof(run->end.message), "%s",
 			 sentence);
@@ -446,7 +457,8 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 		 why == VM_FAILED_LOST ? "the program's outcome is unknown"
 				       : "the program never ran",
 		 sentence);
-	/* Who asked for the end gets it, also from a machine that is silent. */
+	/* If a user or the timeout had asked for the end, that is the status, also if
+	 * the machine went silent. */
 	run_finish(run, run->cancelled	 ? STATUS_CANCELLED
 			: run->timed_out ? STATUS_TIMEOUT
 			: run->adopted	 ? STATUS_INTERRUPTED

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a run: result.json, then the last event, which publishes it. */
+/*
+ * Ends a run: notes the outcome, stores result.json, then writes the record "done", which
+ * publishes the result. If the disk is full the run tries again until it is stored. If
+ * the job has attempts left, the next run begins instead (run_stop.c).
+ *
+ * The file writes run->end and run->ending. run_finish() runs on the loop and returns at
+ * once; on_end() and on_again() are fibers that hold the job; do_end() and the functions
+ * that it calls run on a thread for the disk, and see only the run.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <string.h>
@@ -11,7 +19,7 @@
 #include "disk_space.h"
 #include "run_int.h"
 
-/* Milliseconds between two points, unknown if one was never reached. */
+/* Return: milliseconds between two times in ns; unknown if one was not reached. */
 static uint64_t span_ms(uint64_t from, uint64_t to)
 {
 	return from && to >= from ? (to - from) / NS_PER_MS : RESULT_UNKNOWN;
@@ -109,12 +117,13 @@ static void fill_attempts(struct run *run, struct job_result *res)
 }
 
 /*
- * All that a start can know of a run that is on record as running. It comes from the
- * record and the run's stored files alone, so that each server says the same.
+ * Fills the result of a run that a previous server had begun and that cannot be continued.
+ * Every value comes from the record and from stored files, so that each server that ends
+ * the run (another may die meanwhile) writes the same result.
  */
 static void fill_found(const struct run *run, struct job_result *res)
 {
-	const struct job_meta *m = &run->job->meta; /* still of a running job */
+	const struct job_meta *m = &run->job->meta; /* its state is still "running" */
 	const struct job_result all = *res;
 	uint64_t queued_ms = events_queued_ms(run->d->store, m->no, run->number);
 
@@ -160,9 +169,10 @@ static int store_result(struct run *run, const struct buf *text)
 }
 
 /*
- * All that there is to be before the record says so, by a thread. A disk tells
- * once that it has not taken something, and takes it for gone: who asks again is
- * told that all is well. So what fails is written anew, or has failed.
+ * Writes and syncs result.json and the run's files, before the record. Linux reports a
+ * failed write-back once, to the first fsync; a second fsync would succeed although the
+ * data is lost. So after an error the file is written again (not_kept()), never only
+ * synced again.
  */
 static int publish_result(struct run *run)
 {
@@ -180,15 +190,16 @@ static int publish_result(struct run *run)
 	if (r == 0)
 		r = store_sync_run(store, run->end.meta.no, run->number);
 	buf_done(&text);
-	/* The parts of a large value lie in many small pieces, which the C
-	 * library would keep for the next one. */
+	/* A large value was built from many small allocations, which the C library would
+	 * not return to the system. */
 	if (run->end.res.guest_len > BULKY_VALUE)
 		malloc_trim(0);
 	return r;
 }
 
-/* What is stored of the result is to say the same as what is shown, or there is
- * to be nothing of it. Return: 0 or negative errno: neither can be had. */
+/* Stores the result again, as failed. If that fails, removes result.json, so that no
+ * stored result differs from the one that readers see. Return: 0, or negative errno: the
+ * old file may be there. */
 static int store_failure(struct run *run)
 {
 	struct store *store = run->d->store;
@@ -225,8 +236,8 @@ static int not_kept(struct run *run, int r)
 	return store_failure(run);
 }
 
-/* The record stays as it is, since the disk is read-only: what the next start makes
- * of it is what is shown. */
+/* The disk is read-only, so the record stays "running" or "queued". Shows the end that the
+ * next server will give the run, so that readers see the same under both. */
 static void not_on_record(struct run *run, int r)
 {
 	struct run_end *end = &run->end;
@@ -235,7 +246,7 @@ static void not_on_record(struct run *run, int r)
 		  strerror(-r));
 	end->stored = 0;
 	if (run->job->meta.state != JOB_RUNNING)
-		return; /* it ends so once more */
+		return; /* the next server runs the job, or ends it in the same way */
 	snprintf(end->message, sizeof(end->message), "%s", RUN_NO_END);
 	end_as(run, STATUS_INTERRUPTED);
 }
@@ -246,7 +257,8 @@ static bool is_failure(const struct job_result *res)
 	       res->status == STATUS_INTERRUPTED;
 }
 
-/* What `error` says, before anybody can see that it failed. */
+/* Stores the text of `error` before the record, so that no reader sees the failure without
+ * its reason. */
 static void store_why(const struct run *run)
 {
 	const struct job_result *res = &run->end.res;
@@ -273,7 +285,7 @@ static int record_end(struct run *run)
 	return store_meta_commit(run->d->store, &end->meta);
 }
 
-/* To the log, as its last lines. */
+/* Appends the last lines of the log. */
 static void say_end(struct buf *log, const struct job_result *res)
 {
 	char until[32];
@@ -289,9 +301,9 @@ static void say_end(struct buf *log, const struct job_result *res)
 }
 
 /*
- * The record comes last: it is what publishes the result. What was gathered of
- * the log and of events is there before; only the log's last line, which says
- * so, comes right behind it. If the record fails, it says what it did before.
+ * On a thread. Writes the result, the log and the events, then the record, which
+ * publishes them; last, the log lines that report the end. If the record cannot be
+ * written, the old one is restored.
  */
 static int do_end(void *arg)
 {
@@ -361,7 +373,8 @@ static void end_run(struct job *job, struct run *run)
 	job_ended(job, failed ? EV_FAIL : EV_END, &end->meta);
 }
 
-/* Its end came before it was known that its output is not kept. */
+/* Output could not be stored, and this became known after run_finish() had set the status:
+ * sets "failed". */
 static void fill_lost(struct run *run)
 {
 	struct job_result *res = &run->end.res;
@@ -387,7 +400,8 @@ static void on_later(struct loop_timer *t)
 	fiber_run(on_end, run);
 }
 
-/* A start would run it, or find no end: so it has not ended. */
+/* The disk is full. The record says "queued" or "running", so a restart would run the job
+ * or interrupt it: the run has not ended for readers, and tries again. */
 static void wait_for_room(struct run *run, int r)
 {
 	char text[200];
@@ -454,7 +468,7 @@ int run_wait_end(struct run *run)
 	return r;
 }
 
-/* Its status and message are in run->end. */
+/* Makes the result from the status and the message in run->end, and begins to store it. */
 static void end_now(struct run *run)
 {
 	struct run_end *end = &run->end;
@@ -478,7 +492,7 @@ static void end_now(struct run *run)
 	fiber_run(on_end, run);
 }
 
-/* Who holds the job meanwhile may have it cancelled or removed. */
+/* Another fiber that holds the job first may cancel or remove it. */
 static void on_again(void *arg)
 {
 	struct run *run = arg;
@@ -492,7 +506,7 @@ static void on_again(void *arg)
 		if (run->cancelled)
 			res->status = STATUS_CANCELLED;
 		end_now(run);
-	} else if (run->ending.waiter) { /* it was removed */
+	} else if (run->ending.waiter) { /* the job was removed, or runs again */
 		fiber_wake(take_ptr(run->ending.waiter));
 	}
 	jobs_let_go();
@@ -506,8 +520,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 
 	run_hold(run);
 	loop_timer_del(&run->timer);
-	run_queue_done(run); /* else a build that ends meanwhile would end it again */
-	if (run->vm_job.replay) /* it ends, and does not begin after all */
+	run_queue_done(run); /* or a build that ends later would end the run again */
+	if (run->vm_job.replay) /* the next server must not begin the program */
 		replay_mark_begun(run->vm_job.replay);
 	run_end_enter(run, again ? RUN_END_AGAIN : RUN_END_PUBLISH);
 	snprintf(end->message, sizeof(end->message), "%s",
@@ -517,9 +531,9 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 	};
 	if (!again)
 		end_now(run);
-	/* What may still do something ends now. A machine that has given all
-	 * can wait for its end, and who waits for the job cannot: run_free(). A
-	 * session has its machine back. */
+	/* A machine that may still do something ends now, and a session gets its machine
+	 * back. A machine that has sent everything ends later, in run_free(): a reader
+	 * who waits for the result should not wait for that. */
 	if (run->phase != RUN_COMPLETE || run->host->stays || again) {
 		run_leave(run);
 		sched_leave(&run->slot);
