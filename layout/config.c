@@ -281,11 +281,10 @@ static const struct schema jobs_schema = {
 	.relate = config_relate,
 };
 
-/* Refused with any value, since no mount gives programs a network yet. */
+/* Refused with any value, since no mount has ports yet. */
 static bool is_refused(const struct field *f)
 {
-	return f->set == config_set_network || f->set == config_set_ports ||
-	       f->set == config_set_retry_network;
+	return f->set == config_set_ports;
 }
 
 bool config_row(const struct schema *schema, unsigned i, struct config_key *ret)
@@ -411,6 +410,8 @@ void config_done(struct job_config *config)
 	free(config->main);
 	free(config->code);
 	free(config->environment);
+	free(config->network_text);
+	net_wish_done(&config->network);
 	packages_done(&config->packages);
 	*config = (struct job_config){ 0 };
 }

@@ -12,6 +12,7 @@
 
 #include "layout/base/err.h"
 #include "lang.h"
+#include "network/wish.h"
 #include "packages.h"
 
 enum job_mode { MODE_SCRIPT, MODE_CALL, MODE_COMMAND, MODE_CELL, JOB_MODE_MAX };
@@ -63,6 +64,9 @@ struct job_config {
 	int priority; /* higher first, among the jobs of one user */
 	/* the session ends after this time without a step */
 	uint64_t session_idle_ms;
+	struct net_wish network; /* owned; form NET_WISH_NONE: none */
+	char *network_text; /* owned: net_wish_print() of it; NULL: none */
+	bool retry_network; /* a retry may repeat what the program did to others */
 };
 
 /* Fills in the defaults, as for `{}`. Free with config_done(). Return: 0 or

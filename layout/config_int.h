@@ -80,7 +80,7 @@ int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
 int config_set_main(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
 int config_set_kept(struct parse *p, const struct field *f, json_t *value);
-/* config_network.c: each refuses what it finds right, as well. */
+/* config_network.c; that of ports refuses what it finds right, as well. */
 int config_set_network(struct parse *p, const struct field *f, json_t *value);
 int config_set_ports(struct parse *p, const struct field *f, json_t *value);
 int config_set_retry_network(struct parse *p, const struct field *f, json_t *value);

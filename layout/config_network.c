@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks "network", "ports" and "retry_network" of config.json, and then refuses them,
- * since no mount gives programs a network yet. A mistake in a value comes first: the author
- * of a rule learns at once whether it is one.
+ * Parses "network", "ports" and "retry_network" of config.json. Whether the operator allows
+ * what "network" asks for is checked by the server (fsd/submit). "ports" is refused once its
+ * values are right, since no mount has ports yet: the author of a list learns of a mistake
+ * at once.
  */
 #include "config_int.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-#include "layout/network/wish.h"
+#include "layout/base/cleanup.h"
 #include "limits.h"
-
-static int refuse(struct parse *p, const struct field *f)
-{
-	return err_set(p->err, -EINVAL, "\"%s\": this mount gives programs no network; "
-		       "leave the key out", f->key);
-}
 
 int config_set_network(struct parse *p, const struct field *f, json_t *value)
 {
-	struct net_wish wish;
-	int r = net_wish_from(value, &wish, p->err);
+	auto_buf struct buf text = { 0 };
+	struct job_config *c = p->config;
+	int r;
 
-	net_wish_done(&wish);
-	return r < 0 ? r : refuse(p, f);
+	net_wish_done(&c->network);
+	r = net_wish_from(value, &c->network, p->err);
+	if (r < 0)
+		return r;
+	net_wish_print(&c->network, &text);
+	if (text.failed)
+		return err_set(p->err, text.failed, "out of memory");
+	if (text.len > LIMIT_NETWORK_TEXT)
+		return err_set(p->err, -EINVAL, "\"%s\" has %zu bytes of rules; at most "
+			       "%u are allowed: one rule with \"*.\" covers all names "
+			       "below a name", f->key, text.len, LIMIT_NETWORK_TEXT);
+	free(c->network_text);
+	c->network_text = take_ptr(text.data);
+	return 0;
 }
 
 static int check_port(struct parse *p, const struct field *f, const json_t *list, size_t i)
@@ -52,9 +61,8 @@ int config_set_ports(struct parse *p, const struct field *f, json_t *value)
 {
 	size_t count = json_array_size(value);
 
-	if (json_is_true(value))
-		return refuse(p, f);
-	if (!json_is_array(value) || !count || count > LIMIT_PORTS)
+	if (!json_is_true(value) && (!json_is_array(value) || !count ||
+				     count > LIMIT_PORTS))
 		return err_set(p->err, -EINVAL, "\"%s\" must be a list of 1 to %u ports, or "
 			       "true", f->key, LIMIT_PORTS);
 	for (size_t i = 0; i < count; i++) {
@@ -63,12 +71,14 @@ int config_set_ports(struct parse *p, const struct field *f, json_t *value)
 		if (r < 0)
 			return r;
 	}
-	return refuse(p, f);
+	return err_set(p->err, -EINVAL, "\"%s\": this mount has no ports of programs; "
+		       "leave the key out", f->key);
 }
 
 int config_set_retry_network(struct parse *p, const struct field *f, json_t *value)
 {
 	if (!json_is_boolean(value))
 		return err_set(p->err, -EINVAL, "\"%s\" must be true or false", f->key);
-	return refuse(p, f);
+	p->config->retry_network = json_is_true(value);
+	return 0;
 }

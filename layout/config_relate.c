@@ -19,6 +19,8 @@ static const struct {
 	{ "cpus", "all that is in the sandbox shares its processors" },
 	{ "processes", "the sandbox's config.json limits them" },
 	{ "retry", "what a lost sandbox held cannot be had again" },
+	{ "network", "the sandbox's config.json says what its programs reach" },
+	{ "ports", "the sandbox's config.json has them" },
 };
 
 static int relate_sandbox(struct parse *p, const json_t *root)
@@ -50,6 +52,32 @@ static int relate_alone(struct parse *p)
 			       "may a job go without",
 			       LIMIT_TIMEOUT_MIN_MS / 1000.0,
 			       (double)p->limits->timeout_ms / 1000);
+	return 0;
+}
+
+/* Checks what cannot be repeated. */
+static int relate_retry(struct parse *p)
+{
+	const struct job_config *c = p->config;
+
+	if (!c->retry)
+		return 0;
+	if (c->stdin_open)
+		return err_set(p->err, -EINVAL,
+			       "\"retry\" is %llu, and \"stdin_open\" is true; "
+			       "input that was taken cannot be had again: one of "
+			       "the two must go", (unsigned long long)c->retry);
+	if (c->session)
+		return err_set(p->err, -EINVAL,
+			       "\"retry\" is %llu, and \"session\" is there; "
+			       "what a lost session held cannot be had again: "
+			       "one of the two must go",
+			       (unsigned long long)c->retry);
+	if (c->network_text && !c->retry_network)
+		return err_set(p->err, -EINVAL,
+			       "\"retry\" with \"network\": what the program did to "
+			       "others would be done twice; \"retry_network\": true "
+			       "says that this is fine");
 	return 0;
 }
 
@@ -92,27 +120,18 @@ int config_relate(struct parse *p, const json_t *root)
 			       "in a session it must be \"script\" or "
 			       "\"cell\"",
 			       c->mode == MODE_CALL ? "call" : "command");
-	if (c->stdin_open && c->retry)
-		return err_set(p->err, -EINVAL,
-			       "\"retry\" is %llu, and \"stdin_open\" is true; "
-			       "input that was taken cannot be had again: one of "
-			       "the two must go", (unsigned long long)c->retry);
 	if (c->stdin_open && c->stdin_text)
 		return err_set(p->err, -EINVAL,
 			       "\"stdin\" is there, and \"stdin_open\" is true; "
 			       "only one of them is allowed");
-	if (c->session && c->retry)
-		return err_set(p->err, -EINVAL,
-			       "\"retry\" is %llu, and \"session\" is there; "
-			       "what a lost session held cannot be had again: "
-			       "one of the two must go",
-			       (unsigned long long)c->retry);
 	if (c->mode == MODE_CALL && c->lang && !c->lang->callable)
 		return err_set(p->err, -EINVAL,
 			       "\"mode\" is \"call\", but \"language\" is "
 			       "\"%s\", which has no functions to call; it "
 			       "must be \"script\" or \"command\"",
 			       c->lang->name);
-	r = c->sandbox ? relate_sandbox(p, root) : relate_alone(p);
+	r = relate_retry(p);
+	if (r == 0)
+		r = c->sandbox ? relate_sandbox(p, root) : relate_alone(p);
 	return r < 0 ? r : config_check_env(p);
 }

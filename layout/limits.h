@@ -42,6 +42,7 @@
 #define LIMIT_PORTS 10u       /* of a job, in a list */
 #define LIMIT_PORT_MIN 1024u  /* below it takes a capability that no program has */
 #define LIMIT_PORT_MAX 65535u
+#define LIMIT_NETWORK_TEXT (128u << 10) /* bytes of the rules of "network" */
 #define LIMIT_PRIORITY 100u /* and as much below 0 */
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u

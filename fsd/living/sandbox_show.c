@@ -13,6 +13,7 @@
 
 #include "fsd/base/fiber.h"
 #include "fsd/jobs/environments.h"
+#include "fsd/run/run_network.h"
 #include "fsd/users/users.h"
 #include "fsd/users/seen_name.h"
 
@@ -61,6 +62,12 @@ static const char *frozen_key(const struct job_config *a,
 	return a->processes != b->processes ? "processes" : NULL;
 }
 
+/* A machine that began without a network gets none later. */
+static bool adds_network(const struct sandbox *s, const struct job_config *c)
+{
+	return s->stage != STAGE_NEW && c->network_text && !s->config.machine.network_text;
+}
+
 static int parse(const struct sandbox *s, const char *text, size_t len,
 		 struct sandbox_config *ret, struct err *err)
 {
@@ -71,6 +78,8 @@ static int parse(const struct sandbox *s, const char *text, size_t len,
 	if (r < 0)
 		return r;
 	r = environments_check(s->d, s->uid, &ret->machine, err);
+	if (r == 0)
+		r = run_check_network(s->d, s->uid, &ret->machine, err);
 	frozen = r == 0 && s->stage != STAGE_NEW
 			 ? frozen_key(&s->config.machine, &ret->machine)
 			 : NULL;
@@ -78,8 +87,12 @@ static int parse(const struct sandbox *s, const char *text, size_t len,
 		r = err_set(err, -EBUSY,
 			    "config.json: \"%s\" cannot be changed, since the "
 			    "machine has begun; \"env\", \"idle\", \"life\", "
-			    "\"at_end\", \"pause_life\" and \"meta\" can",
-			    frozen);
+			    "\"at_end\", \"pause_life\", \"network\" and \"meta\" "
+			    "can", frozen);
+	else if (r == 0 && adds_network(s, &ret->machine))
+		r = err_set(err, -EBUSY,
+			    "config.json: \"network\" cannot be added, since the machine "
+			    "has begun without one; [] is one that can be widened");
 	if (r < 0)
 		sandbox_config_done(ret);
 	return r;

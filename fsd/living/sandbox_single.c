@@ -23,6 +23,21 @@ static bool begins_anew(const struct sandbox *s)
 	return s->stage == STAGE_NEW && !sandbox_is_in_use(s);
 }
 
+/* c asks for another network than the session has. Return: 0 or -EINVAL. */
+static int check_network(const struct sandbox *s, const struct job_config *c,
+			 struct err *err)
+{
+	const char *own = sandbox_machine(s)->network_text;
+
+	if (!c->network_text || (own && !strcmp(own, c->network_text)))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "config.json: \"network\" differs from that of session \"%s\", which "
+		       "was started with%s%.200s: use another name, or end it by rmdir "
+		       ".fsd/sessions/%s", c->session, own ? " " : "out one", own ? own : "",
+		       c->session);
+}
+
 /* A session has what its first step asked for. A later step may ask for the same, or
  * leave it out. */
 int single_check_step(const struct sandbox *s, const struct job_config *c,
@@ -32,6 +47,8 @@ int single_check_step(const struct sandbox *s, const struct job_config *c,
 
 	if (begins_anew(s) || s->build.build)
 		return 0;
+	if (check_network(s, c, err) < 0)
+		return -EINVAL;
 	if (c->packages.count &&
 	    !environments_has(s->d, s->uid, s->environment, c))
 		return err_set(err, -EINVAL,

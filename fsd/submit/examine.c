@@ -14,6 +14,7 @@
 #include "fsd/jobs/removed_files.h"
 #include "fsd/jobs/unsynced_inputs.h"
 #include "fsd/run/run.h"
+#include "fsd/run/run_network.h"
 
 /* --- the parts ------------------------------------------------------------ */
 
@@ -223,6 +224,10 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 		v = parsed_config_is_wrong(p) ? WRONG : FAILED;
 		parsed_config_unref(p);
 		return v;
+	}
+	if (run_check_network(job->d, job->meta.uid, &p->config, err) < 0) {
+		parsed_config_unref(p);
+		return WRONG;
 	}
 	spec->parsed = p;
 	spec->config = &p->config;

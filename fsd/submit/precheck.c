@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fsd/run/run_network.h"
 #include "fsd/run/sched_open.h"
 #include "fsd/users/last_error.h"
 #include "fsd/jobs/lifecycle.h"
@@ -41,10 +42,22 @@ enum verdict submit_check_limits(struct job *job, const struct job_config *confi
 	return verdict_of(r);
 }
 
+/* The verdict on the text, and on what it asks the operator for. p: may be NULL. Return: 0,
+ * or negative errno with a sentence. */
+static int check_parsed(const struct job *job, const struct parsed_config *p,
+			struct err *err)
+{
+	if (!p || p->result == 0)
+		return p ? run_check_network(job->d, job->meta.uid, &p->config, err) : 0;
+	*err = *p->err;
+	return p->result;
+}
+
 static int precheck_config(struct job *job, struct node *node, bool last)
 {
 	struct parsed_config *p = parsed_config_get(job, node);
-	int r = p ? p->result : 0;
+	struct err err = { 0 };
+	int r = check_parsed(job, p, &err);
 
 	/* bash closes a duplicate before it writes: an empty file is not wrong yet. */
 	if (r == -ENODATA && last && !p->empty)
@@ -53,7 +66,7 @@ static int precheck_config(struct job *job, struct node *node, bool last)
 		r = 0;
 	if (r < 0)
 		last_error_set(job->d->users, job->meta.uid, job->meta.name,
-			       p->err->text);
+			       err.text);
 	parsed_config_unref(p);
 	return r;
 }
@@ -78,13 +91,11 @@ int submit_judge(struct job *job, struct node *node, struct err *err)
 	if (job->removed || job_is_frozen(job) || job->submit.later)
 		return 0;
 	p = parsed_config_get(job, node);
-	r = p ? p->result : 0;
-	if (r == -EINVAL || r == -EFBIG) {
-		*err = *p->err;
+	r = check_parsed(job, p, err);
+	if (r == -EINVAL || r == -EFBIG)
 		submit_refuse(job, WRONG, err);
-	} else {
+	else
 		r = 0;
-	}
 	parsed_config_unref(p);
 	return r;
 }

@@ -118,6 +118,33 @@ void net_wish_done(struct net_wish *wish)
 	*wish = (struct net_wish){ 0 };
 }
 
+static void print_rules(const struct net_rules *rules, struct buf *out)
+{
+	for (size_t i = 0; i < rules->count; i++) {
+		buf_str(out, i ? ", \"" : "[\"");
+		net_rule_print(&rules->item[i], out);
+		buf_str(out, "\"");
+	}
+	buf_str(out, rules->count ? "]" : "[]");
+}
+
+void net_wish_print(const struct net_wish *wish, struct buf *out)
+{
+	if (wish->form == NET_WISH_NONE)
+		return;
+	if (wish->form == NET_WISH_LIST) {
+		print_rules(&wish->allow, out);
+	} else if (!wish->allow.count && !wish->deny.count) {
+		buf_str(out, "true");
+	} else {
+		buf_str(out, "{\"allow\": ");
+		print_rules(&wish->allow, out);
+		buf_str(out, ", \"deny\": ");
+		print_rules(&wish->deny, out);
+		buf_str(out, "}");
+	}
+}
+
 const struct net_rule *net_wish_beyond(const struct net_wish *wish,
 				       const struct net_rules *allow,
 				       const struct net_rules *deny)

@@ -37,6 +37,11 @@ int net_rules_from(const json_t *list, const char *key, struct net_rules *ret,
 /* Parses the value of "network", with the errors of net_rules_from(). */
 int net_wish_from(const json_t *value, struct net_wish *ret, struct err *err);
 void net_wish_done(struct net_wish *wish);
+/*
+ * Appends the wish as JSON text, each rule in its shortest form; nothing for
+ * NET_WISH_NONE. Two wishes with equal texts ask for the same.
+ */
+void net_wish_print(const struct net_wish *wish, struct buf *out);
 
 /*
  * Returns the first rule of `allow` that the operator's `allow` does not cover

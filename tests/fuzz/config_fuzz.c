@@ -77,6 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(c.processes >= 1 && c.processes <= LIMIT_PROCESSES);
 	check(c.call != NULL && c.mode < JOB_MODE_MAX);
 	check((c.mode == MODE_COMMAND) == (c.command.count > 0));
+	check(!c.network_text == (c.network.form == NET_WISH_NONE));
+	check(!c.network_text || (!c.sandbox && (!c.retry || c.retry_network)));
 	check(!c.input_json || strlen(c.input_json) == c.input_len);
 	check_strings(&c.args);
 	check_strings(&c.env);

@@ -401,6 +401,46 @@ static void test_sandbox(void)
 	    "begin with \".\"");
 }
 
+static void network_is(const char *text, const char *want)
+{
+	struct job_config c;
+
+	if (!good(text, &c))
+		return;
+	is_str(c.network_text, want, "network is kept in its shortest form");
+	config_done(&c);
+}
+
+static void test_network(void)
+{
+	struct job_config c;
+	auto_buf struct buf text = { 0 };
+
+	network_is("{}", NULL);
+	network_is("{\"network\": []}", "[]");
+	network_is("{\"network\": true}", "true");
+	network_is("{\"network\": {}}", "true");
+	network_is("{\"network\": [\"API.example.org.:443\", \"*:80\"]}",
+		   "[\"api.example.org\", \"*:80\"]");
+	network_is("{\"network\": {\"deny\": [\"a.example:443/tcp\"]}}",
+		   "{\"allow\": [], \"deny\": [\"a.example:443/tcp\"]}");
+	if (good("{\"network\": true, \"retry\": 2, \"retry_network\": true}", &c)) {
+		ok(c.retry_network, "a retry may use the network again");
+		is_int(c.network.form, NET_WISH_ALL, "network is there, parsed");
+		config_done(&c);
+	}
+	buf_str(&text, "{\"network\": {");
+	for (int k = 0; k < 2; k++) {
+		buf_fmt(&text, "%s: [", k ? "], \"deny\"" : "\"allow\"");
+		for (int i = 0; i < 256; i++)
+			buf_fmt(&text, "%s\"%0*d.%0*d.%0*d.%0*d.example:1,3,5,7,9,11,13,"
+				"15\"", i ? ", " : "", 63, i, 63, i, 63, i, 40, i);
+	}
+	buf_str(&text, "]}}");
+	bad(text.data, "config.json: \"network\" has 134677 bytes of rules; at most 131072 "
+	    "are allowed: one rule with \"*.\" covers all names below a name");
+}
+
 static void bad_sandbox(const char *text, const char *want)
 {
 	struct sandbox_config c;
@@ -417,6 +457,7 @@ static void test_sandboxes_own(void)
 		"{\"environment\": \"data\", \"memory_mb\": 512, \"cpus\": 2, "
 		"\"processes\": 9, \"env\": {\"A\": \"1\"}, \"idle\": 0, "
 		"\"life\": 1.5, \"at_end\": \"pause\", \"pause_life\": 2.5, "
+		"\"network\": [\"A.example.\", \"10.0.0.0/24:80\"], "
 		"\"meta\": [null, {\"a\": 1}]}";
 	struct sandbox_config c;
 	struct err e = { .code = 0 };
@@ -440,12 +481,15 @@ static void test_sandboxes_own(void)
 		is_int((long long)c.life_ms, 1500, "life");
 		is_int(c.pauses, 1, "at_end");
 		is_int((long long)c.pause_life_ms, 2500, "pause_life");
+		is_str(c.machine.network_text, "[\"a.example\", \"10.0.0.0/24:80\"]",
+		       "network");
 		sandbox_config_done(&c);
 	}
 	bad_sandbox("{\"timeout\": 1}",
 		    "config.json: \"timeout\" is not a key; allowed: "
 		    "\"environment\", \"packages\", \"memory_mb\", \"cpus\", \"processes\", "
-		    "\"env\", \"idle\", \"life\", \"at_end\", \"pause_life\", \"meta\"");
+		    "\"env\", \"idle\", \"life\", \"at_end\", \"pause_life\", \"network\", "
+		    "\"meta\"");
 	bad_sandbox("{\"at_end\": \"stop\"}",
 		    "config.json: \"at_end\" is \"stop\"; it must be \"end\" or "
 		    "\"pause\"");
@@ -578,12 +622,18 @@ static void test_words(void)
 	bad("{\"session\": \"a\", \"mode\": \"call\"}", "config.json: "
 	    "\"session\" is there, and \"mode\" is \"call\"; in a session it "
 	    "must be \"script\" or \"cell\"");
-	bad("{\"network\": [\"example.org\"]}", "config.json: \"network\": this mount "
-	    "gives programs no network; leave the key out");
 	bad("{\"network\": [\"10.0.0.5\"]}", "config.json: \"network\" has "
 	    "\"10.0.0.5\"; an address needs its port, such as \"10.0.0.5:443\"");
-	bad("{\"ports\": true}", "config.json: \"ports\": this mount gives programs no "
-	    "network; leave the key out");
+	bad("{\"network\": false}", "config.json: \"network\" must be a list of rules, "
+	    "such as [\"example.org\"], or true, or an object of \"allow\" and \"deny\"");
+	bad("{\"network\": [\"a.example\"], \"retry\": 1}", "config.json: \"retry\" with "
+	    "\"network\": what the program did to others would be done twice; "
+	    "\"retry_network\": true says that this is fine");
+	bad("{\"network\": [\"a.example\"], \"sandbox\": \"s\"}", "config.json: "
+	    "\"network\" is there, and \"sandbox\" is \"s\": the sandbox's config.json "
+	    "says what its programs reach; leave the key out");
+	bad("{\"ports\": true}", "config.json: \"ports\": this mount has no ports of "
+	    "programs; leave the key out");
 	bad("{\"ports\": [80]}", "config.json: \"ports\" has 80; programs cannot listen "
 	    "below 1024: allowed are 1024 to 65535");
 	bad("{\"ports\": [65536]}", "config.json: \"ports\" has 65536; allowed are 1024 "
@@ -595,8 +645,6 @@ static void test_words(void)
 	    "or true");
 	bad("{\"retry_network\": 1}", "config.json: \"retry_network\" must be true or "
 	    "false");
-	bad("{\"retry_network\": true}", "config.json: \"retry_network\": this mount "
-	    "gives programs no network; leave the key out");
 	bad("{\"mode\": \"command\"}", "config.json: \"mode\" is \"command\", "
 	    "but there is no \"command\"; it must be a list of strings, the "
 	    "program first");
@@ -740,7 +788,8 @@ static void test_keys(void)
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
 	    "\"cwd\", \"main\", \"code\", \"note\", \"priority\", "
-	    "\"environment\", \"warm\", \"packages\"");
+	    "\"environment\", \"warm\", \"packages\", \"network\", "
+	    "\"retry_network\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
 	    "\"grace\", \"linger\", \"memory_mb\", \"cpus\", \"processes\", "
@@ -748,7 +797,8 @@ static void test_keys(void)
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
 	    "\"cwd\", \"main\", \"code\", \"note\", \"priority\", "
-	    "\"environment\", \"warm\", \"packages\"");
+	    "\"environment\", \"warm\", \"packages\", \"network\", "
+	    "\"retry_network\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
 }
@@ -971,6 +1021,7 @@ int main(void)
 	test_note();
 	test_sandbox();
 	test_sandboxes_own();
+	test_network();
 	test_numbers();
 	test_words();
 	test_lists();
