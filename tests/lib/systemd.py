@@ -93,6 +93,7 @@ cd "$root"
 mkdir -p old
 pivot_root . old
 umount -l /old
+mount --make-rshared / # as on a host; systemd leaves that to whom starts a container
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=fsd-test \
 	NOTIFY_SOCKET=/run/host/notify LC_ALL=C.UTF-8 \
 	/lib/systemd/systemd --system --unit=fsd-test.target --show-status=no
