@@ -9,7 +9,8 @@ A command is a line that begins with "$ " in a ```console block (.md) or between
 next lines. What follows is all that it prints, on both streams; "..." stands for any
 text, and alone on a line for any lines. Each block is a test. The blocks of a
 document share a shell, so a later one finds what an earlier one has made. Their
-standard input is empty.
+standard input is empty. What fsd run says on a busy host is no part of the output; so
+no example may count what stands in a file of its standard error.
 
 A script DOCUMENT.sh beside this program is read before a document's examples.
 
