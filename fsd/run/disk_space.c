@@ -16,8 +16,8 @@
 #include "runs_int.h"
 #include "fsd/sched/sched.h"
 
-#define LOOK_NS (NS_PER_S / 2)   /* no event tells that others freed space */
-#define FRESH_NS (5 * NS_PER_MS) /* a look at the disk holds so long */
+#define LOOK_NS (NS_PER_S / 2)   /* the kernel sends no event when space is freed */
+#define FRESH_NS (5 * NS_PER_MS) /* the disk is checked at most so often */
 
 static int do_find(void *arg)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inputs of a run: listed from the job's files a piece at a time, then referenced.
- * An input of a job that is queued or runs can be removed, since rm -r has to get past
- * it. The run has it all the same, and so has the next one: it moves to where no user
- * sees it (jobs/removed_files.h).
+ * Lists the inputs of a run from the job's files, a time slice at a time, and takes a
+ * reference to each. Users may remove an input while the job is queued or runs, or rm -r
+ * would fail. The run and its retries still need the file, so it moves to a directory
+ * that users do not see (jobs/removed_files.h).
+ *
+ * The file writes run->inputs. All functions run on the loop or in a fiber;
+ * run_needs_input() may wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +18,7 @@
 #include "vm/environment/environment.h"
 #include "run_int.h"
 
-#define INPUT_JSON "input.json" /* what "input" is in the machine */
+#define INPUT_JSON "input.json" /* the file that has the value of "input" */
 
 static int make_room(struct run *run)
 {
@@ -53,8 +56,8 @@ static int add_input(struct run *run, struct node *node, const char *path,
 	return 0;
 }
 
-/* config.json and stdin are for us, a swap file is for its editor; the rest is
- * the program's. */
+/* True for files that the program does not get: config.json and stdin, which fsd reads, and
+ * an editor's swap files. */
 static bool is_ours(const struct node *node)
 {
 	if (!node->is_dir && file_is_swap(node->name))
@@ -103,8 +106,8 @@ static int add_node(struct run *run, struct node *node, struct err *err)
 	return r < 0 ? err_sys(err, r, "the inputs") : 0;
 }
 
-/* The directory that is listed next: the job's own, then those that were added,
- * so that each comes before what is in it. NULL at the end. */
+/* Return: the next directory to list, or NULL. The job's own comes first, then those in the
+ * list of inputs, so that the list has each directory before its entries. */
 static struct node *next_dir(struct run *run)
 {
 	if (!run->inputs.root_listed) {
@@ -120,8 +123,8 @@ static struct node *next_dir(struct run *run)
 	return NULL;
 }
 
-/* To the next directory, which is loaded. Return: as add_tree(); 0 with
- * run->inputs.dir NULL at the end. */
+/* Loads the next directory and begins to list it. Return: as add_tree(); at the end 0, and
+ * run->inputs.dir is NULL. */
 static int enter_dir(struct run *run, uint64_t until, struct err *err)
 {
 	int r;
@@ -138,7 +141,8 @@ static int enter_dir(struct run *run, uint64_t until, struct err *err)
 	return r;
 }
 
-/* Return: 0, 1 if there are more, negative errno. */
+/* Lists files until `until`. Return: 0: all are listed; 1: there are more; negative
+ * errno. */
 static int add_tree(struct run *run, uint64_t until, struct err *err)
 {
 	struct node *node;
@@ -162,7 +166,8 @@ static int add_tree(struct run *run, uint64_t until, struct err *err)
 	return r;
 }
 
-/* Those that were removed; a directory may be there still. */
+/* Adds the inputs that a user has removed. If their directory is still in files/, it is in
+ * the list already, and only its removed entries are added. */
 static int add_removed(struct run *run, struct node *dir, struct err *err)
 {
 	char path[LIMIT_PATH + 1];
@@ -184,8 +189,8 @@ static int add_removed(struct run *run, struct node *dir, struct err *err)
 	return MIN(r, 0);
 }
 
-/* The program gets a file, which it may map and read twice, or a pipe if that is
- * more than memory should hold. */
+/* Adds standard input. Up to LIMIT_STDIN_FILE it is a file in the machine, which the
+ * program may map or read twice; a larger one is a pipe, to save the machine's memory. */
 static int fill_stdin(struct run *run)
 {
 	struct node *node;
@@ -267,7 +272,7 @@ void run_inputs_done(struct run *run)
 	free(take_ptr(run->inputs.list));
 }
 
-/* A descriptor to read these bytes from. */
+/* Return: a descriptor from which these bytes can be read, or negative errno. */
 static int memory_file(const char *data, size_t len)
 {
 	auto_close int fd = memfd_create("fsd-input", MFD_CLOEXEC);
@@ -336,17 +341,18 @@ int run_take_inputs(struct run *run, bool has_stdin)
 	return 0;
 }
 
-/* --- inputs that go --------------------------------------------------------- */
+/* --- inputs that a user removes --------------------------------------------- */
 
 bool run_needs_input(struct job *job, const struct node *node)
 {
 	const struct job_meta *m = &job->meta;
 	struct run *run;
 
-	/* A swap file is for its editor. */
+	/* The program does not get swap files. */
 	if (!job_is_frozen(job) || (!node->is_dir && file_is_swap(node->name)))
 		return false;
-	/* It is listed as what it is; others have their turns, and one may end it. */
+	/* Lists all inputs first, so that the run has this one. Between slices other fibers
+	 * run, and may end the run. */
 	while ((run = job->run) && !run_is_ending(run) && !run->inputs.collected) {
 		run_collect_more(run);
 		if (fiber_self())

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host of runs that have a machine each: the run waits for a build of its
- * environment, then for its turn with the scheduler, and asks for a machine when its
- * inputs are known. The machine ends with the run, or outlives its server together with
- * the run's replay buffer.
+ * run_own_host: the host (run_host.h) of runs that have a machine of their own. The run
+ * waits for a build of its environment, then for the scheduler, lists its inputs, and asks
+ * the pool for a machine. The machine ends with the run. If the server ends first, the
+ * next one adopts the machine by the run's replay buffer. All functions run on the loop or
+ * in a fiber; none waits.
  */
 #include <errno.h>
 
@@ -17,7 +18,8 @@ static void on_build_tell(struct build_wait *w, const char *sentence)
 	job_log(container_of(w, struct run, queue.build)->job, "%s", sentence);
 }
 
-/* What it asked for is not asked for twice, whatever was built. */
+/* After a build the run is queued. It asks for no second build, even if the environment
+ * that was built does not fit. */
 static void on_built(struct build_wait *w, const char *why)
 {
 	struct run *run = container_of(w, struct run, queue.build);
@@ -36,8 +38,8 @@ static const struct build_wait_ops asks = {
 	.done = on_built,
 };
 
-/* Has it to wait for a build? Then run_queue() follows, or its end. Return: 1, 0, or a
- * negative errno with a sentence: its environment could not be built. */
+/* Begins to wait for a build, if the config needs one; on_built() follows. Return: 1: the
+ * run waits; 0: no build is needed; negative errno with a sentence: the build failed. */
 static int await_build(struct run *run, struct err *err)
 {
 	const struct job_config *c = run->spec.config;
@@ -107,7 +109,8 @@ static const struct job_config *shared(const struct run *run)
 	return NULL;
 }
 
-/* Half a minute is long for who knows not why. */
+/* If the run waits for the first machine of its template, logs this: making the template
+ * takes about half a minute. */
 static void tell_if_first(struct run *run)
 {
 	uint32_t mib, cpus;
@@ -161,11 +164,11 @@ static bool retry(struct run *run)
 	return false;
 }
 
-/* --- after its server ------------------------------------------------------- */
+/* --- for the next server ---------------------------------------------------- */
 
 static bool outlives(const struct run *run)
 {
-	return !run->vm_job.stdin_open; /* its input is in this process */
+	return !run->vm_job.stdin_open; /* the pipe of open standard input ends with us */
 }
 
 static void sign(const struct run *run, struct vm_replay *t)

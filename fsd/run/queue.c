@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run waits: for what its host asks for first (run_host.h), for its inputs to be
- * listed, for a machine. Each step asks for the next one.
+ * Takes a run from run_queue() or run_ask() to its machine. The host queues it
+ * (run_host.h: ask); when its turn comes, the run is prepared and its inputs are listed;
+ * then the host leases the machine. Each step starts the next one.
+ *
+ * Many inputs are listed in time slices (on_collect()), so that one job does not delay
+ * others. The file writes run->queue. All functions run on the loop or in a fiber; none
+ * waits.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "run_int.h"
 
-/* Inputs are collected for so long before it is the others' turn. */
+/* The first listing of inputs stops after this time; the rest follows in time slices. */
 #define COLLECT_NS (NS_PER_MS)
 
-/* It waits again, and holds nothing meanwhile. */
 void run_forget_inputs(struct run *run)
 {
 	run_unprepare(run);
@@ -20,7 +24,8 @@ void run_forget_inputs(struct run *run)
 
 /* --- inputs ----------------------------------------------------------------- */
 
-/* Its inputs are known, and with them what its machine may come to. */
+/* All inputs are listed, so the run's memory is known: reserves it and asks for the
+ * machine. If it does not fit now, the run waits again without its list of inputs. */
 static int settle(struct run *run, struct err *err)
 {
 	int r = sched_grow(&run->slot, run_room_need(run), err);
@@ -36,7 +41,8 @@ static int settle(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Return: as run_collect(). */
+/* Lists inputs; if all are listed and the run is granted, asks for its machine. Return: as
+ * run_collect(). */
 static int collect(struct run *run, uint64_t until, struct err *err)
 {
 	int r = run->inputs.collected ? 0 : run_collect(run, until, err);
@@ -76,7 +82,7 @@ int run_get_ready(struct run *run, struct err *err)
 	return r == 0 ? collect(run, now_ns() + COLLECT_NS, err) : r;
 }
 
-/* As far as it goes now, the rest later, unless that is under way. */
+/* Lists inputs now and the rest in time slices, unless these have begun already. */
 static int prepare_all(struct run *run, struct err *err)
 {
 	int r = list_empty(&run->queue.collect.node) ? run_get_ready(run, err) : 0;
@@ -131,7 +137,8 @@ void run_collect_stop(struct run *run)
 	time_slice_stop(&run->queue.collect);
 }
 
-/* The disk may say that it has room, and have none for what a run needs. */
+/* How often a run is requeued because the disk is full. The disk may report free space
+ * and still have too little for a record. */
 #define PUT_BACK_MAX 20
 
 bool run_put_back_queued(struct run *run)

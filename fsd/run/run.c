@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The object: a run is made, referenced by its fibers, and freed. Its job owns it, until
- * it has ended or the job is removed; then the last fiber frees it.
+ * Makes and frees struct run, and counts the fibers that use it (run->busy). The job owns
+ * its run (job->run) until the run has ended or the job is removed. If fibers still use
+ * the run then, the last one frees it. All functions run on the loop or in a fiber; none
+ * waits.
  */
 #include "run.h"
 
@@ -70,7 +72,7 @@ struct run *run_new(struct job *job, struct run_spec *spec, unsigned number)
 	run->spec = *spec;
 	*spec = (struct run_spec){ 0 };
 	if (run->spec.code)
-		node_ref(run->spec.code); /* it may be removed meanwhile */
+		node_ref(run->spec.code); /* a user may remove the file meanwhile */
 	run_tree_init(run);
 	feed_init(run);
 	run_streams_init(run);
@@ -100,5 +102,5 @@ void run_give_up(struct run *run)
 	run_leave(run);
 	run_unprepare(run);
 	sched_leave(&run->slot);
-	run->job = NULL; /* who is at it frees it */
+	run->job = NULL; /* the last run_let_go() frees it */
 }

@@ -27,7 +27,7 @@ struct run_spec {
  * machine is free now), hides the old results, posts EV_SUBMIT. If an earlier server has
  * queued the job, its record stays, and the call only asks for a machine. Takes spec,
  * also on failure. In a fiber that holds the job.
- * Return: 0, or negative errno with a sentence: nothing has changed. -EINVAL is always
+ * Return: 0, or negative errno with a sentence: the job is unchanged. -EINVAL is always
  * the config's fault.
  */
 int run_start(struct job *job, struct run_spec *spec, struct err *err);

@@ -14,7 +14,7 @@ extern const struct handover_table replay_records; /* of struct vm_replay */
 /*
  * Continues the run of a job whose record says "running". The program does not notice,
  * and its timeout counts the time without a server. Return: false: the run cannot be
- * continued; nothing has changed, and the log says why.
+ * continued; the job is unchanged, and the log says why.
  */
 bool run_adopt(struct job *job);
 /* For a job that run_adopt() did not continue: queues the run again, at its old place, if

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run's machine has besides the image. It is looked for by its name when
- * the run may begin, so that a job that waits has what the name leads to then;
- * from there on the run has it, whatever becomes of the name.
+ * The environment of a run: finds it, names it in the result, and explains there why the
+ * program got no warm interpreter. The environment is looked up by its name when the run
+ * may begin, so a waiting job gets a newer one that was installed meanwhile. From then on
+ * the run has a reference, and a change of the name has no effect on it.
+ *
+ * All functions run on the loop or in a fiber; none waits.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,8 +19,8 @@
 #define WHY_ASKED "\"warm\" is false in config.json"
 #define WHY_ENV "\"env\" has %.*s, which is read at the start"
 
-/* Most jobs have base, which takes no room of one that waits. Without memory the
- * result says that it is not known. */
+/* base, which most jobs have, gets no memory of its own, so that a waiting run stays small.
+ * Without memory the result shows the environment as unknown. */
 void run_name_environment(struct run *run, const char *id, const char *name)
 {
 	size_t length = strlen(id) + 1;
@@ -43,7 +46,6 @@ void run_has_environment(struct run *run, struct environment *e)
 	run_name_environment(run, e ? e->id : "", environments_name(e));
 }
 
-/* It is there, or has gone while the job waited. */
 int run_find_environment(struct run *run, struct err *err)
 {
 	struct environment *e;
@@ -58,7 +60,7 @@ int run_find_environment(struct run *run, struct err *err)
 	return 0;
 }
 
-/* A job that waits has no room for a text that few have. */
+/* The text is allocated, as few runs have one and a waiting run should be small. */
 int run_say_why(struct run *run, const char *fmt, ...)
 {
 	char *text = NULL;
@@ -89,7 +91,6 @@ static int look_at_env(struct run *run, const struct config_strings *env)
 	return 0;
 }
 
-/* Why a warm interpreter would be seen to be one; NULL: it would not. */
 int run_find_why(struct run *run)
 {
 	const struct job_config *m = run->host->shared(run);
@@ -120,8 +121,8 @@ void run_tell_making(struct run *run, const char *step)
 		(unsigned)(so_far / NS_PER_S), step);
 }
 
-/* From what the guest says, whose texts are printable. Without memory for it the
- * result has what was known before. */
+/* Sets fresh_why from the guest's report, whose texts are printable. Without memory the
+ * reason that was known before stays. */
 static void say_why(struct run *run)
 {
 	const struct wire_exit *e = &run->exit;
@@ -137,7 +138,7 @@ static void say_why(struct run *run)
 		run_say_why(run, "the job's %.60s would be imported in place "
 			    "of a module", e->begun_by);
 		break;
-	default: /* why it was given to no runner of the language */
+	default: /* fresh_why says already why no waiting interpreter was asked */
 		break;
 	}
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The open standard input of a run ("stdin_open"): a pipe of the kernel between who
- * writes to stdin.feed and the machine's channel. It holds 64 KiB, so that a writer
- * waits when the program does not read. The channel owns the end that is read, and
- * closes it when the program has closed its own; the run owns the other one. A run
- * that may outlive this process has a pair of sockets instead. One call reads and
- * counts their bytes (vm/channel/replay.h), and the supervisor has both ends.
+ * The open standard input of a run ("stdin_open"): a kernel pipe from the writers of
+ * stdin.feed to the machine's channel. The pipe has room for 64 KiB, so writers wait if
+ * the program does not read. The channel owns the reading end and closes it when the
+ * program has closed its input; the run owns the writing end.
+ *
+ * A run that may outlive this server has a pair of sockets instead. The supervisor has
+ * copies of both ends, and one system call both moves and counts bytes, so a server that
+ * is killed loses no byte and repeats none (vm/channel/replay.h). All functions run on
+ * the loop or in a fiber; none waits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +29,7 @@ void feed_init(struct run *run)
 	run->feed.in = -1;
 }
 
-/* Some of it may go now, or it never will. */
+/* The pipe has room, or its reading end is closed: the writers must try again. */
 static void on_room(struct loop_fd *src, uint32_t events)
 {
 	struct run *run = src->arg;
@@ -37,10 +40,10 @@ static void on_room(struct loop_fd *src, uint32_t events)
 		run->feed.told(run->job);
 }
 
-/* Return: 0 or negative errno; pair[0] is to be read. */
+/* Makes the pipe or the sockets; pair[0]: the reading end. Return: 0 or negative errno. */
 static int make_pair(struct run *run, int pair[2])
 {
-	const int half = FEED_BYTES / 2; /* the kernel doubles it */
+	const int half = FEED_BYTES / 2; /* the kernel doubles the value */
 
 	if (!run->vm_job.replay || !run->job)
 		return pipe2(pair, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
@@ -61,7 +64,6 @@ void feed_read(struct run *run, uint64_t bytes)
 		run->feed.told(run->job);
 }
 
-/* Return: what is read of it, for the channel; or negative errno. */
 int feed_make(struct run *run)
 {
 	int pair[2], r;
@@ -85,7 +87,7 @@ static int fetch(struct run *run, enum fdstore_kind kind)
 	return fdstore_fetch(run->d->fdstore, kind, run->feed.id);
 }
 
-/* Bytes that a socket has and that were not received. */
+/* Return: bytes in the socket that the channel has not received. */
 static uint64_t waiting_in(int sock)
 {
 	int n = 0;
@@ -103,10 +105,10 @@ void feed_take(struct run *run, const struct vm_replay *t)
 	run->feed.written = MAX(t->feed.put + t->feed.call.msg_len, t->feed.next) +
 			    waiting_in(run->feed.in);
 	if (!run->feed.made && !t->feed_ended)
-		fd_close(&run->feed.in); /* a half of it; nothing was written */
+		fd_close(&run->feed.in); /* only one end was stored: no byte was written */
 	if (run->feed.made)
 		fcntl(run->feed.pipe.fd, F_SETFL, O_NONBLOCK);
-	/* Else it was not made yet. */
+	/* Without a reading end and without bytes, the input was not made yet. */
 	run->feed.ended = t->feed_ended || (run->feed.in < 0 && t->feed.put);
 }
 
@@ -141,7 +143,7 @@ void feed_closed(struct run *run)
 		run->feed.told(run->job);
 }
 
-/* The run that takes input now. Return: NULL: there is none. */
+/* Return: the job's run, if its program runs and has an open standard input; or NULL. */
 static struct run *fed(const struct job *job)
 {
 	return !job->removed && job->meta.state == JOB_RUNNING && job->run &&
@@ -156,8 +158,9 @@ int run_feed_open(const struct job *job)
 	return fed(job) ? 0 : -ENXIO;
 }
 
-/* The kernel counts what it takes before anybody can be killed for it; who does the
- * request again, for a server that was killed, finds what came of it. */
+/* Writes for the request `unique`. The kernel stores the count in shared memory within the
+ * same system call. If this server is killed after that, the next one gets the request
+ * again, finds the count, and does not write again. */
 static ssize_t write_counted(struct run *run, const void *data, size_t size,
 			     uint64_t unique)
 {
@@ -225,7 +228,7 @@ void run_feed_watch(struct job *job, void (*told)(struct job *job), bool room)
 	run->feed.pipe.fn = on_room;
 	run->feed.pipe.arg = run;
 	if (loop_fd_add(run->d->loop, &run->feed.pipe) < 0)
-		feed_done(run); /* without memory: nobody could be told */
+		feed_done(run); /* no memory: EPIPE, or writers would wait for ever */
 }
 
 int run_feed_end(struct job *job)

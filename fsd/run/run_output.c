@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The output tree: names, sizes and modes come from the guest. Each component
- * was checked by the wire (no "/", ".", "..") and here, each directory on the
- * way was made by us, and a file is made with O_EXCL: nothing is ever followed
- * or opened that was there before. A link is nothing but its text (node_link.c). A file that did not come whole is not kept.
+ * Stores the output tree. A hostile guest chooses names, sizes and modes. The wire and
+ * this file check each component of a path (no "/", ".", ".."), this file makes each
+ * parent directory, and makes files with O_EXCL. So no file or link that existed before is
+ * opened or followed. A link is stored as text (node_link.c). An incomplete file is
+ * removed. The log and result.json name everything that a limit has cut.
  *
- * What the limits of a job have ended, dropped or left out is told: in the log
- * and in result.json.
+ * The file writes run->tree. run_output.h says which functions wait for the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 /* --- left out --------------------------------------------------------------- */
 
-#define LOGGED_MOST 32 /* entries of the output tree */
+#define LOGGED_MOST 32 /* so many entries that are left out get a line in the log */
 
 static const char *const left_reasons[WIRE_OMITTED_MAX] = {
 	[WIRE_OMITTED_LIMIT] = "over output_limit",
@@ -66,7 +66,6 @@ void run_left_out(struct run *run, const char *path, uint64_t bytes,
 		name.failed ? "?" : name.data, reason);
 }
 
-/* Said once; what is left out is counted where it is. */
 void run_over_quota(struct run *run)
 {
 	if (run->tree.over_quota)
@@ -77,7 +76,7 @@ void run_over_quota(struct run *run)
 	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
 }
 
-/* Those that it has named are counted as they come. */
+/* The entries that the guest has named were counted when they came. */
 void run_guest_left_out(struct run *run, uint32_t count)
 {
 	run->tree.dropped += count - MIN(count, run->output_queue.announced_left);
@@ -101,7 +100,7 @@ static const char *not_stored(int r)
 	}
 }
 
-/* What was counted for it and did not come is given back. */
+/* Closes the present file, and frees the quota for its bytes that did not come. */
 static void close_file(struct run *run)
 {
 	if (run->tree.fd >= 0 && run->job)
@@ -109,6 +108,7 @@ static void close_file(struct run *run)
 	fd_close(&run->tree.fd);
 }
 
+/* Removes the present file, which is incomplete. Without one it does nothing. */
 static void cut(struct run *run, const char *reason)
 {
 	struct node *node = take_ptr(run->tree.file);
@@ -198,7 +198,7 @@ static int output_root(struct run *run, struct node **ret_root)
 	return r;
 }
 
-/* Counts what is about to be made. */
+/* Checks the name and the number of entries before one is made. */
 static int check_entry(struct run *run, const char *name)
 {
 	int r = file_name_check(name);
@@ -216,8 +216,8 @@ static int make_dir(struct run *run, struct node *in, const char *name,
 	return r < 0 ? r : node_make_dir(in, name, mode | 0700, ret);
 }
 
-/* Walks to the directory that will hold path, making it where the guest did
- * not announce it; *ret_name is the last component, inside path. */
+/* Finds the parent directory of path, and makes each directory that the guest did not
+ * announce. *ret_name: the last component, inside path. */
 static int parent_of(struct run *run, char *path, struct node **ret_dir,
 		     char **ret_name)
 {
@@ -269,7 +269,7 @@ static int make_entry(struct run *run, uint32_t kind, uint32_t mode,
 	return r;
 }
 
-/* Why it cannot be taken, or NULL. */
+/* Return: why an entry exceeds a limit, or NULL. counts: its bytes for the quota. */
 static const char *over_limit(struct run *run, uint64_t size, uint64_t counts)
 {
 	const uint64_t limit = run->spec.config->output_limit;
@@ -300,7 +300,7 @@ static const char *reason_of(int r)
 int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 		    uint64_t size, const char *path, const char *target)
 {
-	/* as its owner's quota has it */
+	/* bytes that count for the owner's quota */
 	uint64_t counts = target ? strlen(target) : size;
 	const char *reason;
 	int r = 0;
@@ -326,8 +326,7 @@ int run_output_file(struct run *run, uint32_t kind, uint32_t mode,
 	return 0;
 }
 
-/* A file is kept whole or not at all: what came of it may be the room that the
- * result needs. */
+/* Removes a file that could not be written whole: result.json may need its space. */
 static int give_up_file(struct run *run, int r)
 {
 	cut(run, not_stored(r));
@@ -361,14 +360,14 @@ int run_output_end(struct run *run, struct wire_time mtime)
 		cut(run, NOT_WHOLE);
 		return -EPROTO;
 	}
-	/* A file is no worse without it. */
+	/* Errors are ignored: only the mtime would be wrong. */
 	if (mtime.known && run->tree.fd >= 0)
 		node_utimens(run->tree.file, times);
 	close_file(run);
 	return 0;
 }
 
-/* --- the sentences of the end ----------------------------------------------------------------- */
+/* --- the sentences of the end ----------------------------------------------- */
 
 static void say_end(const struct run *run, struct buf *out)
 {
@@ -385,7 +384,7 @@ static void say_end(const struct run *run, struct buf *out)
 			(uint64_t)(run->vm_job.wire.memory_bytes >> 20));
 }
 
-/* One sentence of the message, which may be in the log as well. */
+/* Appends a sentence to the message, and with `log` a line to the log. */
 static void add(struct run *run, struct buf *out, const struct buf *sentence,
 		bool log)
 {
@@ -402,7 +401,7 @@ static void add_stream(struct run *run, struct buf *out,
 	auto_buf struct buf cut = { 0 };
 
 	if (s->dropped == RESULT_UNKNOWN)
-		return; /* the disk failed, which is told */
+		return; /* the disk failed, and the message says so already */
 	if (s->dropped > s->unpaid)
 		buf_fmt(&cut, "%s: %" PRIu64 " bytes over %s_limit were dropped",
 			name, s->dropped - s->unpaid, name);
@@ -439,7 +438,7 @@ void run_say_cuts(struct run *run)
 			    quota = { 0 };
 
 	if (end->cuts_said)
-		return; /* its end is tried again */
+		return; /* an earlier attempt to store the end has done it */
 	end->cuts_said = true;
 	if (end->res.message)
 		buf_str(&before, end->res.message);
@@ -447,9 +446,9 @@ void run_say_cuts(struct run *run)
 		buf_str(&quota, "some of the output is left out: "
 			RUN_OVER_QUOTA);
 	say_end(run, &why);
-	add(run, &all, &why, false); /* the log's last line has it */
+	add(run, &all, &why, false); /* not to the log: its last line has the message */
 	add(run, &all, &before, false);
-	add(run, &all, &quota, false); /* it was said when it came to that */
+	add(run, &all, &quota, false); /* run_over_quota() has logged it */
 	add_stream(run, &all, &run->stream[VM_OUT], "stdout");
 	add_stream(run, &all, &run->stream[VM_ERR], "stderr");
 	add_tree(run, &all);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The phases of a run and the steps of its end: constant tables, and the setters that
- * move a run from one to the next. The counts of all runs follow the phase. The run
- * keeps what it adds to them, so that its config may go before the run does.
+ * The tables of run_phase.h, and the setters of a run's phase and of the step of its end.
+ * The file also owns struct runs, with the counts of all runs. run_enter() updates these
+ * counts by the difference to run->counts, the share that the run had before; so it also
+ * works when the run's config is freed. All functions run on the loop or in a fiber; none
+ * waits.
  */
 #include "run_phase.h"
 
@@ -13,7 +15,7 @@
 #include "runs_int.h"
 
 #define TO(phase) (1u << (phase))
-/* Every run may be freed at any time: its job is removed, or handed over. */
+/* A run may be freed in every phase: its job is removed, or the server ends. */
 #define ANY TO(RUN_GONE)
 
 static const struct run_facts facts[RUN_PHASE_MAX] = {
@@ -39,20 +41,20 @@ static const struct run_facts facts[RUN_PHASE_MAX] = {
 };
 
 static const unsigned next[RUN_PHASE_MAX] = {
-	/* RUN_RUNNING: another server's, that is adopted */
+	/* RUN_RUNNING: the run of an earlier server is adopted */
 	[RUN_NEW] = ANY | TO(RUN_EARLY) | TO(RUN_QUEUED) | TO(RUN_RUNNING) |
 		    TO(RUN_FOUND),
 	[RUN_EARLY] = ANY | TO(RUN_NEW) | TO(RUN_EARLY_LOST_JAILER) |
 		      TO(RUN_GRANTED),
 	[RUN_EARLY_LOST_JAILER] = ANY | TO(RUN_LOST_JAILER),
 	[RUN_QUEUED] = ANY | TO(RUN_GRANTED),
-	/* RUN_QUEUED: put back, for want of room on the disk */
+	/* RUN_QUEUED: the disk was full, so the run gave back its machine */
 	[RUN_GRANTED] = ANY | TO(RUN_QUEUED) | TO(RUN_LOST_JAILER) |
 			TO(RUN_RUNNING),
-	/* the service ends, and no other server begins it */
+	/* RUN_GRANTED: run_stop_without_jailer(), which ends the run at once */
 	[RUN_LOST_JAILER] = ANY | TO(RUN_GRANTED),
-	/* RUN_GRANTED: the session's interpreter had ended, and another is begun;
-	 * RUN_ENDED: killed before its start was heard of */
+	/* RUN_GRANTED: the session's interpreter had ended, and another one is started;
+	 * RUN_ENDED: the program was killed before STARTED came */
 	[RUN_RUNNING] = ANY | TO(RUN_GRANTED) | TO(RUN_LOST_JAILER) |
 			TO(RUN_STARTED) | TO(RUN_ENDED),
 	[RUN_STARTED] = ANY | TO(RUN_ENDED),

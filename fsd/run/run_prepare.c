@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The message to the machine about a job: resolved fields, no JSON. The inputs are
- * inputs.c's.
+ * Fills the message that describes a job to its machine: runner, arguments, variables,
+ * limits; resolved values, no JSON. inputs.c adds the inputs. The file also remembers each
+ * user's last environments, so that run_expect() can tell the pool what the next job needs.
+ * All functions run on the loop or in a fiber; none waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +62,7 @@ static bool has_name(const char *const *list, size_t count, const char *item)
 	return false;
 }
 
-/* Those of its sandbox, but for what the job sets itself. */
+/* Adds the sandbox's variables, except those that the job sets itself. */
 static int fill_sandbox_env(struct run *run)
 {
 	const struct config_strings *own = &run->spec.config->env;
@@ -82,8 +84,8 @@ static bool is_in_sandbox(const struct run *run, const char *item)
 	return m && has_name((const char *const *)m->env.item, m->env.count, item);
 }
 
-/* A variable of the environment stands in for one of the base set, one of the
- * sandbox for both, and one of the job's for all. */
+/* Fills the variables. Of variables with the same name only one is sent: the job's, else
+ * the sandbox's, else the environment's, else the one of the base set. */
 static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
@@ -95,7 +97,7 @@ static int fill_env(struct run *run)
 
 	while (more && more[count])
 		count++;
-	/* A session's environment is what its steps have made of it. */
+	/* A step of a session keeps the variables that earlier steps have set. */
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run);
 	     i++)
 		if (!has_name(own, env->count, base_env[i]) &&
@@ -113,15 +115,15 @@ static int fill_env(struct run *run)
 	return r;
 }
 
-/* --- who runs it, with which arguments --------------------------------------- */
+/* --- the runner and its arguments -------------------------------------------- */
 
 const char *run_code_name(const struct run *run)
 {
 	return run->spec.code ? run->spec.code->name : run->spec.lang->code;
 }
 
-/* True if an interpreter could run it that knows its program's usual name only, and
- * neither arguments nor variables. */
+/* True if the program has the usual name of its language, no arguments and no variables of
+ * its own. Some warm interpreters can run only such a program. */
 static bool is_plain(const struct run *run)
 {
 	const struct job_config *c = run->spec.config;
@@ -132,7 +134,8 @@ static bool is_plain(const struct run *run)
 
 #define PLAIN_WHY "a warm %s has no arguments and no variables of its own"
 
-/* Return: 0 or -ENOMEM. */
+/* Chooses a warm interpreter of the language, or WIRE_RUN_EXEC: a new process. Return: 0 or
+ * -ENOMEM. */
 static int choose_runner(struct run *run)
 {
 	const struct lang *lang = run->spec.lang;
@@ -146,8 +149,9 @@ static int choose_runner(struct run *run)
 		*ret = lang_runner[lang->id];
 		return 0;
 	}
-	/* A warm runner was started before these variables were known; only
-	 * a program run by itself can be given to a fresh interpreter. */
+	/* The program could notice that a warm interpreter was started before its config
+	 * was known (fresh_why). A script gets a new process instead; a call needs the
+	 * runner. */
 	if (run->spec.config->mode == MODE_SCRIPT && run->environment.fresh_why &&
 	    !lang->erased)
 		return 0;
@@ -171,7 +175,7 @@ static struct last_environments *find_last(struct runs *runs, uid_t uid)
 	return NULL;
 }
 
-/* NULL without memory. */
+/* Finds or makes a user's entry. NULL: no memory. */
 static struct last_environments *last_of(struct runs *runs, uid_t uid)
 {
 	struct last_environments *l = find_last(runs, uid);
@@ -187,7 +191,7 @@ static struct last_environments *last_of(struct runs *runs, uid_t uid)
 	return l;
 }
 
-/* The environment is likely the one that the user had last. */
+/* The user's next job in this language likely has the same environment as the last one. */
 void run_expect(struct fsd *d, uid_t uid, const char *name)
 {
 	const struct lang *lang = lang_by_ending(name);
@@ -259,7 +263,7 @@ void run_fill_limits(struct run *run)
 	w->fresh = c->fresh;
 }
 
-/* Relative to the home, like all that a program is given. */
+/* "cwd" is relative to the home directory, like all paths of a job. */
 static int fill_cwd(struct run *run)
 {
 	const char *cwd = run->spec.config->cwd;
@@ -301,5 +305,5 @@ void run_unprepare(struct run *run)
 	strings_done(&run->argv);
 	strings_done(&run->envp);
 	run_drop_environment(run);
-	run->vm_job.wire.argv.count = 0; /* it is not prepared any more */
+	run->vm_job.wire.argv.count = 0; /* run_get_ready() prepares the run again */
 }

@@ -6,7 +6,7 @@
  *
  * The file writes run->end and run->ending. run_finish() runs on the loop and returns at
  * once; on_end() and on_again() are fibers that hold the job; do_end() and the functions
- * that it calls run on a thread for the disk, and see only the run.
+ * that it calls run on a thread for the disk.
  */
 #include <errno.h>
 #include <malloc.h>

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that end before their program does, or that are only found in the store; and
- * runs that are followed by another one.
+ * Ends runs for a reason from outside: a user cancels or removes the job, the server stops,
+ * a new server finds the run of a dead one, an accepted job cannot run. Begins the next
+ * run of a job with "retry". It also sends signals.
+ *
+ * All functions run on the loop or in a fiber; run_killed() and run_again() wait.
+ * run_found() needs the disk: it blocks before the loop runs, and waits in a fiber.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +19,8 @@
 #include "run_int.h"
 #include "fsd/users/users.h"
 
-/* Of a run that this daemon knows nothing of but what the store has. */
+/* Makes a run object for a run of which only the store knows, so that it can be ended. It
+ * becomes job->run. Return: NULL without memory. */
 static struct run *run_found(struct job *job)
 {
 	struct run *run = calloc(1, sizeof(*run));
@@ -37,7 +42,8 @@ static struct run *run_found(struct job *job)
 	run_queued_since(run, now_ns());
 	run_streams_find(run);
 	job->run = run;
-	/* What was stored of its order before it was queued again is no more. */
+	/* The job was queued again: drops the events of the earlier try, unless readers may
+	 * have seen them (tries). */
 	if (job->meta.state == JOB_QUEUED && !job->events &&
 	    store_run_reset(job->d->store, job->meta.no, run->number,
 			    job->leftover.tries ? ORDER_FILE : NULL) == 0)
@@ -50,7 +56,7 @@ void run_kill(struct job *job)
 {
 	struct run *run = job->run;
 
-	if (!run && job->meta.state == JOB_QUEUED) { /* not taken up yet */
+	if (!run && job->meta.state == JOB_QUEUED) { /* this server has no run for it yet */
 		leftover_done(job);
 		run_found(job);
 		run = job->run;
@@ -63,7 +69,7 @@ void run_kill(struct job *job)
 		run->vm_job.replay->cancelled = 1;
 	job_log(job, "cancelled by ctl");
 	if (run->ending.step == RUN_END_AGAIN)
-		return; /* it ends so, and no other one follows */
+		return; /* on_again() sees `cancelled` and begins no other run */
 	if (run_has_started(run))
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 	else
@@ -140,7 +146,7 @@ void run_interrupt(struct job *job)
 	if (!job->run || run_is_ending(job->run))
 		return;
 	if (job->meta.state == JOB_QUEUED)
-		on_leaving(job); /* the next daemon takes it up */
+		on_leaving(job); /* the next server queues it again */
 	else
 		run_finish(job->run, STATUS_INTERRUPTED,
 			   "fsd was stopped before the program had ended");
@@ -184,18 +190,20 @@ void run_reject_promised(struct job *job, const char *message)
 /* --- another run ------------------------------------------------------------ */
 
 /*
- * "retry": a run that the appliance failed (failed, interrupted) is followed by
- * another one, in another machine, while the job has attempts left. The order
- * in which it is written down makes a crash at any point harmless: how the run
- * failed, by its number; then meta, with the next number; then the old run's
- * files go. What is left of them is tidied up at the next start.
+ * "retry": if fsd or the machine has failed a run (failed, interrupted), another one
+ * follows in another machine, while the job has attempts left. The order of the writes
+ * makes a crash at any point harmless:
  *
- * Whoever finds that a run has failed may hold the job or not; the next one
- * begins in a fiber that does. So nobody removes or kills the job in between,
- * and no other fiber is at the old run's machine or files.
+ *   1. a line in `attempts`: how run N failed
+ *   2. meta, with the number N + 1
+ *   3. the files of run N are deleted; the next start deletes what a crash left of them
+ *
+ * The failure may be found with or without the job's lock. The next run begins in a fiber
+ * that holds the job (on_again()). So no other fiber removes or kills the job in between,
+ * or uses the old run's machine or files.
  */
 
-/* The program's own end is one, and so is what somebody asked for. */
+/* A program that ended by itself, or was cancelled or timed out, gets no other run. */
 bool run_may_again(const struct run *run, enum job_status status)
 {
 	const struct job_meta *m = &run->job->meta;
@@ -216,14 +224,14 @@ static int record(const struct run *run, enum job_status status,
 	int r = store_attempt_add(run->d->store, job->meta.no, run->number,
 				  &attempt);
 
-	/* The job is worth more than the record of how it failed. */
+	/* The retry follows all the same: it matters more than this line. */
 	if (r < 0)
 		log_warn("job %s: how attempt %u failed cannot be stored: %s",
 			 job->meta.name, job->meta.attempt, strerror(-r));
 	return r;
 }
 
-/* The next run, that takes over what this one was to do, or NULL. */
+/* Makes the next run, which takes the spec of this one. NULL: no memory. */
 static struct run *follower(struct run *run)
 {
 	struct run_spec spec = run->spec;
@@ -233,11 +241,11 @@ static struct run *follower(struct run *run)
 	run->spec = (struct run_spec){ 0 };
 	next = run_new(run->job, &spec, run->number + 1);
 	if (code)
-		node_unref(code); /* the next one has a reference of its own */
+		node_unref(code); /* run_new() has taken a reference for the next run */
 	return next;
 }
 
-/* meta, and what readers see. */
+/* Makes `next` the job's run, writes meta, and shows readers that the job is queued. */
 static void enter(struct job *job, struct run *next)
 {
 	job_results_hide(job);
@@ -255,9 +263,9 @@ bool run_again(struct run *run, enum job_status status, const char *message)
 
 	if (run->cancelled)
 		return false;
-	/* Without a whole spec it was begun by a daemon before this one, and is
-	 * taken up later. When the daemon ends, run_begin() leaves it to the
-	 * next one. */
+	/* A run of an earlier server has no complete spec: the job is queued without a run,
+	 * and submit/restart.c makes one later. If this server ends, run_begin() leaves the
+	 * run to the next server. */
 	if (run->spec.parsed && !run->adopted) {
 		next = follower(run);
 		if (!next)

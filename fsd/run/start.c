@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run is accepted. That it is queued goes on record before the job has it, or that it
- * runs, if a machine is at hand: two records become one. A later machine writes its own
- * record. A thread does a record in parts, in an order that a crash cannot spoil.
+ * Accepts a run: writes the record "queued", and then gives the run to its job. If a
+ * machine is free at that moment, the one record "running" takes the place of both. A
+ * machine that comes later writes its own record.
+ *
+ * The file writes run->record. do_step() runs on a thread for the disk and writes a record
+ * in an order that a crash at any point leaves valid. The rest runs in a fiber that holds
+ * the job.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,20 +20,20 @@
 
 /* --- the record ------------------------------------------------------------- */
 
-/* On the stack of the fiber that waits for it. */
+/* The argument of do_step(), on the stack of the fiber that waits for it. */
 struct step {
 	struct store *store;
 	struct job_meta meta, before;
-	unsigned old; /* results that are given up, or 0 */
-	bool again;   /* the run was put back */
-	bool accepted; /* before is on record, and stays if there is no room */
-	bool inputs;  /* they may not be on the disk yet, */
-	struct buf unsynced; /* and these are not */
-	struct events_batch seen; /* by readers, and nowhere on the disk */
+	unsigned old; /* the run whose results are dropped, or 0 */
+	bool again;   /* rN/ exists: an earlier try of the run has made it */
+	bool accepted; /* `before` is on the disk; it is restored on an error */
+	bool inputs;  /* sync the inputs first */
+	struct buf unsynced; /* the inputs whose fsync failed */
+	struct events_batch seen; /* events that readers have seen and no file has */
 };
 
-/* By a thread. Each part is there if the one after it is: an end of the daemon
- * or the host in between leaves the job as it was, or as it is to be. */
+/* On a thread. Each part is on the disk before the next one is written. So if the server
+ * or the host dies in between, the job is as before, or as after all of them. */
 static int do_step(void *arg)
 {
 	struct step *s = arg;
@@ -42,7 +46,7 @@ static int do_step(void *arg)
 	if (r == 0)
 		events_store(s->store, &s->seen);
 	else
-		s->seen.result = -ENOENT; /* there is no place for it yet */
+		s->seen.result = -ENOENT; /* not stored: rN/ may not exist */
 	if (r == 0)
 		r = store_meta_commit(s->store, &s->meta);
 	if (r < 0 && s->accepted)
@@ -81,7 +85,7 @@ int run_record(struct run *run, enum job_state state)
 	s.meta.state = state;
 	s.meta.changed_ns = realtime_ns();
 	if (state == JOB_RUNNING)
-		run_replay_begin(run); /* or a record could be found without */
+		run_replay_begin(run); /* no record may exist without a buffer */
 	if (!accepted) {
 		s.old = job->meta.run;
 		s.inputs = !job->accept.promised;
@@ -112,7 +116,7 @@ void run_record_found(struct run *run, bool stored)
 
 /* --- the start -------------------------------------------------------------- */
 
-/* What came before the run was accepted. */
+/* Handles the machine, or the failure, that the run got before it was accepted. */
 static void go_on(struct run *run)
 {
 	if (run->why != RUN_NOT_FAILED)
@@ -123,8 +127,9 @@ static void go_on(struct run *run)
 		run_begin(run, run->lease);
 }
 
-/* Whoever closed it was told so. The start that finds it reads the rest from
- * the config; that it runs, or has failed, waits for the disk. */
+/* The record cannot be written, but close(2) has reported the job as accepted, and an
+ * earlier record says "queued". That is enough: a new server reads the missing fields from
+ * config.json. Later records of the run wait for the disk. */
 static void accept_promised(struct run *run)
 {
 	struct job *job = run->job;
@@ -134,7 +139,7 @@ static void accept_promised(struct run *run)
 	run->record.at_ns = job->meta.changed_ns;
 }
 
-/* So many turns of the loop it takes a machine that waits to be leased. */
+/* An idle machine is leased after at most so many rounds of the loop. */
 #define AT_HAND 3
 
 static int accept_run(struct run *run, struct err *err)
@@ -143,7 +148,7 @@ static int accept_run(struct run *run, struct err *err)
 	unsigned old_attempts = job->meta.attempt;
 	int r;
 
-	/* A machine that is at hand comes now, and makes two records one. */
+	/* Waits for an idle machine: then one record takes the place of two. */
 	for (int i = 0; i < AT_HAND && fiber_self() && run->lease &&
 			run->phase == RUN_NEW && run->why == RUN_NOT_FAILED;
 	     i++)
@@ -153,7 +158,7 @@ static int accept_run(struct run *run, struct err *err)
 	r = run_record(run, run->phase == RUN_EARLY &&
 					    run->why == RUN_NOT_FAILED
 				    ? JOB_RUNNING : JOB_QUEUED);
-	if (r < 0 && job->accept.promised) { /* it is on record, if with less */
+	if (r < 0 && job->accept.promised) { /* a shorter record exists */
 		accept_promised(run);
 		r = 0;
 	}
@@ -165,23 +170,23 @@ static int accept_run(struct run *run, struct err *err)
 	job_results_hide(job);
 	if (old_attempts > 1)
 		store_attempts_drop(job->d->store, job->meta.no);
-	job_set_error(job, NULL); /* it may wait: the run is nobody's yet */
+	job_set_error(job, NULL); /* may wait, so before job->run is set */
 	job_unpromise(job);
 	job->run = run;
 	statistics_accepted(job->d);
 	r = job_posted(job, EV_SUBMIT, run->record.at_ns);
-	/* nothing waits from here to go_on() */
+	/* no call waits from here to go_on() */
 	run_enter(run, run_phase_accepted(run->phase));
 	return r;
 }
 
-/* An earlier daemon has accepted it: so it is on record. */
+/* Takes up a run that an earlier server has accepted and recorded. */
 static int take_up(struct run *run)
 {
 	struct job_meta *m = &run->job->meta;
 
 	run->record.reset = run_reset(run) == 0;
-	if (!run->record.reset) /* store_run_make() minds it, if that matters */
+	if (!run->record.reset) /* store_run_make() deletes it later, or fails */
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
 	if (run->job->leftover.queued_ns)

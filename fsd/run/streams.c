@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The streams of a run as files of the store: they are made when something is put into
- * them, or when a reader wants to see them grow, and they are read from there. A piece
- * that is on its way to the disk is not shown.
+ * The streams of a run as files of the store. A file is made when the first output comes,
+ * or when a reader opens it. Readers read the file, and only up to the size that
+ * output_queue.c has set: bytes that are being written are not shown.
+ *
+ * The file owns run->stream[].fd. All functions run on the loop or in a fiber; those that
+ * open or read a file make the fiber wait.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -33,7 +36,8 @@ void run_streams_done(struct run *run)
 		fd_close(&run->stream[i].fd);
 }
 
-/* Return: RESULT_UNKNOWN: it cannot be told. Twice, if that is what it takes: a made-up zero would stay for ever. */
+/* Return: the size of the stored stream; RESULT_UNKNOWN after two failed attempts: the
+ * result would show a wrong 0 for ever. */
 static uint64_t found_size(const struct job *job, enum vm_stream stream)
 {
 	struct stat st;
@@ -78,8 +82,6 @@ bool run_streams_take(struct run *run, const struct vm_replay *t)
 	return true;
 }
 
-/* A run's streams are made when there is something to put into them, or when
- * somebody wants to see them grow. */
 int run_stream_make(struct run *run, enum vm_stream stream)
 {
 	int fd;
@@ -125,7 +127,7 @@ int run_read(struct job *job, enum vm_stream stream, char *room, size_t size,
 	int fd = job->run ? job->run->stream[stream].fd : -1;
 	ssize_t n;
 
-	/* What is being written is not there yet. */
+	/* Bytes that are being written are not shown yet. */
 	if (job->run && fd >= 0)
 		size = bounded(&job->run->stream[stream], size, offset);
 	if (!size || !job->meta.run || !job_has_vfile(job, stream == VM_OUT
