@@ -57,6 +57,21 @@ in_user_namespace() {
 	assert_equal "$(hostname)" "$name"
 }
 
+@test "where a container forbids to name the host, that is said, and strict goes on" {
+	run bounded 120 /usr/bin/python3 -B "$TESTS/lib/deny_names.py" "$FSD" doctor
+	assert_line --regexp '^walls .*qemu-uts-namespace is degraded .*sethostname: '
+	assert_line 'jobs can run'
+}
+
+@test "who may mount in a namespace of its own needs no fusermount3, says doctor" {
+	unshare --user --map-root-user true || need 'user namespaces'
+	local user='setpriv --reuid 65534 --regid 65534 --clear-groups'
+	# shellcheck disable=SC2086 # words
+	run bounded 120 $user env PATH=/bin HOME=/nonexistent \
+		unshare --user --map-current-user --keep-caps --mount "$FSD" doctor
+	assert_line --regexp '^mount +ok +this user may mount in its namespace'
+}
+
 @test "permissive runs without the wall, and says so everywhere" {
 	in_user_namespace true || need 'user namespaces'
 	own_mount

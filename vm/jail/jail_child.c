@@ -39,6 +39,12 @@
 
 /* --- the steps; each returns 0 or a negative errno ------------------------------ */
 
+int jail_child_set_names(void)
+{
+	return sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||
+	       setdomainname("", 0) < 0 ? -errno : 0;
+}
+
 static int own_names(const struct jail_child *c)
 {
 	if (setsid() < 0)
@@ -47,11 +53,7 @@ static int own_names(const struct jail_child *c)
 	 * group. */
 	if (c->bounds.own_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
-	if (c->bounds.own_uts &&
-	    (sethostname(HOST_NAME, strlen(HOST_NAME)) < 0 ||
-	     setdomainname("", 0) < 0))
-		return -errno;
-	return 0;
+	return c->bounds.own_names ? jail_child_set_names() : 0;
 }
 
 int jail_child_join(struct jail_groups *g)

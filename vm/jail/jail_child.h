@@ -17,7 +17,7 @@
 /* Limits of a process, as numbers. */
 struct jail_bounds {
 	uid_t uid; /* user and group id; 0: unchanged */
-	bool own_uts; /* it has a UTS namespace, so it may set its host name */
+	bool own_names; /* it may name the host in its UTS namespace */
 	bool own_cgroup_ns; /* it may make a cgroup namespace */
 	uint64_t file_bytes;     /* RLIMIT_FSIZE */
 	unsigned threads;        /* RLIMIT_NPROC, 0: not set */
@@ -54,6 +54,9 @@ struct jail_word {
 /* Waits for a byte on status, then enters the jail and executes QEMU. From its
  * first moment the process dies with its parent. Never returns. */
 _Noreturn void jail_child_main(struct jail_child *c);
+
+/* Names the host in the UTS namespace of this process. Return: 0 or -errno. */
+int jail_child_set_names(void);
 
 /* --- for machines that are forked, not executed (vm/zygote) ------------- */
 

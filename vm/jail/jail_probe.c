@@ -74,7 +74,7 @@ static void look_at_namespaces(int proc, pid_t pid, struct walls *w)
 	for (size_t i = 0; i < ARRAY_SIZE(namespace_files); i++) {
 		enum wall wall = namespace_files[i].wall;
 
-		if (w->wall[wall].state == WALL_ACTIVE &&
+		if (w->wall[wall].state != WALL_ABSENT &&
 		    !differs(proc, pid, namespace_files[i].file))
 			wall_set(w, wall, WALL_ABSENT,
 				 "a machine was seen in the daemon's own");

@@ -168,7 +168,7 @@ static int bound(struct jailer *j, const struct jail_request *q,
 	int r;
 
 	*ret = (struct jail_bounds){
-		.own_uts = j->clone_flags & CLONE_NEWUTS,
+		.own_names = j->own_names,
 		.own_cgroup_ns = j->cgroup_ns,
 		/* a restored machine writes to no file */
 		.file_bytes = q->kind == JAIL_BOOT ? ram << 20 : 0,

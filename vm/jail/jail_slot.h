@@ -47,6 +47,7 @@ struct jailer {
 	int pages; /* socket of jail_pages_ask(); < 0: there is none */
 	unsigned long clone_flags;
 	bool cgroup_ns; /* the child makes its cgroup namespace itself, last */
+	bool own_names; /* the child may name the host in its UTS namespace */
 	const char *const *qemu; /* words that start QEMU (qemu_program.h) */
 	const char *kernel, *initrd;
 	struct uid_range uids;

@@ -52,6 +52,17 @@ static const struct {
 	{ CLONE_NEWCGROUP, WALL_CGROUP_NS, "its own" },
 };
 
+/* status: of a process that has set the names in a UTS namespace of its own. A container's
+ * filter may forbid that call, whatever the capabilities. */
+static void note_names(struct jailer *j, int status, struct walls *w)
+{
+	j->own_names = status == 0;
+	if (!j->own_names)
+		wall_set(w, WALL_UTS, WALL_DEGRADED, "its own, in which the names of this "
+			 "system stay, such as a container's: sethostname: %s",
+			 strerror(WEXITSTATUS(status)));
+}
+
 /* Tries each namespace alone, so that the missing ones can be named. */
 static void try_namespaces(struct jailer *j, struct walls *w)
 {
@@ -60,21 +71,25 @@ static void try_namespaces(struct jailer *j, struct walls *w)
 			.flags = namespaces[i].flag, .exit_signal = SIGCHLD,
 		};
 		long pid = syscall(SYS_clone3, &args, sizeof(args));
+		int status;
 
 		if (pid == 0)
-			_exit(0);
+			_exit(namespaces[i].flag == CLONE_NEWUTS ?
+			      -jail_child_set_names() : 0);
 		if (pid < 0) {
 			wall_set(w, namespaces[i].wall, WALL_ABSENT, "%s",
 				 strerror(errno));
 			continue;
 		}
-		waitpid((pid_t)pid, NULL, 0);
+		waitpid((pid_t)pid, &status, 0);
 		if (namespaces[i].flag == CLONE_NEWCGROUP)
 			j->cgroup_ns = true;
 		else
 			j->clone_flags |= namespaces[i].flag;
 		wall_set(w, namespaces[i].wall, WALL_ACTIVE, "%s",
 			 namespaces[i].detail);
+		if (namespaces[i].flag == CLONE_NEWUTS)
+			note_names(j, status, w);
 	}
 }
 
