@@ -88,7 +88,7 @@ ALL_LDFLAGS = $(LINK_$(VARIANT)) -Wl,--as-needed $(LDFLAGS)
 
 # The lowest first, as tests/run/order.py has them. A client of the mount is no room
 # of the daemon.
-ROOMS    := base users handover store files sched jobs builds run living submit mount \
+ROOMS    := base users handover store files sched network jobs builds run living submit mount \
 	control fuse server cli
 CLIENTS  := local client batch spool
 FUZZED   := base users store

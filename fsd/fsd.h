@@ -25,6 +25,7 @@ struct handover;
 struct jobs;
 struct broker;
 struct lifecycle;
+struct network;
 struct nodes;
 struct inotify;
 struct open_files;
@@ -63,6 +64,7 @@ struct fsd {
 	/* machines, who gets the next one, and the sets of packages in them */
 	struct machines *vm;
 	struct sched *sched;
+	struct network *network; /* the servers that jobs may reach */
 	struct environments *environments; /* jobs */
 	struct builds *builds;   /* NULL: no environment is built for a job */
 	/* jobs, and what becomes of them */

@@ -94,6 +94,8 @@ const struct vfile fsd_vfiles[] = {
 				false, "living machines that jobs share" },
 	[FSD_VFILE_LOST] = { "lost+found", VFILE_DIR, S_IFDIR | 0555, 0, true,
 			   false, "what was found damaged, and why" },
+	[FSD_VFILE_NETWORK] = { "network", VFILE_TEXT, SHOWN_MODE, 0, true, false,
+				"servers that your jobs may reach, and the limits" },
 };
 _Static_assert(ARRAY_SIZE(fsd_vfiles) == FSD_VFILE_MAX, "a row per file");
 

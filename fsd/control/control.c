@@ -19,6 +19,7 @@
 #include "fsd/files/guest_inode.h"
 #include "fsd/handover/handover.h"
 #include "fsd/jobs/job.h"
+#include "fsd/network/network.h"
 #include "fsd/submit/drain.h"
 #include "fsd/users/last_error.h"
 #include "fsd/users/users.h"
@@ -201,6 +202,7 @@ bool control_is_fixed(uint64_t entry)
 	case FSD_VFILE_HEALTH:
 	case FSD_VFILE_SECURITY:
 	case FSD_VFILE_STATS:
+	case FSD_VFILE_NETWORK:
 	case FSD_VFILE_LAST_ERROR:
 	case FSD_VFILE_SANDBOXES:
 		return false;
@@ -470,6 +472,9 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 		break;
 	case FSD_VFILE_STATS:
 		text_stats(d, uid, out);
+		break;
+	case FSD_VFILE_NETWORK:
+		network_show(d->network, uid, out);
 		break;
 	case FSD_VFILE_LAST_ERROR:
 		text_last_error(d, uid, out);

@@ -22,6 +22,7 @@
 #include "fsd/handover/fdstore.h"
 #include "supervisor.h"
 #include "fsd/handover/handover.h"
+#include "fsd/network/network.h"
 #include "fsd/jobs/job.h"
 #include "fsd/mount/broker.h"
 #include "fsd/files/node.h"
@@ -350,6 +351,8 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = guest_inodes_new(d->handover, &d->guest_inodes);
 	if (r == 0)
+		r = network_new(&d->network);
+	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)
 		r = runs_new(&run_own_host, &living_host, &d->runs);
@@ -436,6 +439,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	runs_free(d->runs);
 	submit_free(d->submit);
 	jobs_free(d->jobs);
+	network_free(d->network);
 	users_free(d->users);
 	open_files_free(d->open_files);
 	handover_close(d->handover);

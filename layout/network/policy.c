@@ -20,9 +20,6 @@
 #include "wish.h"
 
 #define DEPTH 6
-#define CONNECTIONS 64
-#define RATE 20
-#define BYTES (1ull << 30)
 #define BYTES_MAX (1ull << 50)
 #define SHOWN 60
 
@@ -317,8 +314,8 @@ int net_policy_parse(const char *data, size_t len, struct net_policy *ret,
 {
 	auto_json json_t *root = NULL;
 	struct net_policy policy = {
-		.all = { .ports = true, .connections = CONNECTIONS, .rate = RATE,
-			 .bytes = BYTES },
+		.all = { .ports = true, .connections = NET_SHARE_CONNECTIONS,
+			 .rate = NET_SHARE_RATE, .bytes = NET_SHARE_BYTES },
 	};
 	int r;
 

@@ -19,6 +19,10 @@
 #define NET_POLICY_USERS 1024
 #define NET_POLICY_ENV 32
 #define NET_POLICY_REACH 64
+/* the values of a policy that does not set them */
+#define NET_SHARE_CONNECTIONS 64
+#define NET_SHARE_RATE 20
+#define NET_SHARE_BYTES (1ull << 30)
 
 enum net_log { NET_LOG_CONNECTIONS, NET_LOG_TOTALS, NET_LOG_NONE, NET_LOG_MAX };
 

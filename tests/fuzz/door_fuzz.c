@@ -26,7 +26,7 @@ static void check_order(const uint8_t *data, size_t size, unsigned fds, struct e
 		return;
 	}
 	check(sizeof(o) + o.wish_size == size && o.wish_size <= DOOR_WISH_MAX && o.job);
-	check(fds == (o.op == DOOR_NEW) && strnlen(o.user, sizeof(o.user)) < sizeof(o.user));
+	check(fds == (o.op == DOOR_NEW));
 }
 
 static void check_answers(const uint8_t *data, size_t size, unsigned fds)

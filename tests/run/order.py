@@ -17,7 +17,7 @@ TOP = subprocess.check_output(["git", "rev-parse", "--show-toplevel"],
                               cwd=HERE, text=True).strip()
 
 # Lowest first. A room may use any room before it.
-FSD = ("base users handover store files sched fsd.h jobs builds run living submit mount "
+FSD = ("base users handover store files sched network fsd.h jobs builds run living submit mount "
        "control fuse server cli").split()
 # The headers of vm/ stand below the first folder that needs them.
 VM = ("os environment class.h jail job.h channel net inspect.h options.h backend.h qemu "

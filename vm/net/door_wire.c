@@ -68,8 +68,7 @@ static int check_new(const struct door_order *o, size_t behind, unsigned fd_coun
 		return wrong(err, "NEW comes with one socket");
 	if (!o->wish_size || o->wish_size > DOOR_WISH_MAX || o->wish_size != behind)
 		return wrong(err, "the size of the wish is wrong");
-	return is_text(o->user, sizeof(o->user)) ? 0 :
-						   wrong(err, "the user's name is no text");
+	return 0;
 }
 
 int door_order_check(const void *bytes, size_t size, unsigned fd_count,
@@ -87,7 +86,7 @@ int door_order_check(const void *bytes, size_t size, unsigned fd_count,
 		return check_new(ret, behind, fd_count, err);
 	if (ret->op != DOOR_GONE)
 		return wrong(err, "it is neither NEW nor GONE");
-	if (behind || ret->wish_size || ret->uid || ret->user[0] || fd_count)
+	if (behind || ret->wish_size || ret->uid || fd_count)
 		return wrong(err, "GONE has the job's number only");
 	return 0;
 }
@@ -104,6 +103,8 @@ int door_policy_check(const void *bytes, size_t size, unsigned fd_count,
 	if (ret->code > 0 || ret->code < -4095 || ret->has_ca > 1 ||
 	    (ret->code < 0 && ret->has_ca))
 		return wrong(err, "its code is wrong");
+	if (ret->policy_size > NET_POLICY_BYTES || ret->walls & ~DOOR_WALLS_ALL)
+		return wrong(err, "a number of the POLICY is wrong");
 	if (fd_count != (ret->code < 0 ? 0 : 1 + ret->has_ca))
 		return wrong(err, "POLICY has the wrong number of files");
 	if (!is_text(ret->text, sizeof(ret->text)) || (ret->code < 0) != !!ret->text[0])

@@ -27,6 +27,7 @@
 #include "guest/wire/wire_net.h"
 #include "layout/base/err.h"
 #include "layout/network/address.h"
+#include "layout/network/policy.h"
 
 #define DOOR_VERSION 1u
 /*
@@ -62,14 +63,26 @@ struct door_order {
 	uint32_t job; /* rising, none twice, never 0 */
 	uint32_t uid; /* NEW: the job's user */
 	uint32_t wish_size; /* NEW: 1 to DOOR_WISH_MAX */
-	char user[WIRE_NET_NAME_MAX + 1]; /* NEW: the user's name; "": it has none */
 };
 
-/* POLICY. code 0: one memfd with the policy's bytes, a second one if has_ca. */
+/* The walls around the door's process that /proc does not show. */
+#define DOOR_WALL_LANDLOCK 1u
+#define DOOR_WALL_USER 2u /* it has leased a user id of its own */
+#define DOOR_WALLS_ALL 3u
+#define DOOR_NO_USER UINT32_MAX
+
+/*
+ * POLICY. code 0: a memfd comes with it, and a second one if has_ca. The first one has the
+ * policy's bytes, then one uint32_t for each entry of "users", in the order of the parsed
+ * policy: the user's id, or DOOR_NO_USER. Only the door can look up users' names. The
+ * second one has certificates in PEM form.
+ */
 struct door_policy {
 	uint32_t version, op;
 	int32_t code; /* 0, or a negative errno with its sentence in text */
 	uint32_t has_ca;
+	uint32_t policy_size; /* bytes of the policy's text */
+	uint32_t walls;       /* bits of DOOR_WALL_... that stand */
 	char text[DOOR_TEXT_MAX];
 };
 
