@@ -396,6 +396,43 @@ static void put_figures(struct buf *out, const struct job_result *r)
 	buf_str(out, "}");
 }
 
+void result_connection_put(struct buf *out, const struct result_connection *c)
+{
+	buf_str(out, "{\"host\": ");
+	text_or_null(out, c->host);
+	put_number(out, "port", c->port ? c->port : RESULT_UNKNOWN, false);
+	buf_str(out, ", \"address\": ");
+	text_or_null(out, c->address);
+	put_number(out, "sent", c->sent, false);
+	put_number(out, "received", c->received, false);
+	put_number(out, "ms", c->ms, false);
+	buf_str(out, ", \"verdict\": ");
+	text_or_null(out, c->verdict);
+	buf_str(out, ", \"reason\": ");
+	text_or_null(out, c->reason);
+	buf_str(out, "}");
+}
+
+static void put_network(struct buf *out, const struct result_network *n)
+{
+	key(out, "network");
+	if (!n) {
+		buf_str(out, "null");
+		return;
+	}
+	buf_str(out, "{");
+	put_number(out, "sent", n->sent, true);
+	put_number(out, "received", n->received, false);
+	buf_str(out, ", \"connections\": [");
+	for (unsigned i = 0; i < n->count && !out->failed; i++) {
+		buf_str(out, i ? ",\n    " : "\n    ");
+		result_connection_put(out, &n->connections[i]);
+	}
+	buf_str(out, n->count ? "\n  ]" : "]");
+	put_number(out, "dropped", n->dropped, false);
+	buf_str(out, "}");
+}
+
 /* Puts the earlier runs, one line each, with the reasons of their failures. */
 static void put_attempts(struct buf *out, const struct job_result *r)
 {
@@ -486,6 +523,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_output(out, result);
 	put_value(out, result, &guest);
 	put_figures(out, result);
+	put_network(out, result->network);
 	put_time(out, "created", result->created_ns);
 	put_time(out, "started", result->started_ns);
 	put_time(out, "ended", result->ended_ns);

@@ -36,6 +36,23 @@ struct result_attempt {
 	uint64_t started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 };
 
+/* A connection of the program, or one that it did not get. */
+struct result_connection {
+	const char *host;    /* as the program asked for it; NULL: not known */
+	unsigned port;       /* 0: none: the program looked up a name */
+	const char *address; /* NULL: none */
+	uint64_t sent, received, ms; /* RESULT_UNKNOWN: still open, or not made */
+	const char *verdict; /* a constant: "ok", "denied" ... */
+	const char *reason;  /* or NULL */
+};
+
+struct result_network {
+	uint64_t sent, received; /* bytes of all connections */
+	const struct result_connection *connections;
+	unsigned count;
+	uint64_t dropped; /* connections that are not listed */
+};
+
 struct job_result {
 	const char *job; /* the name that the user gave it */
 	const char *id;
@@ -76,6 +93,7 @@ struct job_result {
 	/* Required walls that did not stand around the machine; ends with NULL.
 	 * NULL: not known. */
 	const char *const *missing_walls;
+	const struct result_network *network; /* NULL: none, or not known */
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 	uint64_t kept_until_ns; /* CLOCK_REALTIME; 0: for ever, null */
 };
@@ -83,6 +101,9 @@ struct job_result {
 /* Renders the whole document with a final newline. A buffer without a cap gets
  * LIMIT_RESULT_BYTES. Return: 0, -ENOMEM, -EFBIG. */
 int result_render(const struct job_result *result, struct buf *out);
+
+/* Appends a connection as a JSON object on one line. */
+void result_connection_put(struct buf *out, const struct result_connection *c);
 
 /* Appends a name for people: bytes that are not UTF-8, control characters and
  * "%" become %XX; a long name is cut and ends with "...". */

@@ -17,6 +17,8 @@
 struct statistics {
 	uint64_t accepted, done[JOB_STATUS_MAX], retried, removed;
 	uint64_t refused[REFUSED_MAX];
+	uint64_t connections_open, connections_made, connections_ended[NET_TOLD_MAX];
+	uint64_t sent, received; /* bytes of programs' connections */
 	struct histogram queue;                  /* how long runs waited, */
 	struct histogram run[LANG_MAX + 1];      /* ran, */
 	struct histogram machine[VM_SOURCE_MAX]; /* waited for their machine */
@@ -67,6 +69,28 @@ void statistics_ended(struct fsd *d, const struct job_result *res,
 		if (source == vm_source_names[i] &&
 		    res->machine_ms != RESULT_UNKNOWN)
 			histogram_add(&s->machine[i], res->machine_ms);
+}
+
+void statistics_connection_opened(struct fsd *d)
+{
+	d->jobs->statistics->connections_open++;
+	d->jobs->statistics->connections_made++;
+}
+
+void statistics_connection_closed(struct fsd *d)
+{
+	d->jobs->statistics->connections_open--;
+}
+
+void statistics_connection_ended(struct fsd *d, enum net_told told)
+{
+	d->jobs->statistics->connections_ended[told]++;
+}
+
+void statistics_network_bytes(struct fsd *d, uint64_t sent, uint64_t received)
+{
+	d->jobs->statistics->sent += sent;
+	d->jobs->statistics->received += received;
 }
 
 /* --- .fsd/stats ------------------------------------------------------------- */
@@ -125,6 +149,24 @@ static void print_times(const struct statistics *s, struct buf *out)
 	}
 }
 
+static void print_network(const struct statistics *s, struct buf *out)
+{
+	metric_line(out, "fsd_network_connections", "gauge",
+		    "Connections of programs that are open", s->connections_open);
+	metric_line(out, "fsd_network_connections_total", "counter",
+		    "Connections of programs that were made", s->connections_made);
+	metric_begin(out, "fsd_network_ended_total", "counter",
+		     "Connections and look-ups that ended or were refused, by verdict");
+	for (int i = 0; i < NET_TOLD_MAX; i++)
+		buf_fmt(out, "fsd_network_ended_total{verdict=\"%s\"} %" PRIu64 "\n",
+			net_told_names[i], s->connections_ended[i]);
+	metric_begin(out, "fsd_network_bytes_total", "counter",
+		     "Bytes of programs' connections, by direction");
+	buf_fmt(out, "fsd_network_bytes_total{direction=\"sent\"} %" PRIu64 "\n"
+		"fsd_network_bytes_total{direction=\"received\"} %" PRIu64 "\n", s->sent,
+		s->received);
+}
+
 void statistics_print(const struct fsd *d, struct buf *out)
 {
 	const struct statistics *s = d->jobs->statistics;
@@ -132,4 +174,5 @@ void statistics_print(const struct fsd *d, struct buf *out)
 	print_runs(s, out);
 	print_refused(s, out);
 	print_times(s, out);
+	print_network(s, out);
 }

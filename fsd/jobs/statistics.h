@@ -7,6 +7,7 @@
 #define FSD_STATISTICS_H
 
 #include "layout/layout.h"
+#include "vm/net/door_wire.h"
 
 struct fsd;
 
@@ -25,5 +26,12 @@ void statistics_removed(struct fsd *d); /* while queued or running */
 /* lang: as langs[] has it, LANG_MAX: none. source: one of vm_source_names, or NULL. */
 void statistics_ended(struct fsd *d, const struct job_result *res,
 		      unsigned lang, const char *source);
+
+/* A connection of a program was made; it was closed again; a connection or a look-up had
+ * that end, or was refused so; bytes were moved. */
+void statistics_connection_opened(struct fsd *d);
+void statistics_connection_closed(struct fsd *d);
+void statistics_connection_ended(struct fsd *d, enum net_told told);
+void statistics_network_bytes(struct fsd *d, uint64_t sent, uint64_t received);
 
 #endif

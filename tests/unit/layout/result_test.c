@@ -21,6 +21,13 @@ static const struct result_left left[] = {
 	{ "\xe9%", 0, "it cannot be read" },
 };
 
+static const struct result_connection connections[] = {
+	{ "api.example", 443, "192.0.2.7", 805, 1572, 1234, "ok", NULL },
+	{ "evil.example", 0, NULL, RESULT_UNKNOWN, RESULT_UNKNOWN, RESULT_UNKNOWN,
+	  "denied", "no rule names it" },
+};
+static const struct result_network network = { 805, 1572, connections, 2, 3 };
+
 static const char *const missing[] = { "qemu-user", "qemu-seccomp", NULL };
 
 static const struct result_attempt attempts[] = {
@@ -70,6 +77,7 @@ static struct job_result full(void)
 		.accel = "tcg",
 		.template_id = "00112233aabbccdd",
 		.missing_walls = missing,
+		.network = &network,
 		.created_ns = 1767323045678000000ull,
 		.started_ns = 1767323045999999999ull,
 		.ended_ns = 1767323046000000000ull,
@@ -132,6 +140,14 @@ static const char full_text[] =
 	"  \"machine\": {\"source\": \"warm\", \"accel\": \"tcg\", "
 	"\"template\": \"00112233aabbccdd\", "
 	"\"missing_walls\": [\"qemu-user\", \"qemu-seccomp\"]},\n"
+	"  \"network\": {\"sent\": 805, \"received\": 1572, \"connections\": [\n"
+	"    {\"host\": \"api.example\", \"port\": 443, \"address\": \"192.0.2.7\", "
+	"\"sent\": 805, \"received\": 1572, \"ms\": 1234, \"verdict\": \"ok\", "
+	"\"reason\": null},\n"
+	"    {\"host\": \"evil.example\", \"port\": null, \"address\": null, "
+	"\"sent\": null, \"received\": null, \"ms\": null, \"verdict\": \"denied\", "
+	"\"reason\": \"no rule names it\"}\n"
+	"  ], \"dropped\": 3},\n"
 	"  \"created\": \"2026-01-02T03:04:05.678Z\",\n"
 	"  \"started\": \"2026-01-02T03:04:05.999Z\",\n"
 	"  \"ended\": \"2026-01-02T03:04:06.000Z\",\n"

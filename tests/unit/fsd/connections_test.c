@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connections of a program: what is listed, what gives way, what the log says. */
+#include "fsd/run/connections.h"
+
+#include "tests/unit/tap.h"
+
+static const struct result_connection made = {
+	.host = "api.example", .port = 443, .address = "192.0.2.7",
+	.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
+	.verdict = "ok",
+};
+
+static struct result_connection ended(uint64_t sent, const char *verdict,
+				      const char *reason)
+{
+	struct result_connection c = made;
+
+	c.sent = sent;
+	c.received = 1572;
+	c.ms = 1234;
+	c.verdict = verdict;
+	c.reason = reason;
+	return c;
+}
+
+static struct result_connection refused(const char *host, unsigned port,
+					const char *verdict, const char *reason)
+{
+	return (struct result_connection){
+		.host = host, .port = port, .verdict = verdict, .reason = reason,
+		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
+	};
+}
+
+static void test_one(void)
+{
+	struct connections c = { 0 };
+	struct result_connection end = ended(805, "ok", NULL);
+
+	connections_open(&c, 7, &made);
+	is_int(c.shown.count, 1, "an open connection is listed");
+	ok(c.item[0].ms == RESULT_UNKNOWN, "without a time");
+	connections_end(&c, 7, &end);
+	is_int(c.shown.count, 1, "its end adds no entry");
+	is_int((long long)c.item[0].sent, 805, "its end has the bytes");
+	is_int((long long)c.item[0].ms, 1234, "and the time");
+	connections_end(&c, 7, &end);
+	is_int(c.shown.count, 2, "a stream of an earlier program is listed at its end");
+	connections_done(&c);
+}
+
+static void test_refusals(void)
+{
+	struct connections c = { 0 };
+	struct result_connection evil = refused("evil.example", 0, "denied",
+						"no rule names it");
+
+	connections_end(&c, 0, &evil);
+	connections_end(&c, 0, &evil);
+	is_int(c.shown.count, 1, "equal refusals are listed once");
+	is_int((long long)c.shown.dropped, 0, "and are none that were dropped");
+	for (unsigned i = 1; i < CONNECTIONS_MOST; i++)
+		connections_open(&c, i, &made);
+	is_int(c.shown.count, CONNECTIONS_MOST, "the list is full");
+	connections_open(&c, 999, &made);
+	is_int((long long)c.shown.dropped, 1, "one more connection is counted");
+	evil.host = "worse.example";
+	connections_end(&c, 0, &evil);
+	is_int(c.shown.count, CONNECTIONS_MOST, "a refusal takes a place");
+	is_str(c.item[CONNECTIONS_MOST - 1].host, "worse.example", "at the end");
+	is_str(c.item[0].host, "evil.example", "no refusal gave way");
+	is_int((long long)c.shown.dropped, 2, "but a connection, which is counted");
+	connections_done(&c);
+	for (unsigned i = 0; i <= CONNECTIONS_MOST; i++) {
+		evil.port = i + 1;
+		connections_end(&c, 0, &evil);
+	}
+	is_int((long long)c.shown.dropped, 1, "the first refusals stay");
+	is_int(c.item[0].port, 1, "in their order");
+	connections_done(&c);
+}
+
+static void test_totals(void)
+{
+	struct connections c = { .totals_only = true };
+
+	connections_open(&c, 1, &made);
+	is_int(c.shown.count, 0, "with totals only no connection is listed");
+	is_int((long long)c.shown.dropped, 1, "but counted");
+	connections_done(&c);
+}
+
+static void line_is(struct result_connection c, bool is_open, const char *want)
+{
+	auto_buf struct buf line = { 0 };
+
+	connection_describe(&c, is_open, &line);
+	is_str(line.data, want, "a line of the log");
+}
+
+static void test_lines(void)
+{
+	line_is(made, true, "api.example:443 (192.0.2.7) open");
+	line_is(ended(805, "ok", NULL), false,
+		"api.example:443 (192.0.2.7) closed after 1.2 s, 805 bytes out, 1572 in");
+	line_is(ended(1, "reset", NULL), false,
+		"api.example:443 (192.0.2.7) reset after 1.2 s, 1 bytes out, 1572 in");
+	line_is(ended(1, "sni", "the TLS server name is \"other.example\""), false,
+		"api.example:443 cut: the TLS server name is \"other.example\"");
+	line_is(refused("evil.example", 0, "denied", "no rule names it"), false,
+		"evil.example refused: no rule names it");
+	line_is(refused("evil.example", 0, "unresolved", "does not exist"), false,
+		"evil.example does not exist");
+	line_is(refused("a.example", 80, "refused", "connection refused"), false,
+		"a.example:80: connection refused");
+	line_is(refused("2001:db8::1", 80, "timeout", "no answer in 10 s"), false,
+		"2001:db8::1 port 80: no answer in 10 s");
+	line_is(refused(NULL, 0, "limit", "more than 64 connections at a time"), false,
+		"more than 64 connections at a time");
+}
+
+static char again[200];
+
+static void note(void *arg, const char *text)
+{
+	(void)arg;
+	snprintf(again, sizeof(again), "%s", text);
+}
+
+static void test_saying(void)
+{
+	struct connections c = { 0 };
+	unsigned said = 0;
+
+	ok(connections_say(&c, "x"), "a text is said");
+	ok(!connections_say(&c, "x"), "and not a second time");
+	connections_say_again(&c, note, NULL);
+	is_str(again, "x, 2 times", "but with its count at the end");
+	for (unsigned i = 0; i < 1000; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "%u", i);
+		said += connections_say(&c, text);
+	}
+	is_int(said, CONNECTIONS_MOST - 1, "and 200 different ones at most");
+	connections_done(&c);
+}
+
+int main(void)
+{
+	test_one();
+	test_refusals();
+	test_totals();
+	test_lines();
+	test_saying();
+	return done_testing();
+}
