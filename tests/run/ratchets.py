@@ -247,8 +247,11 @@ def statics():
 # --- comments
 
 def comments(text):
-    """(line, text) of each, with its lines joined."""
-    for match in re.finditer(r"/\*(.*?)\*/", text, flags=re.DOTALL):
+    """(line, text) of each, with its lines joined. A string may have a slash and a star."""
+    for match in re.finditer(r"""/\*(.*?)\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""",
+                             text, flags=re.DOTALL):
+        if match[1] is None:
+            continue
         yield (text.count("\n", 0, match.start()) + 1,
                " ".join(re.sub(r"^\s*\*", "", line).strip()
                         for line in match[1].splitlines()).strip())
