@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host of runs in sessions and sandboxes (fsd/run/run_host.h). A run takes a seat,
- * and the session or the sandbox waits for a machine in its place. The machine stays
- * when the run leaves its seat.
+ * living_host: the host (fsd/run/run_host.h) of runs in sessions and sandboxes. A run
+ * takes a seat; the session or the sandbox, not the run, waits for a machine. The machine
+ * stays when the run leaves its seat. All functions run on the loop or in a fiber; none
+ * waits.
  */
 #include "sandbox_int.h"
 
 #include "vm/environment/environment.h"
 
-/* While the session or sandbox has no environment, run_make_ready() follows. */
+/* While the session or sandbox waits for a build of its environment the run is not
+ * prepared: run_make_ready() does that later. */
 static int ask(struct run *run, struct err *err)
 {
 	int r = sandbox_enter(run, err);
@@ -48,7 +50,8 @@ static int lease(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Without a seat its machine is gone, and what is left of it is the run's own. */
+/* A run without a seat may still have a lease: sandbox_take_run() has adopted what its
+ * machine had sent before it died. */
 static void leave(struct run *run)
 {
 	if (run->living.seat)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of sessions and sandboxes, and the machines that these keep while they are
- * idle. */
+/*
+ * Access to the files in the machine of a session or a sandbox, for fsd/fuse; and the
+ * idle machines of sessions and sandboxes, for the scheduler. Context: the loop's thread,
+ * in a fiber or not; no call waits.
+ */
 #ifndef FSD_MACHINE_FILES_H
 #define FSD_MACHINE_FILES_H
 
@@ -10,28 +13,30 @@
 struct sandbox;
 
 struct machine_files {
-	struct sandbox *sandbox; /* or a session */
-	const char *name;
+	struct sandbox *sandbox; /* borrowed; a session is a sandbox, too: sandboxes.h */
+	const char *name;        /* borrowed */
 	uid_t uid;
 	gid_t gid;
-	uint32_t tree;           /* enum wire_fs_tree */
+	uint32_t tree;           /* enum wire_fs_tree: which files of the machine */
 };
 
-/* By its key: the number of the session or sandbox, perhaps with GUEST_ROOT.
- * False: it has ended. */
+/* Finds a file tree by its key: the number of the session or sandbox, with GUEST_ROOT for
+ * the tree from / on. Return: false: the session or sandbox has ended. */
 bool machine_files_find(struct fsd *d, uint64_t key, struct machine_files *ret);
-/* For guest_inodes_adopt(); d: struct fsd. Is it there, with a machine of a server
- * before this one? */
+/* For guest_inodes_adopt(); d: struct fsd. Return: true if the session or sandbox of this
+ * key exists and its machine was adopted. */
 bool machine_files_are_kept(void *d, uint64_t key);
+/* Return: true if the user may see these files. */
 bool machine_files_are_for(const struct machine_files *h, uid_t uid);
-/* Asks its machine; fs->tree is set. As vm_fs(); -ESTALE also: there is none. */
+/* Sends a request to the machine, and sets fs->tree. Return: as vm_fs(); -ESTALE also if
+ * there is no machine. */
 int machine_files_ask(const struct machine_files *h, struct wire_fs *fs, vm_fs_done *done,
 		      void *arg);
 
-/* Machines of sessions and sandboxes that something uses just now. */
+/* Return: how many machines of sessions and sandboxes are in use now, not idle. */
 unsigned kept_machines_in_use(struct fsd *d);
-/* Takes an idle machine of uid's: the scheduler's take_back(), see sched.h. arg: the
- * struct fsd. */
+/* Takes back the machine of uid that was idle longest: sched_host.take_back(), see
+ * sched.h. arg: struct fsd. */
 bool take_back(void *arg, uid_t uid, uint64_t idle_ns);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox from its making to its end, and its machine. When it ends or is paused is in
- * sandbox_time.c, the runs in it are in sandbox_seats.c, what its files say is in
- * sandbox_show.c, and what only a session without a sandbox has is in sandbox_single.c.
+ * Makes and ends sandboxes, and gets each its machine: a build of its environment, the
+ * scheduler, the lease. Also takes back machines that are idle. Other files have the time
+ * of the end (sandbox_time.c), the runs (sandbox_seats.c), the files that users see
+ * (sandbox_show.c) and sessions without a sandbox (sandbox_single.c).
+ *
+ * All functions run on the loop or in a fiber; only sandbox_wait() waits.
  */
 #include "sandbox_int.h"
 
@@ -57,7 +60,7 @@ static void wake(struct sandbox *s, int result)
 	}
 }
 
-/* Files that were opened in it are stale. */
+/* Ends the machine and everything that is tied to it. Open files in it become stale. */
 static void drop_machine(struct sandbox *s)
 {
 	if (s->lease)
@@ -73,7 +76,7 @@ static void drop_machine(struct sandbox *s)
 		singles_go(s->d);
 }
 
-/* Tells its machine that several programs will run there. */
+/* Makes the machine a shared one, in which several programs run. */
 static void share_machine(struct sandbox *s)
 {
 	const struct job_config *c = &s->config.machine;
@@ -111,7 +114,8 @@ static void set_why(struct sandbox *s, const char *why)
 	snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
-/* No machine could be had, or it has died. A single one gets another. */
+/* No machine could be started, or the machine has died. A single sandbox gets another
+ * machine at its next step. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct sandbox *s = arg;
@@ -152,7 +156,7 @@ void sandbox_lose(struct sandbox *s, const char *why)
 {
 	s->stage = STAGE_LOST;
 	set_why(s, why);
-	sandbox_keep(s); /* or it would be new for the next server */
+	sandbox_keep(s); /* or the next server would start a machine for it */
 	drop_machine(s);
 }
 
@@ -194,7 +198,8 @@ static void on_making(void *arg, const char *sentence)
 	each_run(arg, run_events.making, sentence);
 }
 
-/* A single one is not on record, so each run that waits for its machine ends. */
+/* The jailer has ended. The next server does not know that a session waited for a
+ * machine, so each of its runs fails now. */
 static void on_lost_jailer(void *arg)
 {
 	struct sandbox *s = arg;
@@ -213,7 +218,7 @@ const struct vm_events sandbox_events = {
 	.lost_jailer = on_lost_jailer,
 };
 
-/* With the heap of its environment. */
+/* Return: bytes of memory for the programs and for the heap of the environment. */
 static uint64_t memory_of(const struct sandbox *s)
 {
 	uint64_t need = s->memory;
@@ -232,9 +237,9 @@ static void on_ready(struct sched_slot *slot)
 		.environment = s->environment,
 	};
 
-	sched_join(slot, &s->hold); /* no run's end gives it back */
+	sched_join(slot, &s->hold); /* the machine outlives its runs */
 	if (s->single)
-		sched_leave(slot); /* sessions are counted by themselves */
+		sched_leave(slot); /* sandbox_single.c counts the sessions */
 	s->lease = vm_lease(s->d->vm, &need, &sandbox_events, s);
 	if (!s->lease)
 		on_failed(s, VM_FAILED_START, "no machine can be asked for");
@@ -277,7 +282,7 @@ void sandbox_tell(struct run *run)
 
 	if (!s || s->stage != STAGE_COMES)
 		return;
-	s->slot.told = 0; /* not to this one */
+	s->slot.told = 0; /* this run has not got the reasons yet */
 	s->asks = run;
 	builds_tell(s->d->builds, &s->build);
 	sched_tell(&s->slot);
@@ -317,7 +322,8 @@ int sandbox_queue(struct sandbox *s, uint64_t memory, uint64_t old, struct err *
 		       : 0;
 }
 
-/* A single one is queued when the inputs of its first step are known. */
+/* Finds the environment and queues the sandbox. A single one is queued later, when the
+ * inputs of its first step are listed. */
 static int ask_for_machine(struct sandbox *s, struct err *err)
 {
 	const struct job_config *m = sandbox_machine(s);
@@ -366,7 +372,7 @@ int sandbox_begin(struct sandbox *s, struct err *err)
 	return 0;
 }
 
-/* --- who waits for it ------------------------------------------------------------- */
+/* --- fibers that wait for the machine --------------------------------------------- */
 
 int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err)
 {
@@ -413,7 +419,8 @@ int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
 	return r;
 }
 
-/* --- making and ending --------------------------------------------------------------- */
+/* --- making and ending
+ * --------------------------------------------------------------- */
 
 void sandbox_drop(struct sandbox *s)
 {
@@ -434,8 +441,9 @@ void sandbox_drop(struct sandbox *s)
 	free(s);
 }
 
-/* By the clock: a counter would tell each user of the others' sessions. It is
- * part of an inode number, which has room for nine years of this. */
+/* The number comes from the clock, as a counter would show each user how many sessions
+ * others begin. It is part of an inode number, whose bits last for nine years of
+ * uptime. */
 uint64_t sandboxes_next_no(struct fsd *d)
 {
 	struct sandboxes *all = d->sandboxes;
@@ -502,7 +510,7 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 
 void sandbox_end(struct sandbox *s)
 {
-	sandbox_unindex(s); /* its name is free */
+	sandbox_unindex(s); /* first: its name can be used again */
 	list_del(&s->node);
 	seats_cancel(s, s->single ? "its session was ended" :
 				    "its sandbox was ended");
@@ -512,7 +520,7 @@ void sandbox_end(struct sandbox *s)
 void sandboxes_end(struct fsd *d)
 {
 	if (!d->sandboxes)
-		return; /* the server never began */
+		return; /* the server failed at its start */
 	list_for_each(pos, tmp, &d->sandboxes->all)
 		sandbox_drop(list_entry(pos, struct sandbox, node));
 }

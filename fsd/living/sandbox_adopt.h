@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sandboxes of a server that was killed: they, their machines and their sessions are
- * the next one's. */
+/* Adopts the sandboxes and sessions of a killed server, with their machines. Context: the
+ * loop's thread, before the loop runs. */
 #ifndef FSD_SANDBOX_ADOPT_H
 #define FSD_SANDBOX_ADOPT_H
 
 #include "fsd/fsd.h"
 
-/* Before any run is looked for. */
+/* Adopts the sandboxes and their machines; before the first run_adopt(). */
 void sandboxes_adopt(struct fsd *d);
-/* After all runs, and before run_adopted(): interpreters without a run live on. */
+/* Adopts the interpreters in which no run is; after the last run_adopt() and before
+ * run_adopted(). */
 void sandboxes_adopted(struct fsd *d);
 
 #endif

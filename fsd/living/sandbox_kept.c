@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaves sandboxes to the next server, and takes those of a killed one. A sandbox has
- * a record, each of its sessions has one, and its machine has a mux
- * (vm/channel/mux.h). The runs in it have replay buffers, as those with their own machines.
+ * Keeps the data of sandboxes for the next server, and adopts the sandboxes of a killed
+ * one. The sandbox has a record, each of its sessions has one, and its machine has a mux
+ * (vm/channel/mux.h). Its runs have replay buffers, as runs with machines of their own.
+ *
+ * The file owns these three tables. Its functions run on the loop and do not wait; those
+ * of the second half run before the loop runs.
  */
 #include "sandbox_adopt.h"
 #include "sandbox_int.h"
@@ -50,7 +53,7 @@ void sandbox_keep(const struct sandbox *s)
 	k->cpus = (uint32_t)sandbox_machine(s)->cpus;
 	k->idle_ms = s->config.idle_ms;
 	memcpy(k->why, s->why, sizeof(k->why));
-	/* Without a mux its machine ends with this server. */
+	/* A machine without a mux ends with this server. */
 	k->lost = s->stage == STAGE_LOST ||
 		  (s->stage == STAGE_LIVES && !s->mux && !s->single);
 }
@@ -181,9 +184,11 @@ void seat_forget(struct seat *t)
 	seat_forget_rest(t);
 }
 
-/* --- of the server before ------------------------------------------------------------ */
+/* --- from the previous server
+ * --------------------------------------------------------- */
 
-/* Checks the text of another process as a user's. Return: 0 or negative errno. */
+/* Parses the config again, like a text of a user: the previous server may have been
+ * compromised. Return: 0 or negative errno. */
 static int restore_config(struct sandbox *s, const struct sandbox_record *k)
 {
 	uint32_t which = k->which & 1;
@@ -195,14 +200,14 @@ static int restore_config(struct sandbox *s, const struct sandbox_record *k)
 		return -ENOMEM;
 	r = sandbox_config_parse(k->text[which], len, &s->d->options->limits,
 				 &s->config, &err);
-	/* A default that its environment has raised. */
+	/* The environment had raised this default. */
 	if (r == 0 && !s->config.machine.memory_given)
 		s->config.machine.memory_mb =
 			MIN(k->memory_mb[which], s->d->options->limits.memory_mb);
 	return r;
 }
 
-/* A name in that record may lead to another one by now. */
+/* Opens it by its id, as its name may lead to another environment now. */
 int sandbox_find_environment(struct sandbox *s, const struct sandbox_record *k)
 {
 	struct environment_places places = *environments_places(s->d->environments);
@@ -215,7 +220,7 @@ int sandbox_find_environment(struct sandbox *s, const struct sandbox_record *k)
 	places.uid = s->uid;
 	r = environment_open_id(&places, k->environment_id, &s->environment,
 				&err);
-	if (r == -ENOENT) { /* its machine has it all the same */
+	if (r == -ENOENT) { /* the machine has its files open and needs no other */
 		log_warn("%s %s of user %u: its environment %s has been removed",
 			 sandbox_kind(s), s->name, s->uid, k->environment_name);
 		return 0;
@@ -227,7 +232,7 @@ int sandbox_find_environment(struct sandbox *s, const struct sandbox_record *k)
 	return 0;
 }
 
-/* Return: 0 or negative errno. */
+/* Adopts the machine and its memory at the scheduler. Return: 0 or negative errno. */
 static int take_machine(struct sandbox *s, const struct sandbox_record *k)
 {
 	struct vm_sockets sockets;
@@ -247,7 +252,7 @@ static int take_machine(struct sandbox *s, const struct sandbox_record *k)
 	return r;
 }
 
-/* All, before anything is said to the machine. */
+/* Recovers the replay buffers of all runs in s. Before a frame is sent to the machine. */
 static void recover_replays(const struct sandbox *s)
 {
 	struct handover *in = s->d->handover;
@@ -268,7 +273,7 @@ static bool is_of_one(struct fsd *d, const struct vm_mux *m)
 
 static const char gone[] = "its machine has died, with the server";
 
-/* It had a machine, or was about to have one. */
+/* Adopts the machine of a sandbox that had one, or had just asked for one. */
 static void find_machine(struct sandbox *s, const struct sandbox_record *k)
 {
 	struct vm_mux *m = handover_at(s->d->handover, &mux_records, k->mux - 1);
@@ -278,7 +283,7 @@ static void find_machine(struct sandbox *s, const struct sandbox_record *k)
 		return;
 	}
 	s->mux = m;
-	if (!m->shared) { /* no run has been there */
+	if (!m->shared) { /* no run was in this machine: a new one is started later */
 		sandbox_forget_mux(s);
 		return;
 	}
@@ -294,7 +299,7 @@ static void find_machine(struct sandbox *s, const struct sandbox_record *k)
 	sandbox_lose(s, gone);
 }
 
-/* Bounds of what a machine has. */
+/* Upper bounds for fields that a compromised server may have written. */
 #define MEMORY_MAX (1ull << 46)
 #define CPUS_MAX 4096u
 
@@ -327,7 +332,7 @@ static void adopt_one(struct fsd *d, struct sandbox_record *k)
 		s->config.machine.cpus = MIN(k->cpus, CPUS_MAX);
 		s->memory = MIN(k->memory, MEMORY_MAX);
 		sandbox_set_times(s);
-		return; /* its machine is known by its seat */
+		return; /* single_adopt() finds its machine */
 	}
 	if (restore_config(s, k) < 0) {
 		log_error("sandbox %s of user %u cannot be taken over: its "
@@ -384,10 +389,11 @@ void sandboxes_adopt(struct fsd *d)
 	}
 }
 
-/* --- its runs ---------------------------------------------------------------------------- */
+/* --- its runs
+ * ---------------------------------------------------------------------------- */
 
-/* A run whose replay buffer was recovered continues in its seat. Return: 0, or -ESRCH: it
- * had not begun, or what it was in is not there. */
+/* Puts an adopted run into its seat. t: its replay buffer, recovered. Return: 0; -ESRCH:
+ * the run had not begun, or its sandbox, seat or lane does not exist any more. */
 static int take_seat(struct run *run, struct vm_replay *t)
 {
 	struct sandbox *s = sandboxes_by_no(run->d, t->sandbox);
@@ -397,7 +403,7 @@ static int take_seat(struct run *run, struct vm_replay *t)
 
 	if (s && s->single)
 		return single_take_run(s, run, t);
-	if (!t->lane) /* it had ended, and the lane is its successor's */
+	if (!t->lane) /* the run had left its lane, which another run may have */
 		return -ESRCH;
 	if (!s || s->stage != STAGE_LIVES || s->uid != run->job->meta.uid ||
 	    !t->sent)
@@ -406,7 +412,7 @@ static int take_seat(struct run *run, struct vm_replay *t)
 		    : seat_new(s, t->seat, NULL, run->spec.lang);
 	if (!seat || seat->current || seat->lease)
 		return -ESRCH;
-	run->living.seat = seat; /* its limits are the sandbox's */
+	run->living.seat = seat; /* run_fill_limits() takes limits from the sandbox */
 	run_fill_limits(run);
 	run->living.seat = NULL;
 	r = seat_go_on_with(seat, t->lane, run);
@@ -415,8 +421,8 @@ static int take_seat(struct run *run, struct vm_replay *t)
 	return r;
 }
 
-/* Finds an adopted run's standard input. Return: 0, or negative errno: it is not
- * there. */
+/* Finds an adopted run's standard input. Return: 0, or negative errno: the file is
+ * gone. */
 static int take_input(struct run *run, const struct vm_replay *t)
 {
 	const struct job_config *c = run->spec.config;
@@ -435,17 +441,17 @@ int sandbox_take_run(struct run *run, struct vm_replay *t)
 
 	run->vm_job.replay = t;
 	run->living.step = t->step;
-	run->slot.granted = true; /* the sandbox's is what counts */
+	run->slot.granted = true; /* the sandbox's slot is the one that counts */
 	run_fill_limits(run);
 	if (r == 0)
 		r = take_seat(run, t);
-	if (r < 0) /* its lane is closed, and it may have said all before */
+	if (r < 0) /* without a lane: the replay buffer may have the whole end */
 		run->lease = vm_adopt(run->d->vm, &closed, &run->vm_job,
 				      &run_events, run);
 	return run->lease ? 0 : r;
 }
 
-/* Was its JOB sent, and RUN was not? */
+/* True if the killed server had sent JOB to the seat's lane and not RUN. */
 static bool has_not_begun(const struct seat *t)
 {
 	struct handover *in = t->sandbox->d->handover;
@@ -469,11 +475,12 @@ static void go_on(struct sandbox *s)
 		else if (!t->lease)
 			seat_keep(t);
 	}
-	sandbox_used(s); /* or not, if it has runs */
+	sandbox_used(s); /* starts the idle time, unless there are runs */
 	sandbox_changed(s);
 }
 
-/* Their server was killed before a record said whose they are, or behind that. */
+/* Ends muxes that belong to no sandbox: the server was killed before it wrote into a
+ * record which mux the sandbox has, or after it had cleared that. */
 static void drop_muxes(struct fsd *d)
 {
 	struct handover *in = d->handover;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a sandbox. A session of it is a seat in which they are one behind
- * the other, for as long as the sandbox lives; a program has a seat for itself
- * and its run. Each seat that is taken has a lane of the machine, and the seat of a
- * single one has all of it: its machine ends with its interpreter.
+ * The runs of a sandbox. A session is a seat in which runs wait in line, as long as the
+ * sandbox lives; any other program gets a seat for its one run. Each seat that runs a
+ * program has a lane of the machine. The seat of a single sandbox has the whole machine,
+ * which ends with the interpreter.
+ *
+ * A run enters by sandbox_enter(), on_next() begins it, and it leaves by sandbox_leave().
+ * All functions run on the loop or in a fiber; none waits.
  */
 #include "sandbox_int.h"
 
@@ -25,6 +28,7 @@ void seat_free(struct seat *t)
 	free(t);
 }
 
+/* Ends the seat's interpreter. A later run gets a new one. */
 static void drop_lease(struct seat *t)
 {
 	struct sandbox *s = t->sandbox;
@@ -39,7 +43,7 @@ static void drop_lease(struct seat *t)
 	t->granted = false;
 	t->lease_steps = 0;
 	seat_keep(t);
-	list_for_each(pos, tmp, &s->seats) { /* there is a lane now */
+	list_for_each(pos, tmp, &s->seats) { /* others may have waited for a lane */
 		struct seat *other = list_entry(pos, struct seat, node);
 
 		if (!list_empty(&other->waiting))
@@ -58,7 +62,8 @@ static void on_granted(void *arg)
 	loop_defer(t->sandbox->d->loop, &t->next);
 }
 
-/* While no run has it. A machine that has died tells its sandbox as well. */
+/* The lane failed while no run had it. If the machine has died, the sandbox gets an event
+ * of its own. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct seat *t = arg;
@@ -108,7 +113,7 @@ static void ask_for_lane(struct seat *t, struct run *run)
 
 /* --- one run after the other ------------------------------------------------------ */
 
-/* A step was accepted before it was known what its session has. */
+/* Checks the step again: when it was accepted, the session's machine was not known. */
 static int check_step(const struct sandbox *s, struct run *run, struct err *err)
 {
 	int r = single_check_step(s, run->spec.config, err);
@@ -117,14 +122,14 @@ static int check_step(const struct sandbox *s, struct run *run, struct err *err)
 	return r;
 }
 
-/* Asks for the machine of a single one, with room for the inputs of the run. Return: 0,
- * or negative errno with a sentence. */
+/* Asks for the machine of a single sandbox, with enough memory for the run's inputs.
+ * Return: 0, or negative errno with a sentence. */
 static int ask_for_machine(struct seat *t, struct run *run, struct err *err)
 {
 	struct sandbox *s = t->sandbox;
 
 	if (s->build.build || s->slot.user || s->lease)
-		return 0; /* it comes */
+		return 0; /* it was asked for */
 	if (single_may_begin(s, err) == 0)
 		return sandbox_queue(s, run_memory_need(run), run_queued_before(run),
 				     err);
@@ -134,8 +139,8 @@ static int ask_for_machine(struct seat *t, struct run *run, struct err *err)
 	return 0;
 }
 
-/* The run is the first of a single one: takes the next step towards its machine.
- * Return: is the machine there, with all that the run needs? */
+/* Does what the first run of a single sandbox needs next, to get its machine. Return:
+ * true if the machine lives and the run can begin. */
 static bool single_next(struct seat *t, struct run *run)
 {
 	struct sandbox *s = t->sandbox;
@@ -145,7 +150,7 @@ static bool single_next(struct seat *t, struct run *run)
 	if (r == 0)
 		r = single_begin(s, run, &err);
 	if (r == 0 && !run->vm_job.wire.argv.count && !s->build.build) {
-		run_make_ready(run); /* its session's environment was not there */
+		run_make_ready(run); /* the environment had to be built first */
 		return false;
 	}
 	if (r == 0 && run->inputs.collected && s->stage != STAGE_LIVES)
@@ -232,7 +237,7 @@ void seats_go(struct sandbox *s)
 			   &list_entry(pos, struct seat, node)->next);
 }
 
-/* Its machine lives, and only the lane has gone. */
+/* The sandbox did not report that its machine died, so only the lane is gone. */
 static void on_late(struct loop_call *c)
 {
 	struct seat *t = c->arg;
@@ -321,7 +326,8 @@ int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *c,
 			   false, err);
 }
 
-/* A run that a server before this one had accepted may come behind a later one. */
+/* Puts the run into the line. A run that an earlier server had accepted goes before newer
+ * runs, although it may enter later. */
 static void line_up(struct seat *t, struct run *run)
 {
 	uint64_t old = run_queued_before(run);
@@ -380,7 +386,7 @@ void sandbox_leave(struct run *run)
 		return;
 	list_del(&run->living.in_session);
 	list_del(&run->living.in_sandbox);
-	if (run->vm_job.replay) /* the next one may have the lane at once */
+	if (run->vm_job.replay) /* the next run may get this lane at once */
 		run->vm_job.replay->lane = 0;
 	if (t->current == run) {
 		t->current = NULL;
@@ -401,7 +407,8 @@ void sandbox_leave(struct run *run)
 	sandbox_changed(t->sandbox);
 }
 
-/* A machine that has died says so right behind. */
+/* Waits one round of the loop: if the whole machine has died, sandbox_events.failed()
+ * comes next, with a better reason. */
 bool sandbox_put_off(struct run *run, const char *sentence)
 {
 	struct seat *t = run->living.seat;
@@ -432,8 +439,8 @@ bool sandbox_retry(struct run *run)
 
 /* --- ends -------------------------------------------------------------------------- */
 
-/* One that is still being accepted is not its job's yet: who accepts the run finds that
- * it was cancelled, and has no machine. */
+/* Cancels a run. One that is being accepted is not job->run yet: it only leaves its seat,
+ * and start.c ends it as cancelled. */
 static void cancel(struct run *run, const char *why)
 {
 	if (run_is_accepted(run)) {
@@ -446,7 +453,7 @@ static void cancel(struct run *run, const char *why)
 	sandbox_leave(run);
 }
 
-/* Each that is left leaves its seat by this. */
+/* Cancels runs until none is left: each leaves its seat by that. */
 void seats_cancel(struct sandbox *s, const char *why)
 {
 	struct run *run;
@@ -514,7 +521,8 @@ void seat_end(struct seat *t)
 	sandbox_changed(s);
 }
 
-/* --- what is shown of sessions -------------------------------------------------------- */
+/* --- finding and listing sessions
+ * ------------------------------------------------------ */
 
 struct seat *sandbox_session(struct sandbox *s, const char *name)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox as its users see it: found by name and number, which open files hold it; and
- * its files: config, time, state, processes, and what is on its way to be its config.
+ * The files in a sandbox's directory: their texts (state, until, error, processes),
+ * writes to config.json and until, files that an editor renames to config.json, the
+ * directory of sessions. It also counts the open files `hold`. All functions run on the
+ * loop or in a fiber; only sandbox_show_processes() waits.
  */
 #include "sandbox_int.h"
 
@@ -17,7 +19,7 @@
 #include "fsd/users/users.h"
 #include "fsd/users/seen_name.h"
 
-/* --- who holds it ------------------------------------------------------------------ */
+/* --- open files `hold` -------------------------------------------------------------- */
 
 void sandbox_hold(struct sandbox *s)
 {
@@ -40,14 +42,14 @@ void sandbox_held_less(struct sandbox *s)
 
 /* --- config.json ------------------------------------------------------------------ */
 
-/* Either may be NULL. */
+/* a and b may be NULL. */
 static bool same_text(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* The first key that the machine has had from its beginning, and that is another
- * one now; or NULL. */
+/* Return: the first key that differs and that cannot change once the machine has begun;
+ * or NULL. */
 static const char *frozen_key(const struct job_config *a,
 			      const struct job_config *b)
 {
@@ -62,7 +64,7 @@ static const char *frozen_key(const struct job_config *a,
 	return a->processes != b->processes ? "processes" : NULL;
 }
 
-/* A machine that began without a network gets none later. */
+/* True if c asks for a network and the machine began without one: it cannot get one. */
 static bool adds_network(const struct sandbox *s, const struct job_config *c)
 {
 	return s->stage != STAGE_NEW && c->network_text && !s->config.machine.network_text;
@@ -122,7 +124,7 @@ int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 		sandbox_config_done(&config);
 		return err_sys(err, -ENOMEM, "config.json");
 	}
-	/* The time that was written to until holds as long as life is the same. */
+	/* A time that a user wrote to `until` stays, unless "life" changes. */
 	if (config.life_ms != s->config.life_ms)
 		sandbox_end_at(s, config.life_ms ? s->made_ns + config.life_ms *
 								NS_PER_MS
@@ -152,7 +154,7 @@ static bool is_digits(const char *text, size_t len)
 	return n && n == len;
 }
 
-/* RFC 3339. Return: the rest, or NULL. */
+/* Reads the offset of an RFC 3339 time. Return: the text behind it, or NULL. */
 static const char *read_offset(const char *at, int64_t *ret_s)
 {
 	int hours, minutes, n = 0;
@@ -253,7 +255,8 @@ int sandbox_show_until(const struct sandbox *s, struct buf *out)
 	return buf_fmt(out, "%s\n", when);
 }
 
-/* --- state ------------------------------------------------------------------------------ */
+/* --- state
+ * ------------------------------------------------------------------------------ */
 
 static const char *const words[] = { "new", "idle", "busy", "lost", "paused" };
 
@@ -283,9 +286,10 @@ int sandbox_show_error(const struct sandbox *s, struct buf *out)
 	return s->why[0] ? buf_fmt(out, "%s\n", s->why) : 0;
 }
 
-/* --- processes ---------------------------------------------------------------------------- */
+/* --- processes
+ * ---------------------------------------------------------------------------- */
 
-/* On the stack of the fiber that waits. */
+/* A request for processes, on the stack of the fiber that waits. */
 struct asked {
 	struct fiber *fiber;
 	struct buf text;
@@ -317,7 +321,7 @@ static const char *job_in(const struct sandbox *s, unsigned lane)
 	return "-";
 }
 
-/* "PID LANE COMMAND" as "PID JOB COMMAND". */
+/* Appends the guest's line "PID LANE COMMAND" as "PID JOB COMMAND". */
 static void put_process(const struct sandbox *s, char *line, struct buf *out)
 {
 	unsigned pid, lane;
@@ -349,7 +353,7 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out)
 	a.fiber = a.done ? NULL : a.fiber;
 	if (!a.done)
 		fiber_pause();
-	s = sandboxes_by_no(d, no); /* it may have ended meanwhile */
+	s = sandboxes_by_no(d, no); /* it may have ended while the fiber waited */
 	r = s ? a.result : -ESTALE;
 	if (r == 0 && a.text.len)
 		for (char *line = strtok_r(a.text.data, "\n", &save); line;
@@ -359,7 +363,8 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out)
 	return r < 0 ? r : out->failed;
 }
 
-/* --- files beside it ------------------------------------------------------------------------- */
+/* --- files beside config.json
+ * -------------------------------------------------------- */
 
 int sandbox_file_make(struct sandbox *s, const char *name,
 		      struct sandbox_file **ret, struct err *err)
@@ -442,7 +447,7 @@ void sandbox_files_list(struct sandbox *s,
 	}
 }
 
-/* --- of a session ------------------------------------------------------------------ */
+/* --- the files of a session --------------------------------------------------------- */
 
 static int field_state(const struct seat *t, struct buf *out)
 {
@@ -476,7 +481,7 @@ static const struct {
 	{ "state", field_state },
 	{ "language", field_language },
 	{ "steps", field_steps },
-	{ "idle", field_idle }, /* of a single one alone */
+	{ "idle", field_idle }, /* only for a session without a sandbox */
 };
 
 const char *seat_field_name(unsigned field, bool single)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions without a sandbox. The first step of one makes it, with the machine that this
- * step asks for. All else is as of a sandbox that has one session. This file finds and
- * makes it, and says whether a step may join and whether one more may begin.
+ * Sessions without a sandbox (`single`, see sandboxes.h). Finds or makes the session of a
+ * run, checks whether the run may be a step of it, and whether one more session may have
+ * a machine. Everything else is as for a sandbox with one session. All functions run on
+ * the loop or in a fiber; none waits.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,13 +18,13 @@ struct seat *sandbox_seat(const struct sandbox *s)
 	return list_first(&s->seats, struct seat, node);
 }
 
-/* Without a machine it takes what its next step asks for. */
+/* True if the next step decides what machine the session gets. */
 static bool begins_anew(const struct sandbox *s)
 {
 	return s->stage == STAGE_NEW && !sandbox_is_in_use(s);
 }
 
-/* c asks for another network than the session has. Return: 0 or -EINVAL. */
+/* Return: 0; -EINVAL with a sentence: c asks for another network than the session has. */
 static int check_network(const struct sandbox *s, const struct job_config *c,
 			 struct err *err)
 {
@@ -38,8 +39,8 @@ static int check_network(const struct sandbox *s, const struct job_config *c,
 		       c->session);
 }
 
-/* A session has what its first step asked for. A later step may ask for the same, or
- * leave it out. */
+/* A later step may ask for the network, packages and environment of the session, or name
+ * none. */
 int single_check_step(const struct sandbox *s, const struct job_config *c,
 		      struct err *err)
 {
@@ -72,14 +73,15 @@ static bool has_machine(const struct sandbox *s)
 	return s->hold.sched;
 }
 
-/* It has one, or asks for one. */
+/* True if it has a machine or asks for one. */
 static bool has_begun(const struct sandbox *s)
 {
 	return s->slot.user || s->lease;
 }
 
-/* May uid have one more, beside those that count? Idle ones have their machines as
- * well. */
+/* Checks whether uid may begin one more session. counts(): which sessions count; idle
+ * sessions do, since they keep their machines. Return: 0, -EDQUOT or -EAGAIN, with a
+ * sentence. */
 static int check_count(struct fsd *d, uid_t uid,
 		       bool (*counts)(const struct sandbox *s), struct err *err)
 {
@@ -102,7 +104,7 @@ static int check_count(struct fsd *d, uid_t uid,
 			       "you have %u sessions already, as many as "
 			       "--quota-running allows; end one by rmdir "
 			       ".fsd/sessions/NAME", own);
-	if (count >= most && !sched_has_turn(d->sched, uid)) /* another's gives way */
+	if (count >= most && !sched_has_turn(d->sched, uid)) /* else an idle one ends */
 		return err_set(err, -EAGAIN,
 			       "%u sessions live already, as many as machines "
 			       "allow; end one by rmdir .fsd/sessions/NAME", count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of sandboxes and sessions: finds one by its name or number, lists them, and
- * says what each of them is. It owns the indexes.
+ * The table of sandboxes and sessions: finds them by name, by number and by the key of
+ * their files; lists them; returns their fields. The file owns the hashes by_no and
+ * by_name. All functions run on the loop; none waits.
  */
 #include "sandbox_int.h"
 
@@ -105,7 +106,7 @@ struct sandbox *sandbox_find_own(struct fsd *d, uid_t uid, const char *name,
 	return NULL;
 }
 
-/* The oldest of any user. */
+/* Return: the oldest of this name, of any user; for root. */
 static struct sandbox *find_any(struct fsd *d, const char *name, bool single)
 {
 	struct hash_node *h = hash_first(&d->sandboxes->by_name,

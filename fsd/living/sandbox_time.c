@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a sandbox ends or is paused: at `until`, after `idle` without use, or because its
- * user says so. It owns the two timers. `until` is a time of the wall clock, and a pause
- * moves it.
+ * Ends or pauses a sandbox: at `until`, after `idle` without use, or when its user asks
+ * for it. `until` is wall-clock time, and a pause postpones it. The file owns the two
+ * timers of a sandbox. All functions run on the loop; none waits.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 #include "sandbox_int.h"
 
-/* Moves the end by as long as the pause took. A sandbox that was paused by its end
- * gets its whole life again, or no end if it has no life. */
+/* Postpones the end by the length of the pause. A sandbox that was paused because its
+ * time was over gets its whole "life" again; without "life" it has no end then. */
 static void go_on_living(struct sandbox *s, uint64_t now)
 {
 	uint64_t life = s->config.life_ms * NS_PER_MS;
@@ -39,7 +39,7 @@ static void set_paused(struct sandbox *s, bool pause)
 	sandbox_changed(s);
 }
 
-/* When it ends, or is paused; 0: never. */
+/* Return: when the sandbox ends or is paused, CLOCK_REALTIME; 0: never. */
 static uint64_t due_ns(const struct sandbox *s)
 {
 	uint64_t most = s->config.pause_life_ms * NS_PER_MS;
@@ -82,7 +82,7 @@ static void set_idle(struct sandbox *s)
 			       s->config.idle_ms * NS_PER_MS);
 }
 
-/* A clock that is set is seen within the hour. */
+/* The timer runs at least once an hour, since an operator may set the wall clock. */
 #define LOOK_NS (3600 * NS_PER_S)
 
 void sandbox_end_at(struct sandbox *s, uint64_t until_ns)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines that outlive a run. A sandbox is one in which several interpreters and
- * programs run side by side. A run whose config names one has no machine of its own
- * and waits for none: it takes a seat there, a session's or one for itself. The
- * machine is asked for by the first run or the first use of its files, and is one run
- * for the scheduler. A sandbox ends by rmdir, at its time, by idleness, and with the
- * daemon; when its machine dies it is lost for good, and says so. It outlives the
- * server: see sandbox_adopt.h.
+ * Sandboxes and sessions: machines that outlive a run. In a sandbox several interpreters
+ * and programs run side by side. A run whose config names a sandbox gets no machine of
+ * its own. It takes a seat in the sandbox: the seat of a session, or a new one for
+ * itself. The first run, or the first use of the files, asks for the machine, which
+ * counts as one run for the scheduler. A sandbox ends by rmdir, at its time, when it was
+ * idle too long, and with fsd. If its machine dies, the sandbox is lost: it shows this
+ * and cannot be used any more. It outlives a server: see sandbox_adopt.h.
  *
- * A session without a sandbox is a sandbox that no user has made: `single`. Its first
- * step makes it, with the machine that this step asks for. It has one seat, whose
- * interpreter has the machine alone. When that ends the next step gets another
- * machine. It outlives the server as well.
+ * A session without a sandbox is implemented as a sandbox with `single` set, here called
+ * a single sandbox. Its first step makes it, and the machine has what that step asks for.
+ * It has one seat, whose interpreter has the machine alone. When the interpreter ends,
+ * the next step gets another machine. A single sandbox outlives a server as well.
+ *
+ * Context: the loop's thread, in a fiber or not. No call waits, unless its comment says
+ * so.
  */
 #ifndef FSD_SANDBOXES_H
 #define FSD_SANDBOXES_H
@@ -28,19 +31,20 @@ struct seat;
 
 /* --- for .fsd/sandboxes ------------------------------------------------------ */
 
-/* Return: 0, or negative errno with a sentence. The caller knows that uid has none
- * of that name. */
+/* Makes a sandbox; uid has none of that name. Return: 0, or negative errno with a
+ * sentence. */
 int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 		 struct sandbox **ret, struct err *err);
-/* Its runs are cancelled, its machine ends, its name is free; it is gone. */
+/* Cancels the runs of a sandbox, ends its machine, and frees it. */
 void sandbox_end(struct sandbox *s);
-/* The table. Return: 0 or -ENOMEM. */
+/* Makes the table of all sandboxes. Return: 0 or -ENOMEM. */
 int sandboxes_new(struct sandboxes **ret);
 void sandboxes_end(struct fsd *d); /* all of them, with the server */
-/* After sandboxes_end(), when no open file is of one. NULL is fine. */
+/* Call it after sandboxes_end(), when no file of a sandbox is open. NULL is fine. */
 void sandboxes_free(struct sandboxes *all);
 
-/* Those of uid; root sees all, by names of seen_name.h. single: sessions. */
+/* Finds and lists the sandboxes of uid, or with single its sessions. Root sees those of
+ * all users, by the names of seen_name.h. */
 struct sandbox *sandboxes_find(struct fsd *d, uid_t uid, const char *name,
 			       bool single);
 struct sandbox *sandboxes_by_no(struct fsd *d, uint64_t no);
@@ -55,56 +59,60 @@ uid_t sandbox_uid(const struct sandbox *s);
 gid_t sandbox_gid(const struct sandbox *s);
 uint64_t sandbox_made_ns(const struct sandbox *s); /* CLOCK_REALTIME */
 
-/* Its files, whole; negative errno without memory. */
+/* Append the whole text of a sandbox's file. Return: 0 or -ENOMEM. */
 int sandbox_show_state(const struct sandbox *s, struct buf *out);
 int sandbox_show_until(const struct sandbox *s, struct buf *out);
 int sandbox_show_config(const struct sandbox *s, struct buf *out);
 int sandbox_show_error(const struct sandbox *s, struct buf *out);
-/* Why it is lost, a sentence; "": it is not. */
+/* Return: a sentence, why the sandbox is lost, borrowed; "": it is not. */
 const char *sandbox_why(const struct sandbox *s);
-/* A number that is another one when state says another word. */
+/* Return: a number that changes with the word in the file `state`. */
 unsigned sandbox_state_no(const struct sandbox *s);
-/* The machine's processes as they are now; a fiber waits for the answer. */
+/* Asks the machine for its processes and appends their list; the fiber waits. Return: 0;
+ * -EAGAIN: it is paused; -ESTALE: it has ended; another negative errno. */
 int sandbox_show_processes(struct sandbox *s, struct buf *out);
 
-/* Takes a config. Return: 0; -EINVAL, -EFBIG, -ENODATA (it ends too early), -EBUSY
- * (the machine has begun) with a sentence, and the config is as before. */
+/* Sets the config. Return: 0; -EINVAL, -EFBIG, -ENODATA (the text ends too early), -EBUSY
+ * (the machine has begun and this key is fixed), each with a sentence: the config is
+ * unchanged. */
 int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 		      struct err *err);
-/* The same without taking it. */
+/* The same, but only checks the text. */
 int sandbox_check_config(const struct sandbox *s, const char *text, size_t len,
 			 struct err *err);
-/* Takes what was written to until. Return: 0 or -EINVAL with a sentence. */
+/* Sets the end from the text that a user has written to `until`. Return: 0 or -EINVAL
+ * with a sentence. */
 int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
 		      struct err *err);
 
-/* Takes what was written to ctl: "pause" or "resume". Return: 0; -EINVAL, -ESTALE (it is
- * lost) with a sentence. */
+/* Obeys the text that a user has written to ctl: "pause" or "resume". Return: 0; -EINVAL;
+ * -ESTALE: the sandbox is lost; each with a sentence. */
 int sandbox_control(struct sandbox *s, const char *text, size_t len,
 		    struct err *err);
 
-/* Open files that hold it: it ends with the last one, if one was opened in full. An
- * open file outlives the server, so each of them is counted again by the next. */
+/* Count the open files `hold` of a sandbox. If sandbox_hold() was called, the sandbox
+ * ends when the last one is closed. Open files outlive a server, so the next server
+ * counts each of them again. */
 void sandbox_held_more(struct sandbox *s);
 void sandbox_held_less(struct sandbox *s); /* s may be gone afterwards */
-void sandbox_hold(struct sandbox *s);      /* one of them was opened */
+void sandbox_hold(struct sandbox *s);      /* one was opened by a user */
 
-/* Since when it keeps a machine that nothing uses, as now_ns() has it; 0: it does
- * not. */
+/* Return: since when the machine has been idle or paused, in now_ns(); 0: it is in use,
+ * or there is none. */
 uint64_t sandbox_idle_since(const struct sandbox *s);
-/* It loses that machine to another user, and says so. */
+/* Takes that machine from the sandbox, for another user who waits. The sandbox shows why
+ * it is lost; a single one gets another machine at its next step. */
 void sandbox_take_back(struct sandbox *s);
 
-/* Files beside config.json, until they are renamed to it. Numbers are as the
- * sandboxes'. */
+/* A file beside config.json: an editor writes it, then renames it to config.json. */
 struct sandbox_file {
 	struct list node;
 	struct hash_node by_no;
 	struct sandbox *sandbox;
-	uint64_t no;
+	uint64_t no;     /* from sandboxes_next_no() */
 	char *name;      /* owned */
 	struct buf text;
-	struct user_weight weight;   /* of it */
+	struct user_weight weight;   /* the bytes that count for the user */
 };
 /* Return: 0, -EDQUOT with a sentence: there are too many; -ENOMEM. */
 int sandbox_file_make(struct sandbox *s, const char *name,
@@ -116,50 +124,53 @@ void sandbox_files_list(struct sandbox *s,
 			void (*fn)(void *arg, const char *name, uint64_t no),
 			void *arg);
 
-/* Its sessions. */
+/* The sessions of a sandbox: found by name, found by number, listed. */
 struct seat *sandbox_session(struct sandbox *s, const char *name);
 struct seat *sandbox_session_by_no(struct fsd *d, uint64_t no);
 struct sandbox *seat_sandbox(const struct seat *t);
 void sandbox_sessions_list(struct sandbox *s,
 			   void (*fn)(void *arg, const char *name, uint64_t no),
 			   void *arg);
-/* The one of a single sandbox. */
+/* Return: the seat of a single sandbox. */
 struct seat *sandbox_seat(const struct sandbox *s);
-/* The files of a session's directory, by index from 0; NULL beyond the last. Those of
- * a single one are more. */
+/* The files in a session's directory, by index from 0: the name (NULL behind the last)
+ * and the text. A session without a sandbox has more files. */
 const char *seat_field_name(unsigned field, bool single);
 int seat_field(const struct seat *t, unsigned field, struct buf *out);
-/* Its steps are cancelled, its interpreter ends. */
+/* Ends a session: cancels its steps, ends its interpreter. */
 void seat_end(struct seat *t);
 
-/* One that waits for its machine; embedded, zeroed. */
+/* A fiber that waits for a sandbox's machine; embedded, zeroed. */
 struct sandbox_waiter {
 	struct list node;
 	struct fiber *fiber;
 	int result;
 };
-/* Begins it, if it has not, and waits until its machine is there. w is borrowed
- * meanwhile. Return: 0; -ESTALE: it is lost, or has ended; -EIO: it gets no
- * machine; -EINTR: sandbox_stop_waiting(); another one with a sentence: it cannot
- * begin. */
+/* Asks for the machine, if that was not done before, and waits for it, in a fiber. w:
+ * borrowed during the wait. Return: 0; -ESTALE: the sandbox is lost, or has ended; -EIO:
+ * no machine could be started; -EINTR: sandbox_stop_waiting() was called; another
+ * negative errno with a sentence: the sandbox cannot begin. */
 int sandbox_wait(struct sandbox *s, struct sandbox_waiter *w, struct err *err);
 void sandbox_stop_waiting(struct sandbox_waiter *w);
-bool sandbox_is_there(const struct sandbox *s); /* its machine */
-/* As vm_fs(); that is use. */
+bool sandbox_is_there(const struct sandbox *s); /* true if it has its machine */
+/* Sends a request for files to the machine, which counts as use. Return: as vm_fs(); also
+ * -EAGAIN: the sandbox is paused. */
 int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
 	       void *arg);
-/* node is in its list until told is called for that, once, at the next state. */
+/* Calls told(node) once, at the next change of the state. node is in the sandbox's list
+ * until then. */
 void sandbox_watch(struct sandbox *s, struct list *node,
 		   void (*told)(struct list *node));
 
 /* --- for runs ------------------------------------------------------------------ */
 
-/* Return: 0, or negative errno with a sentence: there is none of that name, it is
- * lost, cannot begin now, its session speaks another language or has another
- * environment, or there are too many sessions, which an accepted run waits out. */
+/* Checks whether a run with this config can take its seat. Return: 0, or negative errno
+ * with a sentence: the sandbox does not exist, is lost or cannot begin now; or the
+ * session has another language or environment; or there are too many sessions (not with
+ * accepted: such a run waits). */
 int sandboxes_check(struct fsd *d, uid_t uid, const struct job_config *config,
 		    const struct lang *lang, bool accepted, struct err *err);
-/* Gives runs a place in a session or a sandbox. */
+/* The host of runs in sessions and sandboxes: run_host.h. */
 extern const struct run_host living_host;
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaves the machines of sessions to the next server, and adopts those of a dead one.
- * While a step runs, the step's replay buffer says where the machine is. Between two
- * steps the seat's own one does, which has no job. The new buffer becomes valid before
- * the old one becomes invalid. While a step is being sent, both are invalid: that step is
- * queued again and begins the session anew.
+ * Makes the machines of sessions (`single`) adoptable, and adopts those of a dead server.
+ * While a step runs, its replay buffer has the keys of the machine's sockets. Between two
+ * steps the seat has a replay buffer of its own, without a job (seat->rest). The new
+ * buffer becomes valid before the old one becomes invalid. While a step is being sent,
+ * both are invalid: a new server queues that step again, and begins the session again.
+ *
+ * seat_rest() runs on the loop; the functions that adopt run before the loop runs.
  */
 #include "sandbox_int.h"
 
@@ -13,7 +15,8 @@
 
 /* --- for the next server ----------------------------------------------------------- */
 
-/* Without room for it the machine ends with this server. */
+/* Finds or makes the seat's replay buffer. NULL: the table is full, and the machine ends
+ * with this server. */
 static struct vm_replay *replay_of(struct seat *t)
 {
 	struct handover *in = t->sandbox->d->handover;
@@ -46,9 +49,11 @@ void seat_forget_rest(struct seat *t)
 	t->rest = NULL;
 }
 
-/* --- of the server before ------------------------------------------------------------ */
+/* --- from the previous server
+ * --------------------------------------------------------- */
 
-/* Its place with the scheduler, and its environment. Return: 0 or negative errno. */
+/* Adopts the session's memory at the scheduler, and its environment. Return: 0 or
+ * negative errno. */
 static int take_place(struct sandbox *s)
 {
 	int r = s->hold.sched ? 0 : sandbox_find_environment(s, s->kept);
@@ -77,7 +82,7 @@ static void lives(struct seat *t, struct vm_lease *lease)
 		 s->uid);
 }
 
-/* Return: NULL, or why it cannot be. */
+/* Adopts a machine that waits for the next step. Return: NULL, or why this failed. */
 static const char *take_idle(struct seat *t)
 {
 	struct sandbox *s = t->sandbox;
@@ -98,7 +103,8 @@ static const char *take_idle(struct seat *t)
 	return NULL;
 }
 
-/* Also of a step whose end is not on record yet. */
+/* Finds the seat's replay buffer. Return: true if a step of the session has one, too;
+ * that step may have ended without a record of it. */
 static bool is_on_replay(const struct sandbox *s, struct seat *t)
 {
 	struct handover *in = s->d->handover;
@@ -127,7 +133,7 @@ void single_adopt(struct sandbox *s)
 	struct seat *t = sandbox_seat(s);
 	const char *why = NULL;
 
-	if (!t) { /* its server was killed while it was made */
+	if (!t) { /* the server was killed while it made the session */
 		sandbox_drop(s);
 		return;
 	}
@@ -168,7 +174,7 @@ void single_adopted(struct sandbox *s)
 		set_why(s, "its machine has died, with its server");
 	if (!s->lease)
 		sandbox_restart(s);
-	sandbox_used(s); /* or not, if it has runs */
+	sandbox_used(s); /* starts the idle time, unless there are runs */
 	sandbox_keep(s);
 	s->told_state = sandbox_state_no(s);
 }
