@@ -42,6 +42,7 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_FS] = "FS",
 	[WIRE_SHARE] = "SHARE",
 	[WIRE_CLOSE] = "CLOSE", [WIRE_ABORT] = "ABORT",
+	[WIRE_NETWORK] = "NET",
 	[WIRE_FILE] = "FILE",
 	[WIRE_FILE_DATA] = "FILE_DATA",
 	[WIRE_FILE_END] = "FILE_END",
@@ -59,6 +60,7 @@ static const char *const type_names[WIRE_TYPE_MAX] = {
 	[WIRE_FAILED] = "FAILED",
 	[WIRE_FS_REPLY] = "FS_REPLY",
 	[WIRE_CLOSED] = "CLOSED",
+	[WIRE_NETWORK_ENDED] = "NET_ENDED",
 };
 
 const char *wire_type_name(unsigned type)

@@ -22,6 +22,8 @@
  *   H HEAT   G HEATED  any number of times before the job
  *   H OWN              once, before the job: this clone is one machine now and
  *                      shares no secret with another
+ *   H NET              at most once, after OWN and before the job; on lane 0 of a
+ *   G NET_ENDED        shared wire any number of times
  *   H PING   G PONG    any time; PONG echoes the payload. A payload of 8 bytes is
  *                      the host's CLOCK_REALTIME (u64, ns): the guest's clock goes
  *                      forward to it. A machine gets one when it was stopped
@@ -89,6 +91,9 @@
  *   SHARE      see struct wire_share
  *   CLOSE      empty; arg = enum wire_close
  *   CLOSED     empty
+ *   NET        see wire_network.h: the job may have connections. After OWN, before JOB
+ *              or SHARE; on a shared wire later, too, on lane 0. There is no answer
+ *   NET_ENDED  empty: the machine's network helper has ended, after or before NET
  *   ABORT      empty; of a lane: the step whose JOB has come is not to be, and RUN
  *              does not follow; another JOB may. The interpreter lives on. There is no answer.
  *   STARTED    u32 pid of the program in the machine, or empty: not known
@@ -113,7 +118,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define WIRE_VERSION 14u
+#define WIRE_VERSION 15u
 #define WIRE_MAGIC (0xf500u | WIRE_VERSION)
 #define WIRE_HEADER_SIZE 8u
 #define WIRE_PAYLOAD_MAX (64u << 10) /* except JOB */
@@ -154,6 +159,7 @@ enum wire_type {
 	WIRE_SHARE = 10,
 	WIRE_CLOSE = 11,
 	WIRE_ABORT = 12,
+	WIRE_NETWORK = 13, /* NET */
 	/* both */
 	WIRE_FILE = 16,
 	WIRE_FILE_DATA = 17,
@@ -173,6 +179,7 @@ enum wire_type {
 	WIRE_FAILED = 43,
 	WIRE_FS_REPLY = 44,
 	WIRE_CLOSED = 45,
+	WIRE_NETWORK_ENDED = 46, /* NET_ENDED */
 	WIRE_TYPE_MAX
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "guest/wire/wire_fs.h"
+#include "guest/wire/wire_network.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -79,6 +80,20 @@ static void check_share(const uint8_t *data, size_t size)
 	check(w.used == size && !memcmp(again, data, size));
 }
 
+static void check_network(const uint8_t *data, size_t size)
+{
+	struct wire_writer w = { malloc(size + 1), size, 0 };
+	struct wire_network net;
+
+	if (w.p && !wire_network_get(data, size, &net)) {
+		check(net.route_count <= WIRE_NETWORK_ROUTES_MAX);
+		wire_network_put(&w, &net);
+		check(w.used == size && !memcmp(w.p, data, size));
+		wire_network_done(&net);
+	}
+	free(w.p);
+}
+
 static void check_fs(const uint8_t *data, size_t size)
 {
 	struct wire_writer w = {malloc(size + 1), size, 0};
@@ -141,6 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_job(data, size);
 	check_exit(data, size);
 	check_share(data, size);
+	check_network(data, size);
 	check_path(data, size);
 	check_fs(data, size);
 	check_fs_reply(data, size);

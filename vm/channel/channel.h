@@ -14,6 +14,7 @@
 #include "vm/os/loop.h"
 
 struct channel;
+struct wire_network;
 struct vm_replay_flow; /* replay.h */
 
 enum channel_phase {
@@ -38,6 +39,9 @@ struct channel_events {
 	/* The first frame about the job has come and is handled next. */
 	void (*heard)(void *arg);
 	void (*finished)(void *arg); /* after the job's own `finished` */
+	/* The machine's network helper has ended; its programs run on without. May be
+	 * called again by the next server. NULL: not used. */
+	void (*network_ended)(void *arg);
 	/* Called before the job's own `finished` if its interpreter can run
 	 * another job. */
 	void (*lives)(void *arg);
@@ -66,6 +70,12 @@ enum channel_phase channel_phase(const struct channel *ch);
 int channel_own(struct channel *ch);
 /* Sends one HEAT. Later `heated` is called, or `broken` after a timeout. */
 void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
+/*
+ * Sends NET: what the machine sets up before its programs may have connections. After
+ * OWN and before the job or SHARE; on lane 0 of a shared machine at any time. Copies
+ * *net. Return: 0, -EINVAL: not now, -E2BIG: it does not fit into a frame, or -ENOMEM.
+ */
+int channel_network(struct channel *ch, const struct wire_network *net);
 /* Sends the job, its inputs, RUN and its standard input. ev gets what follows,
  * except `granted` and `failed`, which the caller calls. PHASE_IDLE only. */
 void channel_job(struct channel *ch, const struct vm_job *job,

@@ -44,6 +44,9 @@ static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_FS_REPLY] = IN(PHASE_IDLE) | IN(PHASE_SENDING) |
 			  IN(PHASE_STARTING) | IN(PHASE_RUNNING) |
 			  IN(PHASE_COLLECTING),
+	[WIRE_NETWORK_ENDED] = IN(PHASE_IDLE) | IN(PHASE_SENDING) |
+			       IN(PHASE_STARTING) | IN(PHASE_RUNNING) |
+			       IN(PHASE_COLLECTING),
 };
 
 static bool is_legal(const struct channel *ch, const struct wire_header *h)
@@ -54,6 +57,8 @@ static bool is_legal(const struct channel *ch, const struct wire_header *h)
 	    (ch->lane ? ch->job_put
 		      : h->arg == WIRE_FAILED_INIT && ch->phase != PHASE_BOOT))
 		return true;
+	if (h->type == WIRE_NETWORK_ENDED && ch->lane)
+		return false; /* PID 1 sends it, not the agent of a lane */
 	return h->type < WIRE_TYPE_MAX && legal[h->type] & IN(ch->phase);
 }
 
@@ -407,13 +412,27 @@ static void on_fs_reply(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "was not asked for or is malformed");
 }
 
+static void on_network_ended(struct channel *ch, const struct wire_header *h)
+{
+	if (h->length)
+		bad(ch, h, "is malformed");
+	else if (ch->ev->network_ended)
+		ch->ev->network_ended(ch->arg);
+}
+
+/* Returns whether a frame says nothing about the job: the answer to a HEAT that was sent
+ * before it, and the end of the network's helper. */
+static bool is_aside(const struct channel *ch, const struct wire_header *h)
+{
+	return (h->type == WIRE_HEATED && ch->heats) || h->type == WIRE_NETWORK_ENDED;
+}
+
 void channel_frame(struct channel *ch, const struct wire_header *h,
 		   const uint8_t *payload)
 {
 	struct wire_cursor c;
 
-	/* not the answer to a HEAT that was sent before the job */
-	if (h->type != WIRE_HEATED || !ch->heats)
+	if (!is_aside(ch, h))
 		channel_hear(ch);
 	if (!is_legal(ch, h)) {
 		bad(ch, h, "is not allowed now");
@@ -449,6 +468,8 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 		return on_output_end(ch, h, &c);
 	case WIRE_FS_REPLY:
 		return on_fs_reply(ch, h, payload);
+	case WIRE_NETWORK_ENDED:
+		return on_network_ended(ch, h);
 	case WIRE_PONG:
 		return; /* it has set its clock */
 	default:

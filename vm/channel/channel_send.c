@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "guest/wire/wire_network.h"
 #include "layout/base/cleanup.h"
 
 #define FILL_ENOUGH (128u << 10)
@@ -39,6 +40,26 @@ int channel_own(struct channel *ch)
 	if (getrandom(entropy, sizeof(entropy), 0) != (ssize_t)sizeof(entropy))
 		return -EIO;
 	channel_put(ch, WIRE_OWN, 0, entropy, sizeof(entropy));
+	channel_wake(ch);
+	return 0;
+}
+
+int channel_network(struct channel *ch, const struct wire_network *net)
+{
+	struct wire_writer w = { .p = NULL };
+	auto_free uint8_t *payload = NULL;
+
+	if (ch->phase != PHASE_IDLE || ch->lane)
+		return -EINVAL;
+	wire_network_put(&w, net);
+	if (w.used > WIRE_PAYLOAD_MAX)
+		return -E2BIG;
+	payload = malloc(w.used);
+	if (!payload)
+		return -ENOMEM;
+	w = (struct wire_writer){ .p = payload, .size = w.used };
+	wire_network_put(&w, net);
+	channel_put(ch, WIRE_NETWORK, 0, payload, w.used);
 	channel_wake(ch);
 	return 0;
 }

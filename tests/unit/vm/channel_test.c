@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "guest/wire/wire_network.h"
 #include "layout/base/utf8.h"
 #include "vm/channel/channel.h"
 #include "tests/unit/clock.h"
@@ -17,7 +18,7 @@ struct peer {
 	int fd, host; /* host: the channel's */
 	struct loop_timer stop;
 	uint32_t ready, walls, heated;
-	unsigned starts, exits, finishes, outs;
+	unsigned starts, exits, finishes, outs, network_ends;
 	bool broken, eof, free_in_output, hold_in_output, refuse_file;
 	enum vm_failure why;
 	char sentence[512];
@@ -64,8 +65,15 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 	loop_quit(p->loop);
 }
 
+static void on_network_ended(void *arg)
+{
+	((struct peer *)arg)->network_ends++;
+	loop_quit(((struct peer *)arg)->loop);
+}
+
 static const struct channel_events channel_events = {
 	.ready = on_ready, .heated = on_heated, .finished = on_finished,
+	.network_ended = on_network_ended,
 	.broken = on_broken,
 };
 
@@ -868,6 +876,38 @@ static void on_stuck(struct loop_timer *t)
 		reply(p, 0, 0, 0);
 }
 
+static void test_network(void)
+{
+	struct wire_route route[WIRE_NETWORK_ROUTES_MAX];
+	struct wire_network net = { .flags = WIRE_NETWORK_NAMES, .route = route };
+	struct vm_job job = { .stdin_size = 0 };
+	struct peer p;
+
+	for (size_t i = 0; i < WIRE_NETWORK_ROUTES_MAX; i++)
+		route[i] = (struct wire_route){ .bits = 128, .ip6 = true };
+	open_peer(&p, PHASE_IDLE);
+	net.ca = "";
+	is_int(channel_network(p.ch, &net), 0, "NET is sent before the job");
+	send_job(&p, &job);
+	is_int(expect(&p, WIRE_NETWORK), 12, "it has flags, no block, no certificate");
+	ok(expect(&p, WIRE_JOB) != UINT32_MAX, "and the job comes behind it");
+	is_int(channel_network(p.ch, &net), -EINVAL, "a job that was sent gets none");
+	put(&p, WIRE_NETWORK_ENDED, 0, NULL, 0);
+	turn(&p);
+	ok(p.network_ends == 1 && !p.broken,
+	   "the end of the network's helper is heard, and the job goes on");
+	put(&p, WIRE_NETWORK_ENDED, 0, "x", 1);
+	ends(&p, "a NET_ENDED with a payload");
+	open_peer(&p, PHASE_IDLE);
+	net.route_count = WIRE_NETWORK_ROUTES_MAX;
+	is_int(channel_network(p.ch, &net), 0, "the most blocks fit");
+	loop_timer_set(p.loop, &p.stop, 20 * NS_PER_MS);
+	turn(&p);
+	is_int(expect(&p, WIRE_NETWORK), 12 + 20 * (int)WIRE_NETWORK_ROUTES_MAX,
+	       "and each of them is sent");
+	close_peer(&p);
+}
+
 static void test_lost_time(void)
 {
 	struct peer p;
@@ -928,6 +968,7 @@ int main(void)
 	test_fs_broken();
 	test_fs_ends();
 	test_fs_talk();
+	test_network();
 	test_lost_time();
 	test_killed_lives();
 	return done_testing();

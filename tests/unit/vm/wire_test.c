@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames between host and guest: what is written is read, what lies is not. */
 #include "guest/wire/wire_fs.h"
+#include "guest/wire/wire_network.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void test_header(void)
 
 	wire_header_put(bytes, 0, WIRE_NONE, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "no type is no frame");
-	wire_header_put(bytes, 0, 13, 0);
+	wire_header_put(bytes, 0, 14, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor is a gap");
 	wire_header_put(bytes, 0, WIRE_TYPE_MAX, 0);
 	is_int(wire_header_get(bytes, &h), -EPROTO, "nor what is beyond");
@@ -118,6 +119,50 @@ static void test_share(void)
 	is_int(wire_pid_get("\1\2\0\0", 4, &pid), 0, "or have one");
 	is_int(pid, 0x201, "which is read");
 	is_int(wire_pid_get("\1\2\0", 3, &pid), -EPROTO, "but no part of one");
+}
+
+static size_t encode_network(const struct wire_network *net, uint8_t *bytes,
+			     size_t size)
+{
+	struct wire_writer w = { bytes, size, 0 };
+
+	wire_network_put(&w, net);
+	return w.used;
+}
+
+static void test_network(void)
+{
+	struct wire_route route[] = {
+		{ .first = { [10] = 0xff, 0xff, 10 }, .bits = 104 },
+		{ .first = { 0x20, 0x01, 0x0d, 0xb8, [15] = 5 }, .bits = 128, .ip6 = true },
+		{ .bits = 0, .ip6 = true },
+	};
+	struct wire_network got, net = { .flags = WIRE_NETWORK_FLAGS, .route_count = 3,
+					 .route = route, .ca = "-----BEGIN CERTIFICATE-----\n" };
+	uint8_t bytes[256];
+	size_t size;
+
+	size = encode_network(&net, bytes, sizeof(bytes));
+	is_int(wire_network_get(bytes, size, &got), 0, "a NET is read");
+	ok(got.flags == net.flags && got.route_count == 3 && !strcmp(got.ca, net.ca),
+	   "its flags and certificates");
+	ok(!memcmp(got.route, route, sizeof(route)), "and its blocks");
+	wire_network_done(&got);
+	is_int(wire_network_get(bytes, size - 1, &got), -EPROTO, "a short one is refused");
+	bytes[8] = 95;
+	is_int(wire_network_get(bytes, size, &got), -EPROTO,
+	       "so is an IPv4 block that begins before the IPv4 addresses");
+	bytes[8] = 102;
+	is_int(wire_network_get(bytes, size, &got), -EPROTO,
+	       "one whose address has bits after its prefix");
+	bytes[8] = 104;
+	bytes[4] = 255;
+	bytes[5] = 255;
+	is_int(wire_network_get(bytes, size, &got), -EPROTO,
+	       "a count of blocks that are not there");
+	net.flags = 0;
+	size = encode_network(&net, bytes, sizeof(bytes));
+	is_int(wire_network_get(bytes, size, &got), -EPROTO, "and one without a flag");
 }
 
 static void test_names(void)
@@ -562,6 +607,7 @@ int main(void)
 	test_header();
 	test_lane();
 	test_share();
+	test_network();
 	test_names();
 	test_cursor();
 	test_writer();
