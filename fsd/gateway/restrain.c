@@ -17,6 +17,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "gateway.h"
@@ -94,7 +96,7 @@ static const int permitted[] = {
 
 #define ANY UINT64_MAX
 
-static int give_up_calls(void)
+static int give_up_calls(const struct options *o)
 {
 	const struct rights_argument arguments[] = {
 		/* clone only for threads; their names */
@@ -110,10 +112,17 @@ static int give_up_calls(void)
 		{ SCMP_SYS(fcntl), 1, ANY, F_SETFD },
 		{ SCMP_SYS(fcntl), 1, ANY, F_GETFL },
 		{ SCMP_SYS(fcntl), 1, ANY, F_SETFL },
+		/* The last ones are for ports of sandboxes, whose sockets lie in the
+		 * mount. A path cannot be compared, so the kernel's own rules decide to
+		 * which sockets of the host the gateway's user may connect. */
+		{ SCMP_SYS(socket), 0, ANY, AF_UNIX },
+		{ SCMP_SYS(connect), 2, ANY, sizeof(struct sockaddr_un) },
 	};
+	const size_t of_ports = o->ports == PORTS_NO ? 2 : 0;
 	const struct rights_calls calls = {
 		.call = permitted, .count = ARRAY_SIZE(permitted),
-		.argument = arguments, .argument_count = ARRAY_SIZE(arguments),
+		.argument = arguments,
+		.argument_count = ARRAY_SIZE(arguments) - of_ports,
 	};
 
 	return rights_keep_calls(&calls);
@@ -136,6 +145,6 @@ int gateway_restrain(struct gateway *g, struct err *err)
 	r = rights_keep(NULL, 0);
 	if (r < 0)
 		return err_sys(err, r, "giving up capabilities");
-	r = give_up_calls();
+	r = give_up_calls(&g->options);
 	return r < 0 ? err_sys(err, r, "the list of system calls") : 0;
 }

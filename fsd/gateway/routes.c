@@ -5,9 +5,11 @@
 #include "fsd/gateway/code/code.h"
 #include "fsd/gateway/code/ragflow.h"
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/port_traffic.h"
 #include "fsd/gateway/control/sandbox_guard.h"
 #include "fsd/gateway/envd/envd.h"
 #include "fsd/gateway/envd/process.h"
+#include "fsd/gateway/http/tunnel.h"
 #include "fsd/gateway/mcp/mcp.h"
 #include "fsd/gateway/ui/ui.h"
 #include "info.h"
@@ -127,6 +129,9 @@ const struct route routes[] = {
 	{ "POST", PROCESS "CloseStdin", CALL,
 	  .handler = process_close_stdin },
 	{ "POST", PROCESS "Update", CALL, .handler = process_update },
+
+	/* programs of a sandbox */
+	{ "*", "/", SERVICE_PORT, .guard = port_guard, .tunnel = tunnel_begin },
 
 	/* features that fsd does not have; a missing sandbox still gives 404 */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,

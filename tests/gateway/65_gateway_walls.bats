@@ -36,7 +36,7 @@ argument() {
 @test "a gateway that is taken over starts nothing, connects nowhere, signals no other" {
 	[ -z "${SANITIZED:-}" ] || return 0
 	[ "$(id -u)" = 0 ] || need root
-	gateway_start
+	gateway_start --ports no
 	run awk '/^Cap(Eff|Prm|Inh|Amb)|^NoNewPrivs|^Seccomp:/ { print $2 }' \
 		"/proc/$GATEWAY/status"
 	assert_equal "${output//$'\n'/ }" \
@@ -62,6 +62,21 @@ argument() {
 	run injected 435 0 0
 	assert_output -- -38
 	assert_equal "$(status_of /health)" 200
+}
+
+@test "for ports of sandboxes it makes sockets of this host alone" {
+	[ -z "${SANITIZED:-}" ] || return 0
+	[ "$(id -u)" = 0 ] || need root
+	gateway_start
+	local call
+	# socket of IPv4, IPv6, netlink; connect to an address that is no path's
+	for call in '41 2 1 0' '41 10 1 0' '41 16 3 0' '42 0 0 16'; do
+		# shellcheck disable=SC2086 # number and arguments
+		run injected $call
+		assert_output -- -1
+	done
+	run injected 41 1 1 0
+	[ "$output" -ge 0 ]
 }
 
 @test "it opens what is below the mount, and no other file" {

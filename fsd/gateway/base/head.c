@@ -75,10 +75,32 @@ static long take_first_line(struct head *h, char *line)
 	return take_version(h, version);
 }
 
+/* Accepts a value with blanks, tabs and bytes of any character set, but no
+ * control characters. */
+static bool is_value(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+			return false;
+	return true;
+}
+
+/* "HTTP/1.1 200 OK"; the reason may be empty. */
+static long take_status_line(struct head *h, char *line)
+{
+	if ((strncmp(line, "HTTP/1.0 ", 9) != 0 && strncmp(line, "HTTP/1.1 ", 9) != 0) ||
+	    line[9] < '1' || line[9] > '5' || strspn(line + 9, "0123456789") != 3 ||
+	    (line[12] && line[12] != ' ') || !is_value(line))
+		return refuse(h, 502, "the first line must be HTTP/1.1 STATUS REASON");
+	h->target = line;
+	h->status = (unsigned)(100 * (line[9] - '0') + 10 * (line[10] - '0') +
+			       (line[11] - '0'));
+	return 0;
+}
+
 /* --- headers ---------------------------------------------------------------------- */
 
-/* Returns whether a list, "a, b", has that word. */
-static bool has_word(const char *list, const char *word)
+bool head_has_word(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -128,24 +150,14 @@ static long take_meaning(struct head *h, const struct head_field *f,
 		h->chunked = true;
 	}
 	if (!strcasecmp(f->name, "Connection")) {
-		if (has_word(f->value, "close"))
+		if (head_has_word(f->value, "close"))
 			h->keep = false;
-		else if (h->old && has_word(f->value, "keep-alive"))
+		else if (h->old && head_has_word(f->value, "keep-alive"))
 			h->keep = true;
 	}
 	if (!strcasecmp(f->name, "Expect") && !h->old)
 		h->continues = !strcasecmp(f->value, "100-continue");
 	return 0;
-}
-
-/* Accepts a value with blanks, tabs and bytes of any character set, but no
- * control characters. */
-static bool is_value(const char *text)
-{
-	for (const char *p = text; *p; p++)
-		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
-			return false;
-	return true;
 }
 
 static long take_field(struct head *h, char *line, struct framing *seen)
@@ -204,7 +216,7 @@ static long check_size(struct head *h, const char *data, size_t len, size_t firs
 	return 0;
 }
 
-static long take_lines(struct head *h, char *data, size_t end, size_t at)
+static long take_lines(struct head *h, char *data, size_t end, size_t at, bool is_request)
 {
 	struct framing seen = { 0 };
 	long r = 0;
@@ -214,9 +226,11 @@ static long take_lines(struct head *h, char *data, size_t end, size_t at)
 
 		at += strcspn(line, "\r") + 2;
 		data[at - 2] = '\0';
-		r = n ? take_field(h, line, &seen) : take_first_line(h, line);
+		r = n ? take_field(h, line, &seen)
+		      : is_request ? take_first_line(h, line)
+				   : take_status_line(h, line);
 	}
-	if (r == 0 && !h->old && !seen.hosts)
+	if (r == 0 && !h->old && !seen.hosts && is_request)
 		return refuse(h, 400, "there must be one Host");
 	if (r == 0 && seen.lengths && seen.encodings)
 		return refuse(h, 400, "a body has Content-Length or Transfer-Encoding, "
@@ -234,7 +248,22 @@ long head_parse(char *data, size_t len, struct head *h)
 	if (end < 0)
 		return end;
 	r = check_size(h, data, end ? (size_t)end : len, first);
-	return r < 0 || !end ? r : take_lines(h, data, (size_t)end, first);
+	return r < 0 || !end ? r : take_lines(h, data, (size_t)end, first, true);
+}
+
+long head_parse_answer(char *data, size_t len, struct head *h)
+{
+	size_t first = 0;
+	long end;
+
+	*h = (struct head){ .keep = true };
+	end = find_end(h, data, len, &first);
+	if (end < 0 || (end == 0 && len < HEAD_ANSWER))
+		return end;
+	if (end == 0 || end > (long)HEAD_ANSWER)
+		return refuse(h, 502, "the head of an answer may have 32 KiB");
+	return first ? refuse(h, 502, "the head begins with an empty line")
+		     : take_lines(h, data, (size_t)end, 0, false);
 }
 
 /* --- chunks ----------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #define HEAD_HEADERS 100u          /* most headers of a request */
 #define HEAD_BYTES (16u << 10) /* most bytes of all headers; also of the first line */
+#define HEAD_ANSWER (32u << 10) /* most bytes of the head of an answer */
 #define HEAD_ALL (2u * HEAD_BYTES) /* most bytes of the first line and all headers */
 #define CHUNK_LINE 1024u           /* a chunk's first line, or a trailer */
 #define CHUNK_TRAILERS 64u
@@ -38,6 +39,14 @@ struct head {
 /* Parses a head; changes data. Return: the head's bytes; 0: more must come; -1:
  * status and why describe the error, and the connection must end. */
 long head_parse(char *data, size_t len, struct head *h);
+
+/*
+ * The same for the head of an answer: target is its first line, status its code (100 to
+ * 599), fields up to 32 KiB. -1: why says what is wrong.
+ */
+long head_parse_answer(char *data, size_t len, struct head *h);
+/* Returns whether a list, "a, b", has that word in any case. */
+bool head_has_word(const char *list, const char *word);
 
 struct chunks {
 	enum { CHUNK_SIZE, CHUNK_DATA, CHUNK_END, CHUNK_TRAILER, CHUNK_OVER } at;

@@ -92,6 +92,30 @@ static int set_ui(struct options *o, const char *value, struct err *err)
 				 value);
 }
 
+static int set_ports(struct options *o, const char *value, struct err *err)
+{
+	static const char *const words[] = {
+		[PORTS_YES] = "yes", [PORTS_TOKEN] = "token", [PORTS_NO] = "no",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(value, words[i])) {
+			o->ports = (enum ports)i;
+			return 0;
+		}
+	return err_set(err, -EINVAL, "--ports %.40s: it is yes, token or no", value);
+}
+
+static int set_domain(struct options *o, const char *value, struct err *err)
+{
+	if (!host_name(value, o->domain_name, sizeof(o->domain_name)))
+		return err_set(err, -EINVAL, "--domain %.80s: it is a name such as "
+			       "sandboxes.example or localhost:3000", value);
+	o->domain = value;
+	o->hosts.domain = o->domain_name;
+	return 0;
+}
+
 static int set_upload(struct options *o, const char *value, struct err *err)
 {
 	return size_parse(value, &o->max_upload) == 0
@@ -129,7 +153,9 @@ static const struct row rows[] = {
 	{ "debug-ports", "[shared]", "serve old clients on 49983 and 49999, "
 	  "loopback\nonly", .set = set_debug },
 	{ "domain", "NAME", "sandboxes are PORT-ID.NAME; a proxy ends TLS",
-	  TEXT(hosts.domain) },
+	  .set = set_domain },
+	{ "ports", "yes|token|no", "requests for other ports of a sandbox go to its\n"
+	  "programs (yes); token: only with its traffic token", .set = set_ports },
 	{ "api-key-file", "FILE", "one KEY [label] a line", TEXT(api_key_file) },
 	{ "allow-host", "NAME", "a further name in Host", .set = set_host },
 	{ "allow-origin", "ORIGIN", "web pages of it may ask", .set = set_origin },

@@ -18,6 +18,8 @@ struct template_size {
 	unsigned memory_mb, cpus; /* cpus 0: as --cpus */
 };
 
+enum ports { PORTS_YES, PORTS_TOKEN, PORTS_NO };
+
 enum debug_ports { DEBUG_NONE, DEBUG_FRESH, DEBUG_SHARED };
 
 struct options {
@@ -27,7 +29,10 @@ struct options {
 	unsigned listens;
 	const char *run_listen;
 	enum debug_ports debug_ports;
+	enum ports ports; /* may clients reach ports of sandboxes? */
 	const char *api_key_file;
+	const char *domain; /* of --domain, perhaps with a port; NULL: none */
+	char domain_name[256]; /* the same without a port */
 	struct hosts hosts;
 	struct template_size size[SIZES_MAX];
 	unsigned sizes;

@@ -59,7 +59,20 @@ bool host_is_ours(const struct hosts *h, const char *host)
 	for (unsigned i = 0; i < h->hosts; i++)
 		if (!strcasecmp(name, h->host[i]))
 			return true;
-	return h->domain && is_under(h->domain, name);
+	/* names below localhost are loopback's (RFC 6761), so no other host can have one */
+	return is_under("localhost", name) || (h->domain && is_under(h->domain, name));
+}
+
+bool host_is_loopback(const char *host, unsigned *port)
+{
+	char name[256];
+
+	if (!host || !split(host, name, sizeof(name), port))
+		return false;
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (!strcasecmp(name, always[i]))
+			return true;
+	return false;
 }
 
 bool origin_is_allowed(const struct hosts *h, const char *origin)
@@ -82,11 +95,14 @@ bool origin_is_ours(const struct hosts *h, const char *origin, const char *host)
 {
 	bool plain = !strncasecmp(origin, "http://", 7);
 	const char *where = origin + (plain ? 7 : 8);
-	unsigned port = plain ? 80 : 443, asked = 80;
+	unsigned port = plain ? 80 : 443, asked = 80, unused;
 	char name[256];
 
 	if (origin_is_allowed(h, origin))
 		return true;
+	/* a page that a sandbox serves is its program's, not ours */
+	if (host_label(h, where, &unused, name, sizeof(name)))
+		return false;
 	if ((!plain && strncasecmp(origin, "https://", 8) != 0) ||
 	    !split(where, name, sizeof(name), &port) || !host_is_ours(h, where))
 		return false;
@@ -105,7 +121,7 @@ bool host_label(const struct hosts *h, const char *host, unsigned *port,
 	unsigned long number;
 
 	if (!host || !host_name(host, name, sizeof(name)) ||
-	    (h->domain && !is_under(h->domain, name)))
+	    (h->domain && !is_under(h->domain, name) && !is_under("localhost", name)))
 		return false;
 	end = strchr(name, '.');
 	if (!end)

@@ -27,9 +27,11 @@ struct hosts {
 bool host_name(const char *text, char *ret, size_t size);
 /* Checks a Host header; NULL: none was sent. */
 bool host_is_ours(const struct hosts *h, const char *host);
+/* Returns whether a Host header names loopback. *port: unchanged if it has none. */
+bool host_is_loopback(const char *host, unsigned *port);
 /*
  * Checks an Origin header. It may be an allowed one, or a page of ours: http,
- * one of our hosts, and a port that we listen on; or the address in Host, if
+ * one of our hosts that is no sandbox's, and a port that we listen on; or the address in Host, if
  * that has another port, as behind a tunnel or proxy. host: the Host header;
  * NULL: none.
  */

@@ -85,9 +85,27 @@ json_t *control_show(struct gateway *g, const struct sandbox *s)
 		or_null(json_object_get(s->meta, "metadata")), "volumeMounts");
 }
 
-json_t *control_show_access(struct gateway *g, const struct sandbox *s)
+/*
+ * Returns the domain below which the client reaches ports of sandboxes; NULL: it is not
+ * known. Without --domain it is localhost, with the port by which the client has come: a
+ * tunnel may have another port than the gateway.
+ */
+static const char *domain_of(const struct request *r, char room[32])
 {
-	const char *domain = g->options.hosts.domain;
+	unsigned port = 80;
+
+	if (r->gateway->options.domain || r->gateway->options.ports == PORTS_NO ||
+	    !host_is_loopback(request_header(r, "Host"), &port))
+		return r->gateway->options.domain;
+	snprintf(room, 32, "localhost:%u", port);
+	return room;
+}
+
+json_t *control_show_access(const struct request *r)
+{
+	const struct sandbox *s = r->sandbox;
+	char room[32];
+	const char *domain = domain_of(r, room);
 	json_t *traffic = json_object_get(s->meta, "traffic");
 	json_t *json = json_pack(
 		"{s:o, s:o, s:s, s:s, s:s, s:s, s:s?}", "templateID",
@@ -408,8 +426,10 @@ static int make_meta(struct request *r, const json_t *body, const char *id,
 	json_object_set_new(meta, "owner", json_string(r->caller.owner));
 	json_object_set_new(meta, "label", json_string(r->caller.label));
 	json_object_set_new(meta, "started", json_integer(text_now_ms()));
-	if (json_is_false(public))
+	if (json_is_false(public) || r->gateway->options.ports == PORTS_TOKEN)
 		json_object_set_new(meta, "traffic", json_string(traffic));
+	if (!json_is_false(public))
+		json_object_set_new(meta, "ports_only", json_true());
 	if (json_is_true(json_object_get(resume, "enabled")))
 		json_object_set_new(meta, "resumes", json_true());
 	return 0;
@@ -462,7 +482,7 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 		return;
 	}
 	snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", id);
-	reply_json(r, 201, control_show_access(g, r->sandbox));
+	reply_json(r, 201, control_show_access(r));
 }
 
 void post_sandboxes(struct request *r)
@@ -482,6 +502,8 @@ void post_sandboxes(struct request *r)
 void get_sandbox(struct request *r)
 {
 	json_t *json = control_show(r->gateway, r->sandbox);
+	char room[32];
+	const char *domain = domain_of(r, room);
 
 	if (!json) {
 		reply_error(r, 404, "sandbox \"%.64s\" was not found",
@@ -491,9 +513,7 @@ void get_sandbox(struct request *r)
 	json_object_set_new(json, "envdAccessToken",
 			    json_string(r->sandbox->token));
 	json_object_set_new(json, "domain",
-			    r->gateway->options.hosts.domain
-				    ? json_string(r->gateway->options.hosts.domain)
-				    : json_null());
+			    domain ? json_string(domain) : json_null());
 	reply_json(r, 200, json);
 }
 

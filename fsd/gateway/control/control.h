@@ -49,7 +49,7 @@ bool control_wake(struct request *r);
 uint64_t control_life(struct request *r, const json_t *body, const char *name,
 		      uint64_t other);
 /* Returns the answer for a client that makes the sandbox or connects to it. */
-json_t *control_show_access(struct gateway *g, const struct sandbox *s);
+json_t *control_show_access(const struct request *r);
 /* Returns the answer to GET. NULL: the sandbox is gone, or no memory. */
 json_t *control_show(struct gateway *g, const struct sandbox *s);
 /* Returns "running" or "paused"; NULL: it is lost or gone. */

@@ -114,7 +114,7 @@ void post_connect(struct request *r)
 	if (!state || !prolong(r, "timeout") || (paused && !control(r, "resume")))
 		return;
 	reply_json(r, paused ? 201 : 200,
-		   control_show_access(r->gateway, r->sandbox));
+		   control_show_access(r));
 }
 
 void post_refreshes(struct request *r)

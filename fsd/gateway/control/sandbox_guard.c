@@ -131,8 +131,9 @@ static bool traffic_is_good(struct request *r)
 {
 	const char *wanted = text_member(r->sandbox->meta, "traffic");
 	const char *sent = request_header(r, "E2B-Traffic-Access-Token");
+	bool ports_only = json_is_true(json_object_get(r->sandbox->meta, "ports_only"));
 
-	if (!wanted || (sent && same_text(sent, wanted)) ||
+	if (!wanted || (ports_only && !r->port) || (sent && same_text(sent, wanted)) ||
 	    (r->route->service == SERVICE_ENVD &&
 	     request_header(r, "X-Access-Token")))
 		return true;
@@ -149,6 +150,11 @@ bool sandbox_guard(struct request *r)
 {
 	return find(r) && token_is_good(r, "X-Access-Token", false) &&
 	       traffic_is_good(r) && control_wake(r);
+}
+
+bool sandbox_traffic_guard(struct request *r)
+{
+	return find(r) && traffic_is_good(r) && control_wake(r);
 }
 
 bool sandbox_token_guard(struct request *r)

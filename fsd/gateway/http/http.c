@@ -126,6 +126,7 @@ int http_open(struct gateway *g)
 	list_init(&http->clients);
 	list_init(&http->ready);
 	list_init(&http->requests);
+	list_init(&http->tunnels);
 	shares_init(&http->budget, HTTP_BUDGET);
 	g->http = http;
 	return 0;
@@ -275,6 +276,8 @@ void client_close(struct client *c)
 	struct gateway *g = c->gateway;
 
 	c->at = AT_END;
+	if (c->tunnel)
+		c->tunnel->free(c->tunnel);
 	if (c->request)
 		request_over(c->request);
 	reactor_timer_stop(&c->clock);

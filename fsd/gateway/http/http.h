@@ -58,6 +58,7 @@ struct http {
 	struct list ready; /* clients that can continue */
 	unsigned connections;
 	struct list requests; /* running ones (struct request) */
+	struct list tunnels; /* struct tunnel */
 	struct shares budget; /* of HTTP_BUDGET */
 	uint64_t by_status[6]; /* replies by the first digit of their status */
 };

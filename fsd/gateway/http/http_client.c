@@ -34,8 +34,7 @@ void client_gone(struct client *c)
 
 /* --- bytes ------------------------------------------------------------------------ */
 
-/* Reads more bytes. Return: false: there are none now. */
-static bool read_more(struct client *c)
+bool client_recv(struct client *c)
 {
 	ssize_t n;
 
@@ -54,9 +53,7 @@ static bool read_more(struct client *c)
 	return c->eof;
 }
 
-/* Sends bytes. Return: false: the socket takes no more now. */
-static bool send_some(struct client *c, const char *data, size_t len, size_t *at,
-		      bool more)
+bool client_send(struct client *c, const char *data, size_t len, size_t *at, bool more)
 {
 	while (*at < len) {
 		ssize_t n = c->writable ? send(c->fd, data + *at, len - *at,
@@ -158,9 +155,9 @@ static bool step_reply(struct client *c)
 {
 	const char *body = c->body_len ? c->request->reply.body.data : NULL;
 	size_t before = c->out_at + c->body_at;
-	bool all = send_some(c, c->out.data, c->out.len, &c->out_at,
+	bool all = client_send(c, c->out.data, c->out.len, &c->out_at,
 			     c->body_len > c->body_at) &&
-		   send_some(c, body, c->body_len, &c->body_at, false);
+		   client_send(c, body, c->body_len, &c->body_at, false);
 
 	if (c->out_at + c->body_at > before)
 		set_clock(c, HTTP_IDLE_MS);
@@ -194,6 +191,8 @@ static void begin_request(struct client *c, const struct head *h)
 		c->at = AT_END;
 		return;
 	}
+	if (c->request->port) /* another request may be for another sandbox */
+		c->keep = false;
 	c->at = AT_BODY;
 	set_clock(c, HTTP_BODY_MS);
 	request_begin(c->request, h);
@@ -212,7 +211,7 @@ static bool step_head(struct client *c)
 		buf_eat(&c->in, (size_t)n);
 	} else if (c->eof) {
 		c->at = AT_END;
-	} else if (!read_more(c)) {
+	} else if (!client_recv(c)) {
 		return false;
 	} else if (fresh && c->in.len) {
 		set_clock(c, HTTP_HEADERS_MS);
@@ -252,7 +251,7 @@ static void say_continue(struct client *c)
 	size_t at = 0;
 
 	c->continues = false;
-	send_some(c, text, sizeof(text) - 1, &at, false);
+	client_send(c, text, sizeof(text) - 1, &at, false);
 }
 
 static bool more_body(struct client *c)
@@ -267,7 +266,7 @@ static bool more_body(struct client *c)
 		return true;
 	}
 	buf_eat(&c->in, (size_t)n);
-	if (n > 0 || read_more(c))
+	if (n > 0 || client_recv(c))
 		return true;
 	if (c->eof)
 		c->at = AT_END;
@@ -312,7 +311,7 @@ static bool step_rest(struct client *c)
 		next_request(c);
 	else if (c->eof)
 		c->at = AT_END;
-	return !c->left || c->eof || read_more(c);
+	return !c->left || c->eof || client_recv(c);
 }
 
 static bool step_linger(struct client *c)
@@ -320,12 +319,17 @@ static bool step_linger(struct client *c)
 	buf_clear(&c->in);
 	if (c->eof)
 		c->at = AT_END;
-	return c->eof || read_more(c);
+	return c->eof || client_recv(c);
+}
+
+static bool step_tunnel(struct client *c)
+{
+	return c->tunnel->step(c);
 }
 
 static bool (*const steps[])(struct client *c) = {
 	[AT_HEAD] = step_head, [AT_BODY] = step_body, [AT_WORK] = step_work,
-	[AT_REPLY] = step_reply, [AT_REST] = step_rest,
+	[AT_REPLY] = step_reply, [AT_TUNNEL] = step_tunnel, [AT_REST] = step_rest,
 	[AT_LINGER] = step_linger,
 };
 

@@ -19,12 +19,19 @@ enum client_at {
 	AT_BODY,
 	AT_WORK, /* the request is complete, and has no reply */
 	AT_REPLY,
+	AT_TUNNEL, /* the request and its answer go through a tunnel */
 	AT_REST, /* the reply was sent before the whole body had come */
 	AT_LINGER, /* the reply was sent; waits for the client to read it */
 	AT_END,
 };
 
 /* A connection; the loop's. */
+/* The steps of a connection whose request does not end with a reply (tunnel.c). */
+struct tunnel {
+	bool (*step)(struct client *c); /* false: it waits */
+	void (*free)(struct tunnel *t);
+};
+
 struct client {
 	struct list node, ready;
 	struct gateway *gateway;
@@ -39,6 +46,7 @@ struct client {
 	bool local; /* its address is loopback */
 	char address[64];
 	struct request *request; /* the running one */
+	struct tunnel *tunnel; /* owned, or NULL */
 	struct buf in;
 	struct buf out; /* bytes of a reply */
 	size_t out_at; /* bytes of `out` sent */
@@ -63,6 +71,10 @@ void client_wake(struct client *c);
 /* http_client.c: does all that is possible now. May close it. */
 void client_go(struct client *c);
 void client_clock(struct client *c);
+/* Reads more bytes into c->in. Return: false: there are none now. */
+bool client_recv(struct client *c);
+/* Sends bytes from *at on, and moves it. Return: false: the socket takes no more now. */
+bool client_send(struct client *c, const char *data, size_t len, size_t *at, bool more);
 /* Ends the connection because the client is gone, and informs its request, if any. */
 void client_gone(struct client *c);
 

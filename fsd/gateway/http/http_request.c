@@ -36,10 +36,31 @@ static bool add_header(struct request *r, const struct head_field *f)
 	return h->name && h->value;
 }
 
+static void take_target(struct request *r, const char *target)
+{
+	int error = target_parse(target, &r->target);
+
+	if (error == -E2BIG)
+		reply_error(r, 414, "the path has more than %u parts or the "
+			    "query more than %u", TARGET_PARTS, TARGET_QUERIES);
+	else if (error < 0)
+		reply_error(r, 400, "the target of the request has a wrong "
+			    "%%XX, a NUL or a part \"..\"");
+}
+
+/* Port traffic: only the program knows what its targets mean. */
+static void pass_target(struct request *r, const char *target)
+{
+	r->raw_target = strdup(target);
+	if (!r->raw_target || target_parse("/", &r->target) < 0)
+		reply_error(r, 503, "no memory for a request");
+	else if (*target != '/' && strcmp(target, "*") != 0)
+		reply_error(r, 400, "the target of a request to a port begins with \"/\"");
+}
+
 struct request *request_new(struct client *c, const struct head *h)
 {
 	struct request *r = calloc(1, sizeof(*r));
-	int error;
 
 	if (!r)
 		return NULL;
@@ -53,16 +74,14 @@ struct request *request_new(struct client *c, const struct head *h)
 	list_add_tail(&c->gateway->http->requests, &r->node);
 	snprintf(r->method, sizeof(r->method), "%s",
 		 c->head_only ? "GET" : h->method);
-	error = target_parse(h->target, &r->target);
-	if (error == -E2BIG)
-		reply_error(r, 414, "the path has more than %u parts or the "
-			    "query more than %u", TARGET_PARTS, TARGET_QUERIES);
-	else if (error < 0)
-		reply_error(r, 400, "the target of the request has a wrong "
-			    "%%XX, a NUL or a part \"..\"");
 	for (unsigned i = 0; i < h->fields; i++)
 		if (!add_header(r, &h->field[i]))
 			reply_error(r, 503, "no memory for a request");
+	r->port = request_names_port(r);
+	if (r->port)
+		pass_target(r, h->target);
+	else
+		take_target(r, h->target);
 	return r;
 }
 
@@ -97,6 +116,8 @@ static void check_origin(struct request *r)
 		reply_error(r, 403, "the host \"%.100s\" is not one of this "
 			    "gateway's; --allow-host or --domain names more",
 			    host ? host : "");
+	} else if (r->port) {
+		/* the sandbox's own site: its program decides who may ask */
 	} else if (origin && !origin_is_ours(hosts, origin, host)) {
 		reply_error(r, 403, "the origin \"%.100s\" may not ask here; "
 			    "--allow-origin names more", origin);
@@ -204,7 +225,7 @@ static void check_head(struct request *r, const struct head *h)
 		find_route(r);
 	if (!r->reply.status)
 		check_key(r);
-	if (!r->reply.status && h->length > body_max(r))
+	if (!r->reply.status && !r->route->tunnel && h->length > body_max(r))
 		refuse_long(r);
 }
 
@@ -330,6 +351,8 @@ static void guard_done(struct crew_work *work)
 	take_over(r);
 	if (r->reply.status && !r->answered)
 		request_answer(r);
+	else if (!r->answered && r->client && r->route->tunnel)
+		r->route->tunnel(r);
 	else if (!r->answered && r->client)
 		begin_body(r);
 	request_unref(r);

@@ -11,6 +11,9 @@
 /* Finds which sandbox and services a request means: sets its sandbox_id, and
  * removes other services from *services. Return: false: it has replied. */
 bool request_locate(struct request *r, unsigned *services);
+/* Returns the port of a sandbox, other than the gateway's own two, that the head names;
+ * 0: none, or --ports no. */
+unsigned request_names_port(const struct request *r);
 /* Returns whether the request's path is "/NAME". */
 bool request_path_is(const struct request *r, const char *name);
 /*

@@ -33,6 +33,7 @@ void request_unref(struct request *r)
 		r->state_free(r->state);
 	sandbox_free(r->sandbox);
 	holding_set(&r->held, 0);
+	free(r->raw_target);
 	free_headers(r->header, r->headers);
 	free_headers(r->reply.header, r->reply.headers);
 	buf_done(&r->reply.body);

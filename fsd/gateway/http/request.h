@@ -50,11 +50,19 @@ struct reply {
 	uint64_t size; /* bytes of the stream so far */
 };
 
+/* Of port traffic, made by the guard. */
+struct tunnel_way {
+	int fd;     /* owned: connected to the program, nonblocking; -1: taken */
+	char *host; /* owned: Host of the sandbox's request; NULL: as it came */
+};
+
 struct request {
 	struct gateway *gateway;
 	const struct listener *listener;
 	char method[16];
 	struct target target;
+	char *raw_target; /* owned: as sent, of port traffic */
+	unsigned port; /* of the sandbox, for port traffic; 0: it is none */
 	struct header header[HEAD_HEADERS];
 	unsigned headers;
 	const struct route *route;

@@ -11,6 +11,8 @@ enum service {
 	SERVICE_ENVD = 4,    /* a sandbox's 49983 */
 	SERVICE_RUN = 8,     /* /run, which needs no key on --run-listen */
 	SERVICE_ALL = 15,
+	/* any other port of a sandbox, where the control plane is served, too */
+	SERVICE_PORT = 16,
 };
 
 enum style { STYLE_REST, STYLE_CONNECT, STYLE_TEXT };
@@ -25,6 +27,9 @@ struct route {
 	 * machine. false: it has replied. */
 	bool (*guard)(struct request *r);
 	enum style style; /* the form of errors */
+	/* Begins a tunnel when the guard is done, on the loop; then there is no handler.
+	 * NULL: none. */
+	void (*tunnel)(struct request *r);
 	bool quick;           /* the handler runs on the loop */
 	bool light;           /* the handler never waits for a machine */
 	/*

@@ -71,7 +71,7 @@ static void test_routes(void)
 static void test_table(void)
 {
 	for (const struct route *r = routes; r->path; r++) {
-		ok(r->handler && r->service, "%s %s has a handler", r->method, r->path);
+		ok((r->handler || r->tunnel) && r->service, "%s %s has a handler", r->method, r->path);
 		ok(!(r->service & SERVICE_CONTROL) || r->key ||
 			   !strcmp(r->path, "/health") || !strcmp(r->path, "/") ||
 			   !strcmp(r->path, "/ui"),
@@ -94,6 +94,7 @@ static void test_hosts(void)
 		{ "127.0.0.1:3000", true }, { "[::1]:3000", true },
 		{ "[::1]", true }, { "10.0.0.1", true },
 		{ "sbx.example", true }, { "49983-abc.sbx.example:443", true },
+		{ "8080-abc.localhost:3000", true },
 		{ "evilsbx.example", false }, { "localhost.evil.example", false },
 		{ "", false }, { "[::1", false }, { "localhost:80:80", false },
 		{ "localhost:", false }, { "127.0.0.1.evil.example", false },
@@ -108,6 +109,8 @@ static void test_hosts(void)
 	ok(!origin_is_allowed(&h, "http://localhost:5000"), "it gets no CORS");
 	ok(host_label(&h, "49999-abc.sbx.example", &port, id, sizeof(id)) &&
 		   port == 49999 && !strcmp(id, "abc"), "a label of a port and an id");
+	ok(host_label(&h, "8080-abc.localhost:3000", &port, id, sizeof(id)) &&
+		   port == 8080 && !strcmp(id, "abc"), "a label under localhost");
 	ok(!host_label(&h, "49999-abc.evil.example", &port, id, sizeof(id)),
 	   "a label under another domain");
 	ok(!host_label(&h, "127.0.0.1", &port, id, sizeof(id)), "no label");
@@ -131,6 +134,9 @@ static void test_origins(void)
 		{ "https://app.example", "localhost:3000", true },
 		{ "http://localhost:9999", "localhost:3000", false },
 		{ "http://localhost:30000", "localhost:3000", false },
+		{ "http://8080-abc.localhost:3000", "localhost:3000", false },
+		{ "http://8080-abc.sbx.example:3000", "localhost:3000", false },
+		{ "https://8080-abc.sbx.example", "sbx.example", false },
 		{ "http://localhost:3000", NULL, true },
 		{ "http://localhost:9999", NULL, false },
 		{ "https://localhost:3000", "localhost:3000", false },
