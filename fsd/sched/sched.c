@@ -347,7 +347,9 @@ int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 			       "a machine for this job may come to %" PRIu64
 			       " MiB, and this host never has more than "
 			       "%" PRIu64 " MiB for machines (%" PRIu64 " less "
-			       "the reserve); ask for less memory_mb",
+			       "the reserve); ask for less memory_mb, or give "
+			       "fsd more memory (--mem of Slurm, MemoryMax= of "
+			       "its unit)",
 			       MIB_OF(need), MIB_OF(most),
 			       MIB_OF(s->memory.total));
 	if (force)

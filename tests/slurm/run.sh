@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [FSD] — the ways of fsd-slurm(7), on a Slurm of three nodes that it starts on this
+# run.sh [FSD [OPTION...]] — the ways of fsd-slurm(7), on a Slurm of three nodes that it starts on this
 # host, as root. TAP on standard output. FSD: the program, by default that with fake
-# machines.
+# machines. OPTION: of bats, such as -f PATTERN.
 #
 # munged, slurmctld and three slurmd live in namespaces of their own: no port is in use
 # there, and the kernel ends all of them with this script.
@@ -18,4 +18,4 @@ exec unshare --pid --fork --kill-child --mount --propagation private --net bash 
 	cp -a /dev/fuse /run/fuse && chmod 666 /run/fuse && mount --bind /run/fuse /dev/fuse
 	ip link set lo up
 	ip address add 192.0.2.1/32 dev lo # without a second one no name is resolved
-	bats --tap --print-output-on-failure "$1"' slurm "$here"
+	bats --tap --timing --print-output-on-failure "$@"' slurm "${@:2}" "$here"
