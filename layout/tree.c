@@ -39,7 +39,7 @@ const struct vfile job_vfiles[] = {
 	[JOB_VFILE_LOG] = { "log", VFILE_STREAM, FILE_MODE, 0, true, false,
 			  "the job's timeline, one event a line" },
 	[JOB_VFILE_CTL] = { "ctl", VFILE_CTL, FILE_MODE, 0, true, false,
-			  "verbs: start, interrupt, kill, signal NAME, eof" },
+			  "verbs: start, interrupt, kill, signal NAME, eof, port N" },
 	[JOB_VFILE_STDOUT] = { "stdout", VFILE_STREAM, FILE_MODE, STARTED, true,
 			     true, "standard output, as it grows" },
 	[JOB_VFILE_STDERR] = { "stderr", VFILE_STREAM, FILE_MODE, STARTED, true,
@@ -92,6 +92,8 @@ const struct vfile fsd_vfiles[] = {
 			       false, "living sessions" },
 	[FSD_VFILE_SANDBOXES] = { "sandboxes", VFILE_DIR, S_IFDIR | 0777, 0, true,
 				false, "living machines that jobs share" },
+	[FSD_VFILE_PORTS] = { "ports", VFILE_DIR, S_IFDIR | 0500, 0, false, false,
+			    "where fsd binds the sockets of ports" },
 	[FSD_VFILE_LOST] = { "lost+found", VFILE_DIR, S_IFDIR | 0555, 0, true,
 			   false, "what was found damaged, and why" },
 	[FSD_VFILE_NETWORK] = { "network", VFILE_TEXT, SHOWN_MODE, 0, true, false,
@@ -228,19 +230,44 @@ bool file_is_swap(const char *name)
 	       name[len - 1] >= 'a' && name[len - 1] <= 'p';
 }
 
+static int signal_of(const char *name, struct err *err)
+{
+	int number = signal_parse(name);
+
+	return number < 0 ? err_set(err, -EINVAL,
+				    "ctl: \"%.64s\" is not a signal; it must be a "
+				    "name such as TERM or SIGUSR1, or a number from "
+				    "1 to 64", name)
+			  : number;
+}
+
+int ctl_port(const char *text, struct err *err)
+{
+	uint64_t port;
+
+	return parse_u64(text, LIMIT_PORT_MIN, LIMIT_PORT_MAX, &port) < 0
+		       ? err_set(err, -EINVAL,
+				 "ctl: \"%.64s\" is not a port of a program; it must "
+				 "be a number from %u to %u", text, LIMIT_PORT_MIN, LIMIT_PORT_MAX)
+		       : (int)port;
+}
+
 static const struct {
 	const char *name;
 	enum ctl_verb verb;
 	bool appliance;
-	bool takes_name;
+	/* Reads the word behind the verb: a number or a negative errno. NULL: the verb
+	 * stands alone. */
+	int (*number)(const char *word, struct err *err);
 } verbs[] = {
-	{ "start", CTL_START, false, false },
-	{ "interrupt", CTL_INTERRUPT, false, false },
-	{ "kill", CTL_KILL, false, false },
-	{ "signal", CTL_SIGNAL, false, true },
-	{ "eof", CTL_EOF, false, false },
-	{ "drain", CTL_DRAIN, true, false },
-	{ "resume", CTL_RESUME, true, false },
+	{ "start", CTL_START, false, NULL },
+	{ "interrupt", CTL_INTERRUPT, false, NULL },
+	{ "kill", CTL_KILL, false, NULL },
+	{ "signal", CTL_SIGNAL, false, signal_of },
+	{ "port", CTL_PORT, false, ctl_port },
+	{ "eof", CTL_EOF, false, NULL },
+	{ "drain", CTL_DRAIN, true, NULL },
+	{ "resume", CTL_RESUME, true, NULL },
 };
 
 /* Copies the line without leading and trailing blanks. */
@@ -273,20 +300,6 @@ static int ctl_line(const char *data, size_t len, char room[LIMIT_CTL_BYTES],
 	return 0;
 }
 
-static int ctl_signal(const char *name, struct ctl_command *ret,
-		      struct err *err)
-{
-	int number = signal_parse(name);
-
-	if (number < 0)
-		return err_set(err, -EINVAL,
-			       "ctl: \"%.64s\" is not a signal; it must be a "
-			       "name such as TERM or SIGUSR1, or a number from "
-			       "1 to 64", name);
-	*ret = (struct ctl_command){ CTL_SIGNAL, (unsigned)number };
-	return 0;
-}
-
 int ctl_parse(const char *data, size_t len, bool appliance,
 	      struct ctl_command *ret, struct err *err)
 {
@@ -305,17 +318,17 @@ int ctl_parse(const char *data, size_t len, bool appliance,
 		if (verbs[i].appliance != appliance ||
 		    strcmp(verbs[i].name, line))
 			continue;
-		if (verbs[i].takes_name)
-			return ctl_signal(name, ret, err);
-		if (*name)
+		if (!verbs[i].number && *name)
 			return err_set(err, -EINVAL,
 				       "ctl: \"%s\" is followed by \"%.64s\"; "
 				       "it must stand alone", line, name);
-		*ret = (struct ctl_command){ verbs[i].verb, 0 };
-		return 0;
+		r = verbs[i].number ? verbs[i].number(name, err) : 0;
+		*ret = (struct ctl_command){ verbs[i].verb, r < 0 ? 0 : (unsigned)r };
+		return r < 0 ? r : 0;
 	}
 	return err_set(err, -EINVAL,
 		       "ctl: \"%.64s\" is not a verb; it must be %s", line,
 		       appliance ? "drain or resume"
-				 : "start, interrupt, kill, signal NAME or eof");
+				 : "start, interrupt, kill, signal NAME, eof or "
+				   "port N");
 }

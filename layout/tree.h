@@ -56,6 +56,7 @@ enum fsd_vfile {
 	FSD_VFILE_SANDBOXES,
 	FSD_VFILE_LOST,
 	FSD_VFILE_NETWORK,
+	FSD_VFILE_PORTS,
 	FSD_VFILE_MAX
 };
 
@@ -110,21 +111,24 @@ static inline bool job_name_is_draft(const char *name)
 
 bool utf8_valid(const char *text, size_t len);
 
-/* Verbs of ctl: "start", "interrupt", "kill", "signal NAME"; of .fsd/ctl: drain, resume. */
+/* Verbs of ctl: "start", "interrupt", "kill", "signal NAME", "eof", "port N"; of .fsd/ctl:
+ * "drain", "resume". */
 enum ctl_verb {
 	CTL_START,
 	CTL_INTERRUPT,
 	CTL_KILL,
-	CTL_SIGNAL, CTL_EOF,
+	CTL_SIGNAL, CTL_EOF, CTL_PORT,
 	CTL_DRAIN,
 	CTL_RESUME
 };
 
 struct ctl_command {
 	enum ctl_verb verb;
-	unsigned signal; /* CTL_SIGNAL */
+	unsigned number; /* CTL_SIGNAL: the signal; CTL_PORT: the port */
 };
 
+/* Parses the N of "port N". Return: the port, or -EINVAL with a sentence. */
+int ctl_port(const char *text, struct err *err);
 /* Parses one write to ctl, with or without its newline. appliance: of .fsd/ctl.
  * Return: 0, or -EINVAL with a sentence that lists the allowed verbs. */
 int ctl_parse(const char *data, size_t len, bool appliance,

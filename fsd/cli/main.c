@@ -67,6 +67,7 @@ static const struct {
 	{ INOTIFY_COMMAND, inotify_helper },
 	{ JAILER_COMMAND, jailer_main },
 	{ BROKER_COMMAND, broker_main },
+	{ PORT_COMMAND, port_main },
 	{ SUPERVISOR_SERVES, command_serve },
 	/* fsd run this one, */
 	{ PRIVATE_COMMAND, private_main },

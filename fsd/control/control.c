@@ -15,6 +15,7 @@
 
 #include "control_environment.h"
 #include "control_entry.h"
+#include "control_ports.h"
 #include "control_sandbox.h"
 #include "fsd/files/guest_inode.h"
 #include "fsd/handover/handover.h"
@@ -71,6 +72,9 @@ static int find_session(struct fsd *d, uid_t uid, uint64_t dir,
 		*ret_place = dir | ENTRY(0, 0, FIELD_FILES);
 		return 0;
 	}
+	if (!strcmp(name, CONTROL_PORTS))
+		return control_ports_dir(d, PORT_OF_SANDBOX, ENTRY_SESSION(dir),
+					 ret_place);
 	for (unsigned i = 0; (field = seat_field_name(i, true)); i++) {
 		if (!strcmp(field, name)) {
 			*ret_place = dir | ENTRY(0, 0, i + 1);
@@ -149,6 +153,8 @@ int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 	}
 	if (ENTRY_VFILE(dir) == FSD_VFILE_SANDBOXES)
 		return control_sandbox_find(d, uid, dir, name, ret_place);
+	if (ENTRY_VFILE(dir) == FSD_VFILE_PORTS)
+		return control_ports_find(d, dir, name, ret_place);
 	if (ENTRY_VFILE(dir) == FSD_VFILE_SESSIONS)
 		return find_session(d, uid, dir, name, ret_place);
 	if (ENTRY_VFILE(dir) != FSD_VFILE_TEMPLATES || ENTRY_FIELD(dir))
@@ -178,6 +184,8 @@ int control_check(struct fsd *d, uid_t uid, uint64_t entry)
 		return is_operator(uid) ? 0 : -EACCES;
 	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
 		return control_sandbox_check(d, uid, entry);
+	if (ENTRY_VFILE(entry) == FSD_VFILE_PORTS)
+		return control_ports_check(d, uid, entry);
 	if (environment_of(entry))
 		return control_environment_check(d, uid, environment_of(entry));
 	if (ENTRY_VFILE(entry) != FSD_VFILE_SESSIONS || !ENTRY_SESSION(entry))
@@ -192,6 +200,8 @@ bool control_is_dir(uint64_t entry)
 		return true;
 	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
 		return control_sandbox_is_dir(entry);
+	if (ENTRY_VFILE(entry) == FSD_VFILE_PORTS)
+		return control_ports_is_dir(entry);
 	return fsd_vfiles[ENTRY_VFILE(entry)].kind == VFILE_DIR &&
 	       !ENTRY_FIELD(entry) && !is_lost(entry);
 }
@@ -205,6 +215,7 @@ bool control_is_fixed(uint64_t entry)
 	case FSD_VFILE_NETWORK:
 	case FSD_VFILE_LAST_ERROR:
 	case FSD_VFILE_SANDBOXES:
+	case FSD_VFILE_PORTS:
 		return false;
 	case FSD_VFILE_TEMPLATES:
 		/* environments can be added and removed */
@@ -218,6 +229,8 @@ mode_t control_mode(uint64_t entry)
 {
 	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
 		return control_sandbox_mode(entry);
+	if (ENTRY_VFILE(entry) == FSD_VFILE_PORTS)
+		return control_ports_mode(entry);
 	if (control_is_dir(entry))
 		return S_IFDIR | 0555;
 	if (is_lost(entry))
@@ -299,6 +312,8 @@ void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 {
 	if (ENTRY_VFILE(dir) == FSD_VFILE_SANDBOXES) {
 		control_sandbox_list(d, uid, dir, fn, arg);
+	} else if (ENTRY_VFILE(dir) == FSD_VFILE_PORTS) {
+		control_ports_list(d, dir, fn, arg);
 	} else if (ENTRY_VFILE(dir) == FSD_VFILE_SESSIONS) {
 		list_sessions(d, uid, dir, &(struct lister){ fn, arg });
 	} else if (dir == FSD_VFILE_LOST && is_operator(uid)) {
@@ -306,7 +321,8 @@ void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 				&(struct lister){ fn, arg });
 	} else if (!dir) {
 		for (unsigned i = 1; i < FSD_VFILE_MAX; i++)
-			fn(arg, fsd_vfiles[i].name, i);
+			if (fsd_vfiles[i].listed)
+				fn(arg, fsd_vfiles[i].name, i);
 	} else if (ENTRY_VFILE(dir) == FSD_VFILE_TEMPLATES) {
 		list_templates(d, uid, dir, &(struct lister){ fn, arg });
 	}
@@ -441,6 +457,8 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 {
 	if (ENTRY_VFILE(entry) == FSD_VFILE_SANDBOXES)
 		return control_sandbox_text(d, entry, out);
+	if (ENTRY_VFILE(entry) == FSD_VFILE_PORTS)
+		return 0;
 	if (ENTRY_VFILE(entry) == FSD_VFILE_SESSIONS) {
 		const struct sandbox *s =
 			sandboxes_by_no(d, ENTRY_SESSION(entry));

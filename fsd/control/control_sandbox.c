@@ -11,6 +11,7 @@
 
 #include "control.h"
 #include "control_entry.h"
+#include "control_ports.h"
 #include "fsd/living/sandboxes.h"
 
 static const struct {
@@ -123,10 +124,14 @@ mode_t control_sandbox_mode(uint64_t entry)
 
 /* --- finding --------------------------------------------------------------------- */
 
-static int find_in_sandbox(struct sandbox *s, const char *name, uint64_t *ret)
+static int find_in_sandbox(const struct fsd *d, struct sandbox *s, const char *name,
+			   uint64_t *ret)
 {
 	const struct sandbox_file *f = sandbox_file_find(s, name);
 
+	if (!strcmp(name, CONTROL_PORTS) &&
+	    control_ports_dir(d, PORT_OF_SANDBOX, sandbox_no(s), ret) == 0)
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (strcmp(rows[i].name, name) != 0)
 			continue;
@@ -192,7 +197,7 @@ int control_sandbox_find(struct fsd *d, uid_t uid, uint64_t dir, const char *nam
 		return -ENOENT;
 	if (ENTRY_FIELD(dir) == FIELD_SESSIONS)
 		return find_session(s, name, ret_place);
-	return ENTRY_FIELD(dir) ? -ENOENT : find_in_sandbox(s, name, ret_place);
+	return ENTRY_FIELD(dir) ? -ENOENT : find_in_sandbox(d, s, name, ret_place);
 }
 
 /* --- listing ---------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fsd/control/control.h"
+#include "fsd/control/control_ports.h"
 #include "fsd/control/control_sandbox.h"
 #include "fsd/jobs/leftover.h"
 #include "fsd/jobs/removed_files.h"
@@ -232,6 +233,19 @@ static int child_vfile(fuse_req_t req, const struct job *job, unsigned vfile)
 	}
 }
 
+/* Return: true if it is the directory with the job's ports. A job without ports may have
+ * a directory of that name itself. */
+static bool child_ports(fuse_req_t req, const struct target *dir, const char *name,
+			struct target *t)
+{
+	if (dir->kind != T_JOB || strcmp(name, CONTROL_PORTS) != 0 ||
+	    control_ports_dir(ops_fsd(req), PORT_OF_JOB, dir->job->meta.no,
+			      &t->entry) < 0)
+		return false;
+	t->kind = T_FSD;
+	return true;
+}
+
 static int child_of_node(fuse_req_t req, const struct target *dir,
 			 const char *name, struct target *t)
 {
@@ -278,7 +292,8 @@ int ops_child(fuse_req_t req, const struct target *dir, const char *name,
 		return control_find(ops_fsd(req), fuse_req_ctx(req)->uid,
 				 dir->entry, name, &ret->entry);
 	}
-	return child_of_node(req, dir, name, ret);
+	return child_ports(req, dir, name, ret) ? 0
+						: child_of_node(req, dir, name, ret);
 }
 
 int ops_find(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -346,6 +361,7 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 {
 	struct fsd *d = ops_fsd(req);
 	const struct sandbox *owner;
+	const struct ports *ports;
 	struct buf text = { 0 };
 	int r = 0;
 
@@ -367,6 +383,11 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 		if (owner) {
 			ret->st_uid = sandbox_uid(owner);
 			ret->st_gid = sandbox_gid(owner);
+		}
+		ports = t->kind == T_FSD ? control_ports(d, t->entry) : NULL;
+		if (ports) {
+			ret->st_uid = ports_uid(ports);
+			ret->st_gid = ports_gid(ports);
 		}
 		if (t->kind == T_FSD && !control_is_dir(t->entry) &&
 		    control_text(d, t->entry, fuse_req_ctx(req)->uid, &text) == 0)

@@ -11,6 +11,7 @@
 
 #include "fsd/submit/draft.h"
 #include "fsd/control/control.h"
+#include "fsd/control/control_ports.h"
 #include "fsd/mount/inotify.h"
 #include "fsd/mount/requests.h"
 #include "fsd/jobs/removed_files.h"
@@ -235,16 +236,28 @@ static bool is_told(fuse_req_t req, fuse_ino_t parent, const char *name,
 	       ops_entry(req, &t, ret) == 0;
 }
 
+/* Returns true if a process of fsd binds the socket of a port there. */
+static bool is_port(fuse_req_t req, fuse_ino_t parent, const char *name,
+		    struct fuse_entry_param *ret)
+{
+	struct target t;
+
+	return ops_target(req, parent, &t) == 0 && t.kind == T_FSD &&
+	       control_ports_make(ops_fsd(req), fuse_req_ctx(req)->uid, t.entry, name,
+				  &t.entry) == 0 &&
+	       ops_entry(req, &t, ret) == 0;
+}
+
 void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	      dev_t rdev)
 {
 	struct fuse_entry_param e;
 
-	if (is_told(req, parent, name, &e)) {
+	if (S_ISSOCK(mode) ? is_port(req, parent, name, &e)
+			   : is_told(req, parent, name, &e)) {
 		fuse_reply_entry(req, &e);
 		return;
 	}
-	(void)mode;
 	(void)rdev;
 	ops_answer(req, ops_refuse_at(req, parent, name, -EPERM,
 				      "only files and directories can be made "

@@ -17,6 +17,8 @@
 #include "fsd/mount/requests.h"
 #include "fsd/control/control.h"
 #include "fsd/mount/broker.h"
+#include "fsd/network/network.h"
+#include "fsd/network/ports.h"
 #include "fsd/jobs/parsed_config.h"
 #include "fsd/run/run.h"
 #include "fsd/jobs/unsynced_inputs.h"
@@ -104,6 +106,17 @@ static int kill_job(struct job *job, struct err *err)
 		     : 0;
 }
 
+/* Opens the port, and waits until its socket is there. */
+static int open_port(const struct job *job, unsigned port, struct err *err)
+{
+	struct ports *p = ports_find(network_ports(job->d->network),
+				     PORTS_KEY(PORT_OF_JOB, job->meta.no));
+
+	return p ? ports_ask(p, port, err)
+		 : err_set(err, -ESRCH, "ctl: no machine of this job runs with "
+			   "\"ports\"");
+}
+
 static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size)
 {
@@ -131,10 +144,12 @@ static void write_ctl(fuse_req_t req, struct handle *h, const char *data,
 			r = kill_job(job, &err);
 		else if (cmd.verb == CTL_EOF)
 			r = run_feed_end(job);
+		else if (cmd.verb == CTL_PORT)
+			r = open_port(job, cmd.number, &err);
 		else
 			r = cmd.verb == CTL_INTERRUPT
 				    ? run_interrupt_program(job)
-				    : run_signal(job, cmd.signal);
+				    : run_signal(job, cmd.number);
 	}
 	reply_ctl(req, job ? job->meta.name : FSD_DIR_NAME, r, &err, size);
 }

@@ -360,7 +360,8 @@ static int taken(fuse_req_t req, struct handle *h, const char *data,
 		r = sandbox_set_until(s, data, size, &err);
 	else if (is_own(&h->t, FIELD_CTL))
 		r = sandbox_control(s, data, size, &err);
-	return r < 0 ? refuse(req, s, r, &err) : 0;
+	s = sandbox_of(h->d, &h->t); /* it may have ended while ctl waited */
+	return r < 0 && s ? refuse(req, s, r, &err) : r;
 }
 
 void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,

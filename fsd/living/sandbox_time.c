@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fsd/network/network.h"
+#include "fsd/network/ports.h"
 #include "sandbox_int.h"
 
 /* Postpones the end by the length of the pause. A sandbox that was paused because its
@@ -134,6 +136,22 @@ int sandbox_check_pause(const struct sandbox *s, struct err *err)
 			 : 0;
 }
 
+#define PORT_WORD (sizeof("port ") - 1)
+
+/* Opens the port, and waits until its socket is there. The sandbox may be gone then. */
+static int open_port(const struct sandbox *s, const char *word, struct err *err)
+{
+	struct ports *p = ports_find(network_ports(s->d->network),
+				     PORTS_KEY(PORT_OF_SANDBOX, s->no));
+	int port = ctl_port(word, err);
+
+	if (port < 0)
+		return port;
+	return p ? ports_ask(p, (unsigned)port, err)
+		 : err_set(err, -ESRCH, "ctl: the machine of sandbox \"%s\" does not run "
+			   "with \"ports\"", s->name);
+}
+
 int sandbox_control(struct sandbox *s, const char *text, size_t len,
 		    struct err *err)
 {
@@ -141,6 +159,7 @@ int sandbox_control(struct sandbox *s, const char *text, size_t len,
 		const char *verb;
 		bool pause;
 	} verbs[] = { { "pause", true }, { "resume", false } };
+	char port[8];
 
 	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
@@ -153,6 +172,12 @@ int sandbox_control(struct sandbox *s, const char *text, size_t len,
 			set_paused(s, verbs[i].pause);
 			return 0;
 		}
-	return err_set(err, -EINVAL,
-		       "ctl of a sandbox takes \"pause\" and \"resume\"");
+	if (len > PORT_WORD && len - PORT_WORD < sizeof(port) &&
+	    !memcmp(text, "port ", PORT_WORD)) {
+		memcpy(port, text + PORT_WORD, len - PORT_WORD);
+		port[len - PORT_WORD] = '\0';
+		return open_port(s, port, err);
+	}
+	return err_set(err, -EINVAL, "ctl of a sandbox takes \"pause\", \"resume\" and "
+		       "\"port N\"");
 }

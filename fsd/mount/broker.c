@@ -97,7 +97,7 @@ static void on_end(struct loop_fd *src, uint32_t events)
 /* --- questions, one at a time --------------------------------------------------- */
 
 static const uint8_t fds_of_op[BROKER_OPS] = {
-	[BROKER_CLONE] = 1, [BROKER_INOTIFY] = 2,
+	[BROKER_CLONE] = 1, [BROKER_INOTIFY] = 2, [BROKER_BIND] = 2,
 };
 
 /*

@@ -6,10 +6,12 @@
  * and whether it has a file open.
  *
  *   CLONE   a descriptor of the mount's root, a clone where that is allowed
- *   NOTIFY  starts the inotify helper: its socket, its pidfd
+ *   INOTIFY starts the inotify helper: its socket, its pidfd
  *   CALL    the system call of a process that waits for the mount
  *   UMOUNT  unmounts
  *   OPENS   whether a process has a file of this number open
+ *   BIND    binds a socket in the mount, in a process of its own: the socket and that
+ *           process's pidfd. The socket listens if the process has ended well.
  *
  * All functions run on the loop.
  */
@@ -57,7 +59,7 @@ int broker_opens(struct broker *k, pid_t pid, uint64_t ino);
 /* Messages: one struct in each direction, SOCK_SEQPACKET, with descriptors. */
 enum broker_op {
 	BROKER_CLONE = 1, BROKER_INOTIFY, BROKER_CALL, BROKER_UMOUNT,
-	BROKER_OPENS,
+	BROKER_OPENS, BROKER_BIND,
 	BROKER_OPS
 };
 
@@ -65,12 +67,14 @@ struct broker_request {
 	uint32_t op;
 	int32_t pid;  /* CALL, OPENS */
 	uint64_t ino; /* OPENS */
+	uint64_t key; /* BIND: of the port's owner (fsd/network/ports.h) */
+	uint32_t port; /* BIND */
 };
 
 struct broker_answer {
 	int32_t code;      /* 0 or a negative errno */
 	uint32_t is_clone; /* CLONE */
-	int32_t pid;       /* NOTIFY */
+	int32_t pid;       /* INOTIFY */
 	uint64_t call[BROKER_CALL_WORDS];
 };
 
@@ -78,8 +82,8 @@ struct broker_answer {
 struct broker_wait {
 	struct list node; /* for the broker's own lists */
 	struct broker_request request;
-	/* Called from the loop. fds: for CLONE one, for NOTIFY the socket and
-	 * the pidfd, owned by the callee; none if code is below 0. */
+	/* Called from the loop. fds: for CLONE one, for INOTIFY and BIND the socket
+	 * and the pidfd, owned by the callee; none if code is below 0. */
 	void (*fn)(struct broker_wait *w, const struct broker_answer *a,
 		   const int *fds);
 	void *arg;
@@ -94,5 +98,10 @@ void broker_forget(struct broker *k, struct broker_wait *w);
 /* The broker's main function: BROKER_COMMAND MNT own|other; its socket is
  * descriptor 3. */
 int broker_main(int argc, char **argv);
+
+/* The main function of a process of BIND: PORT_COMMAND NAME; its socket is descriptor 3,
+ * the mount's root descriptor 4. */
+#define PORT_COMMAND "port"
+int port_main(int argc, char **argv);
 
 #endif

@@ -17,21 +17,26 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fsd/network/ports.h"
 #include "vm/os/rights.h"
 #include "mountpoint.h"
 #include "mount_table.h"
 #include "inotify.h"
 
-/* Usually one lives; another may be started while the last one ends. */
-#define HELPERS_MAX 4
+/* The processes that the broker has started, of each kind at most so many. Of INOTIFY
+ * usually one lives, and two while the last one ends; of BIND one for each socket that is
+ * being bound (port_bind.c asks for fewer at a time). */
+#define HELPERS_MAX 4u
+#define BINDS_MAX 16u
 
 struct self {
 	const char *mountpoint, *others;
 	dev_t device; /* the mount's, once it was seen; 0: not yet */
-	unsigned helpers; /* helpers that live */
+	pid_t helper[HELPERS_MAX], bind[BINDS_MAX]; /* 0: none */
 };
 
 struct reply {
@@ -43,53 +48,129 @@ struct reply {
 /*
  * Opens the root of the mount. A clone belongs to no directory tree, so it does
  * not make an umount of the mount point fail as busy. Without the right to
- * clone, opens the root itself.
+ * clone, opens the root itself. Return: a descriptor or negative errno.
  */
-static int do_clone(struct self *me, struct reply *r,
-		    const struct broker_request *q)
+static int open_root(const struct self *me, bool *ret_is_clone)
 {
 	int fd = open_tree(AT_FDCWD, me->mountpoint,
 			   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
-	(void)q;
-	r->answer.is_clone = fd >= 0;
+	*ret_is_clone = fd >= 0;
 	if (fd < 0)
 		fd = open(me->mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int do_clone(struct self *me, struct reply *r,
+		    const struct broker_request *q)
+{
+	bool is_clone;
+	int fd = open_root(me, &is_clone);
+
+	(void)q;
 	if (fd < 0)
-		return -errno;
+		return fd;
+	r->answer.is_clone = is_clone;
 	if (!me->device)
 		me->device = mounts_device(me->mountpoint);
 	r->fds[r->fd_count++] = fd;
 	return 0;
 }
 
+/*
+ * Starts a process, if one of those places is free for it. Adds `ours` (consumed) and its
+ * pidfd to the answer.
+ */
+static int start(struct reply *r, pid_t *places, unsigned most,
+		 const struct spawn *s, int ours)
+{
+	struct child c;
+	unsigned i = 0;
+	int code;
+
+	while (i < most && places[i])
+		i++;
+	code = i < most ? spawn(s, &c, NULL) : -EAGAIN;
+	if (code < 0) {
+		close(ours);
+		return code;
+	}
+	places[i] = c.pid;
+	fd_close(&c.stderr_fd);
+	r->answer.pid = c.pid;
+	r->fds[r->fd_count++] = ours;
+	r->fds[r->fd_count++] = c.pidfd;
+	return 0;
+}
+
+static void forget(pid_t *places, unsigned most, pid_t pid)
+{
+	for (unsigned i = 0; i < most; i++)
+		if (places[i] == pid)
+			places[i] = 0;
+}
+
+static void reap(struct self *me)
+{
+	pid_t pid; /* may also be a fusermount3 */
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		forget(me->helper, HELPERS_MAX, pid);
+		forget(me->bind, BINDS_MAX, pid);
+	}
+}
+
 static int do_inotify(struct self *me, struct reply *r,
-		    const struct broker_request *q)
+		      const struct broker_request *q)
 {
 	const char *argv[] = { "/proc/self/exe", INOTIFY_COMMAND, me->others,
 			       NULL };
 	auto_close int theirs = -1;
-	struct spawn s = { .argv = argv, .fds = &theirs, .fd_count = 1 };
-	struct child c;
-	int pair[2], code;
+	int pair[2];
 
 	(void)q;
-	if (me->helpers >= HELPERS_MAX)
-		return -EAGAIN;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	theirs = pair[1];
-	code = spawn(&s, &c, NULL);
-	if (code < 0) {
-		close(pair[0]);
-		return code;
-	}
-	me->helpers++;
-	fd_close(&c.stderr_fd);
-	r->answer.pid = c.pid;
-	r->fds[r->fd_count++] = pair[0];
-	r->fds[r->fd_count++] = c.pidfd;
-	return 0;
+	return start(r, me->helper, HELPERS_MAX,
+		     &(struct spawn){ .argv = argv, .fds = &theirs, .fd_count = 1 },
+		     pair[0]);
+}
+
+/* bind(2) waits for the server, so a process of its own does it. */
+static int do_bind(struct self *me, struct reply *r,
+		   const struct broker_request *q)
+{
+	char name[PORTS_NAME_SIZE];
+	const char *argv[] = { "/proc/self/exe", PORT_COMMAND, name, NULL };
+	bool is_clone;
+	auto_close int root = open_root(me, &is_clone);
+	int sock;
+
+	if (root < 0)
+		return root;
+	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	ports_name(q->key, q->port, name);
+	return start(r, me->bind, BINDS_MAX,
+		     &(struct spawn){ .argv = argv, .fd_count = 2,
+				      .fds = (const int[]){ sock, root } }, sock);
+}
+
+int port_main(int argc, char **argv)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	const int sock = SPAWN_FD_FIRST, root = SPAWN_FD_FIRST + 1;
+	int n = argc == 2 ? snprintf(at.sun_path, sizeof(at.sun_path), PORTS_DIR "/%s",
+				     argv[1]) : -1;
+
+	if (n < 0 || n >= (int)sizeof(at.sun_path))
+		return 2;
+	umask(0);
+	return fchdir(root) < 0 ||
+	       bind(sock, (const struct sockaddr *)&at, sizeof(at)) < 0 ||
+	       listen(sock, SOMAXCONN) < 0;
 }
 
 static int do_call(struct self *me, struct reply *r,
@@ -168,7 +249,7 @@ static int (*const operations[BROKER_OPS])(struct self *me,
 					   const struct broker_request *q) = {
 	[BROKER_CLONE] = do_clone, [BROKER_INOTIFY] = do_inotify,
 	[BROKER_CALL] = do_call, [BROKER_UMOUNT] = do_umount,
-	[BROKER_OPENS] = do_opens,
+	[BROKER_OPENS] = do_opens, [BROKER_BIND] = do_bind,
 };
 
 /* Serves one request. Return: false when the server has ended, or has sent a
@@ -183,9 +264,7 @@ static bool serve_one(int sock, struct self *me)
 
 	if (count)
 		close(fd);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		/* the child may also be a fusermount3 */
-		me->helpers -= me->helpers > 0;
+	reap(me);
 	if (n != (ssize_t)sizeof(q) || count || q.op >= BROKER_OPS ||
 	    !operations[q.op])
 		return false;

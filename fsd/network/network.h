@@ -26,9 +26,15 @@
 struct network;
 struct network_job;
 
-/* Return: 0 or -ENOMEM. There is no policy yet. */
-int network_new(struct network **ret);
+struct handover;
+struct ports_table;
+
+/* handover: borrowed. Return: 0 or -ENOMEM. There is no policy yet. */
+int network_new(struct handover *handover, struct network **ret);
 void network_free(struct network *n); /* NULL: no-op */
+
+/* Returns the table of the ports of running machines; borrowed. */
+struct ports_table *network_ports(const struct network *n);
 
 /* Returns whether the operator lets jobs use a network: the mount has a policy. */
 bool network_is_on(const struct network *n);

@@ -15,6 +15,7 @@ struct network_rules {
 
 struct network {
 	struct network_rules rules;
+	struct ports_table *ports; /* owned */
 };
 
 /*

@@ -9,6 +9,7 @@
  * door sends the ids, and a user's name in the policy is replaced by the id's digits.
  */
 #include "network_int.h"
+#include "ports.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -60,10 +61,21 @@ void network_rules_done(struct network_rules *rules)
 	*rules = (struct network_rules){ .set = false };
 }
 
-int network_new(struct network **ret)
+int network_new(struct handover *handover, struct network **ret)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	struct network *n = calloc(1, sizeof(*n));
+	int r = n ? ports_table_new(handover, &n->ports) : -ENOMEM;
+
+	if (r < 0)
+		free(n);
+	else
+		*ret = n;
+	return r;
+}
+
+struct ports_table *network_ports(const struct network *n)
+{
+	return n->ports;
 }
 
 void network_free(struct network *n)
@@ -71,6 +83,7 @@ void network_free(struct network *n)
 	if (!n)
 		return;
 	network_rules_done(&n->rules);
+	ports_table_free(n->ports);
 	free(n);
 }
 

@@ -27,6 +27,7 @@
 #include "fsd/mount/broker.h"
 #include "fsd/files/node.h"
 #include "fsd/mount/inotify.h"
+#include "fsd/mount/port_bind.h"
 #include "fsd/fuse/handle_table.h"
 #include "fsd/fuse/ops.h"
 #include "open_limit.h"
@@ -286,6 +287,7 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 		return r;
 	ops_wake_polls(d);
 	inotify_start(d);
+	port_bind_start(d);
 	handover_serves(d->handover);
 	return 0;
 }
@@ -351,7 +353,7 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = guest_inodes_new(d->handover, &d->guest_inodes);
 	if (r == 0)
-		r = network_new(&d->network);
+		r = network_new(d->handover, &d->network);
 	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)

@@ -115,7 +115,7 @@ static void test_wrong(void)
 
 int main(void)
 {
-	if (network_new(&network) < 0)
+	if (network_new(NULL, &network) < 0)
 		return 1;
 	test_none();
 	test_users();

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of all ports. A port is bound by a process outside of the server, through
+ * the mount: bind(2) of that process asks the mount to make the socket, and
+ * ports_take_made() lets it. Only then does the socket's file exist for users.
+ *
+ * Owns the ports, and one record of each open port for the next server: the relay keeps
+ * the listener, so the port stays open when a server is killed. A port that was not open
+ * yet has no record; its owner opens it anew. All functions run on the loop.
+ */
+#include "ports.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fsd/base/fiber.h"
+#include "fsd/handover/handover.h"
+
+/* A socket may be made by a process that a killed server has asked; then ours fails. */
+#define BINDS_MOST 3
+
+struct port_record {
+	uint32_t live, port;
+	uint64_t key;
+};
+
+static HANDOVER_TABLE(port_records, "ports", 1, struct port_record, 1u << 16);
+
+enum port_state { PORT_ASKED, PORT_BINDING, PORT_MADE, PORT_OPEN, PORT_FAILED };
+
+struct port {
+	struct ports *owner;
+	uint16_t number;
+	uint8_t state; /* enum port_state */
+	uint8_t binds; /* how often it was bound */
+	int error;     /* FAILED: negative errno */
+	void *bind;    /* the binder's; NULL: none under way */
+	struct port_record *record;
+};
+
+struct ports {
+	struct list node; /* in the table */
+	struct ports_table *table;
+	struct ports_owner owner;
+	struct list waiting; /* struct waiter */
+	unsigned count;
+	struct port item[PORTS_MOST];
+};
+
+struct waiter {
+	struct list node;
+	struct fiber *fiber;
+	bool gone; /* the ports were freed */
+};
+
+struct ports_table {
+	struct handover *handover;
+	struct port_binder binder; /* bind NULL: not yet */
+	struct list all; /* struct ports */
+};
+
+void ports_name(uint64_t key, unsigned port, char ret[PORTS_NAME_SIZE])
+{
+	snprintf(ret, PORTS_NAME_SIZE, "%016" PRIx64 "-%u", key, port);
+}
+
+bool ports_name_read(const char *name, uint64_t *ret_key, unsigned *ret_port)
+{
+	char again[PORTS_NAME_SIZE];
+
+	if (sscanf(name, "%16" SCNx64 "-%5u", ret_key, ret_port) != 2)
+		return false;
+	ports_name(*ret_key, *ret_port, again);
+	return !strcmp(name, again);
+}
+
+int ports_table_new(struct handover *handover, struct ports_table **ret)
+{
+	struct ports_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->handover = handover;
+	list_init(&t->all);
+	*ret = t;
+	return 0;
+}
+
+void ports_table_free(struct ports_table *t)
+{
+	if (t && t->binder.done)
+		t->binder.done(t->binder.arg);
+	free(t);
+}
+
+/* --- one port ----------------------------------------------------------- */
+
+static void wake(struct ports *p, bool gone)
+{
+	list_for_each(pos, tmp, &p->waiting) {
+		struct waiter *w = list_entry(pos, struct waiter, node);
+
+		list_del(&w->node);
+		w->gone = gone;
+		fiber_wake(w->fiber);
+	}
+}
+
+static void record(struct port *port)
+{
+	struct handover *h = port->owner->table->handover;
+	uint32_t slot;
+
+	port->record = handover_add(h, &port_records, &slot);
+	if (!port->record)
+		return; /* the next server opens it anew */
+	port->record->port = port->number;
+	port->record->key = port->owner->owner.key;
+	handover_publish(&port->record->live);
+}
+
+static void bind_port(struct port *port);
+
+static void fail(struct port *port, int error)
+{
+	struct ports *p = port->owner;
+
+	port->state = PORT_FAILED;
+	port->error = error;
+	if (p->owner.failed)
+		p->owner.failed(p->owner.arg, port->number, strerror(-error));
+	wake(p, false);
+}
+
+static void on_bound(void *arg, int fd)
+{
+	struct port *port = arg;
+	struct ports *p = port->owner;
+
+	port->bind = NULL;
+	if (fd >= 0) {
+		port->state = PORT_OPEN;
+		record(port);
+		p->owner.ready(p->owner.arg, port->number, fd);
+		wake(p, false);
+	} else if (port->binds < BINDS_MOST) {
+		bind_port(port);
+	} else {
+		fail(port, fd);
+	}
+}
+
+/* Begins to bind the port, unless no socket can be bound yet. */
+static void bind_port(struct port *port)
+{
+	const struct ports *p = port->owner;
+	const struct port_binder *b = &p->table->binder;
+	int r;
+
+	port->state = PORT_ASKED;
+	if (!b->bind)
+		return;
+	port->binds++;
+	r = b->bind(b->arg, p->owner.key, port->number, on_bound, port, &port->bind);
+	if (r < 0)
+		fail(port, r);
+	else
+		port->state = PORT_BINDING;
+}
+
+static void close_port(struct port *port)
+{
+	struct ports_table *t = port->owner->table;
+
+	if (port->bind)
+		t->binder.drop(t->binder.arg, take_ptr(port->bind));
+	if (port->record)
+		handover_del(t->handover, &port_records, port->record);
+}
+
+static struct port *find(struct ports *p, unsigned number)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->item[i].number == number)
+			return &p->item[i];
+	return NULL;
+}
+
+/* --- the ports of one owner --------------------------------------------- */
+
+void ports_table_serve(struct ports_table *t, const struct port_binder *binder)
+{
+	t->binder = *binder;
+	list_for_each(pos, tmp, &t->all) {
+		struct ports *p = list_entry(pos, struct ports, node);
+
+		for (unsigned i = 0; i < p->count; i++)
+			if (p->item[i].state == PORT_ASKED)
+				bind_port(&p->item[i]);
+	}
+}
+
+/* Adds the ports that a killed server had opened. */
+static void adopt(struct ports *p)
+{
+	struct handover *h = p->table->handover;
+	struct port_record *k;
+
+	for (uint32_t i = 0; (k = handover_next(h, &port_records, &i)); ) {
+		if (k->key != p->owner.key || k->port < LIMIT_PORT_MIN ||
+		    k->port > LIMIT_PORT_MAX || p->count == PORTS_MOST ||
+		    find(p, k->port))
+			continue;
+		p->item[p->count++] = (struct port){
+			.owner = p, .number = (uint16_t)k->port,
+			.state = PORT_OPEN, .record = k,
+		};
+	}
+}
+
+struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner)
+{
+	struct ports *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->table = t;
+	p->owner = *owner;
+	list_init(&p->waiting);
+	list_add(&t->all, &p->node);
+	adopt(p);
+	return p;
+}
+
+void ports_free(struct ports *p)
+{
+	if (!p)
+		return;
+	for (unsigned i = 0; i < p->count; i++)
+		close_port(&p->item[i]);
+	wake(p, true);
+	list_del(&p->node);
+	free(p);
+}
+
+int ports_open(struct ports *p, unsigned number, struct err *err)
+{
+	struct port *port = find(p, number);
+
+	if (port && port->state != PORT_FAILED)
+		return 0;
+	if (number < LIMIT_PORT_MIN || number > LIMIT_PORT_MAX)
+		return err_set(err, -EINVAL, "the port %u is not one that a program "
+			       "can listen to: allowed are %u to %u", number,
+			       LIMIT_PORT_MIN, LIMIT_PORT_MAX);
+	if (!port && p->count == PORTS_MOST)
+		return err_set(err, -EMFILE, "%u ports are open, and there may be "
+			       "no more at a time", PORTS_MOST);
+	if (!port)
+		port = &p->item[p->count++];
+	*port = (struct port){ .owner = p, .number = (uint16_t)number };
+	bind_port(port);
+	return 0;
+}
+
+int ports_ask(struct ports *p, unsigned number, struct err *err)
+{
+	struct waiter w = { .fiber = fiber_self() };
+	const struct port *port = find(p, number);
+	int r;
+
+	if (!port && !p->owner.any)
+		return err_set(err, -EACCES, "ctl: \"ports\" of the config does not have "
+			       "%u; true allows any", number);
+	r = ports_open(p, number, err);
+	if (r < 0)
+		return r;
+	for (port = find(p, number); port && port->state < PORT_OPEN && w.fiber;
+	     port = find(p, number)) {
+		list_add_tail(&p->waiting, &w.node);
+		fiber_pause();
+		if (w.gone)
+			return err_set(err, -ESTALE, "ctl: the machine has ended");
+	}
+	return port && port->state == PORT_OPEN
+		       ? 0 : err_sys(err, port && port->error ? port->error : -EAGAIN,
+				     "ctl: the socket of the port");
+}
+
+struct ports *ports_find(const struct ports_table *t, uint64_t key)
+{
+	if (!t)
+		return NULL;
+	list_for_each(pos, tmp, &t->all) {
+		struct ports *p = list_entry(pos, struct ports, node);
+
+		if (p->owner.key == key)
+			return p;
+	}
+	return NULL;
+}
+
+uid_t ports_uid(const struct ports *p)
+{
+	return p->owner.uid;
+}
+
+gid_t ports_gid(const struct ports *p)
+{
+	return p->owner.gid;
+}
+
+bool ports_has(const struct ports *p, unsigned number)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->item[i].number == number)
+			return p->item[i].state == PORT_OPEN;
+	return false;
+}
+
+void ports_each(const struct ports *p, void (*fn)(void *arg, unsigned port), void *arg)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->item[i].state == PORT_OPEN)
+			fn(arg, p->item[i].number);
+}
+
+bool ports_take_made(struct ports *p, unsigned number)
+{
+	struct port *port = find(p, number);
+
+	if (!port || port->state != PORT_BINDING)
+		return false;
+	port->state = PORT_MADE;
+	return true;
+}
