@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd batch: reads the list, learns what is done, and keeps so many jobs in the mount until
- * each input has a result. One loop waits for the ends of jobs and for signals.
+ * fsd batch: reads the list of inputs, learns which have a result, and keeps a number of
+ * jobs in the mount until each input has one. One loop waits for the ends of jobs and for
+ * signals.
  */
 #include "batch.h"
 
@@ -27,10 +28,12 @@
 #define PAUSE_MOST_S 30u
 #define HEALTH_NS (10 * NS_PER_S)
 #define LOSSES_FREE 2u       /* without a pause */
-#define SIGNALS UINT32_MAX   /* what epoll says of their descriptor */
+#define SIGNALS UINT32_MAX   /* epoll's data for the descriptor of signals; for a job it
+			      * is the index of its flight */
 #define RETAIN_S "86400"     /* a job that no start takes over goes after a day */
 
-/* --- pauses ------------------------------------------------------------------------------ */
+/* --- pauses
+ * ------------------------------------------------------------------------------ */
 
 void batch_pause(struct batch *b, const char *why)
 {
@@ -56,7 +59,7 @@ void batch_start_again(struct batch *b, uint32_t entry)
 	if (b->agains == b->again_room) {
 		again = realloc(b->again, room * sizeof(*again));
 		if (!again) {
-			b->next = 0; /* it is found by its state */
+			b->next = 0; /* next_entry() searches all entries again */
 			return;
 		}
 		b->again = again;
@@ -65,9 +68,10 @@ void batch_start_again(struct batch *b, uint32_t entry)
 	b->again[b->agains++] = entry;
 }
 
-/* --- the mount --------------------------------------------------------------------------- */
+/* --- the mount
+ * --------------------------------------------------------------------------- */
 
-/* Makes what each job has beside the options. */
+/* Fills in what each job gets besides the user's options. */
 static void set_run(struct batch *b)
 {
 	b->run = *b->o->run;
@@ -168,7 +172,8 @@ static void forget_jobs(struct batch *b)
 	for (unsigned i = 0; i < b->flights; i++) {
 		struct flight *f = &b->flight[i];
 
-		if (f->step == STEP_ENDED) { /* its end comes once more */
+		if (f->step == STEP_ENDED) { /* the end of its job will be reported once
+					      * more */
 			b->n.ended -= f->final;
 			b->n.bad -= f->final && f->failed;
 		}
@@ -186,7 +191,7 @@ static void open_jobs(struct batch *b)
 			flight_open(b, &b->flight[i]);
 }
 
-/* The mount has gone: waits until it is there again, and learns what it has. */
+/* The mount is gone: waits for it to come back, and attaches to its jobs again. */
 static void find_mount(struct batch *b)
 {
 	uint64_t until = now_ns() + client_patience_ns();
@@ -207,7 +212,7 @@ static void find_mount(struct batch *b)
 		open_jobs(b);
 }
 
-/* After a while without an end it says what the mount lacks. */
+/* If no run has ended for a while, tells the user what the mount lacks. */
 static void check_health(struct batch *b)
 {
 	char text[600];
@@ -232,7 +237,8 @@ static void check_health(struct batch *b)
 	}
 }
 
-/* --- the loop ---------------------------------------------------------------------------- */
+/* --- the loop
+ * ---------------------------------------------------------------------------- */
 
 /* The next input that is to run. Return: false: there is none. */
 static bool next_entry(struct batch *b, uint32_t *ret)
@@ -258,7 +264,7 @@ static bool may_start(const struct batch *b)
 	       b->ending < ENDED_MOST && now_ns() >= b->pause_ns;
 }
 
-/* Starts one if it may. Return: it did. */
+/* Starts a run if one may start now. Return: true if it did. */
 static bool start_one(struct batch *b)
 {
 	uint32_t entry;
@@ -269,7 +275,7 @@ static bool start_one(struct batch *b)
 	return true;
 }
 
-/* Tries again what has found no space. */
+/* Tries steps again that failed because the disk was full. */
 static void retry(struct batch *b)
 {
 	if (now_ns() < b->pause_ns || b->publish_ns)
@@ -367,7 +373,8 @@ static void work(struct batch *b)
 	}
 }
 
-/* --- together ------------------------------------------------------------------------------ */
+/* --- together
+ * ------------------------------------------------------------------------------ */
 
 /* Gives OUT its identity, or compares. mount: the environment is known. */
 static int compare_identity(struct batch *b, bool mount)
@@ -389,11 +396,11 @@ static void make_id(char id[IDENTITY_ID])
 	uint64_t n = 0;
 
 	if (getentropy(&n, sizeof(n)) < 0)
-		n = now_ns(); /* it is never so early in a boot */
+		n = now_ns(); /* not reached: only early in a boot no bytes are there */
 	snprintf(id, IDENTITY_ID, "%016llx", (unsigned long long)n);
 }
 
-/* Writes what a later start reads: who we are, and the list. */
+/* Writes batch.json and the list, by which a later start continues this batch. */
 static int write_files(struct batch *b, bool fresh)
 {
 	char name[OUT_TEMPORARY];
@@ -443,7 +450,7 @@ static int open_out(struct batch *b)
 	return r ? r : out_lock(&b->out, b->set.part, b->set.parts);
 }
 
-/* All that is checked before there is a mount. */
+/* Does all checks that need no mount. */
 static int prepare(struct batch *b)
 {
 	const struct batch_options *o = b->o;
@@ -471,7 +478,7 @@ static bool needs_mount(const struct batch *b, uint32_t revoked)
 	return revoked || !is_all_done(b) || !client_mount_is_private(b->o->run);
 }
 
-/* Learns what OUT has. *fresh: ret: it is a new one. */
+/* Learns what OUT contains. *fresh: set to true if OUT is new. */
 static int learn(struct batch *b, bool *fresh)
 {
 	int r = compare_identity(b, false);
@@ -505,15 +512,15 @@ static int begin(struct batch *b)
 	}
 	if (r == 0)
 		r = open_journal(b);
-	/* not before all is known to be right: it revokes results */
+	/* last, because it revokes results: everything else must be correct first */
 	if (r == 0)
 		r = batch_revoke(b, false, &revoked);
 	b->n.before = b->n.done;
 	return r || fresh || b->mount.root < 0 ? r : write_files(b, false);
 }
 
-/* Tells the memory of a private mount for so many runs: who asks a batch system for it has
- * to know it before. */
+/* Prints how much memory a private mount needs for so many runs: a user of a batch system
+ * must request it beforehand. */
 static int tell_private(const struct batch *b, uint32_t runs)
 {
 	unsigned machines = runs ? b->o->private_machines(runs) : 0;

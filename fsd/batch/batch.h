@@ -8,9 +8,10 @@
 #include "fsd/client/run_client.h"
 #include "list.h"
 
-/* As the command line has them; NULL: not given. */
+/* The options as they were given; NULL: not given. */
 struct batch_options {
-	struct run_client *run;  /* the program, its ARGs and what all jobs have */
+	struct run_client *run;  /* the program, its ARGs, and the options for every
+				  * job */
 	const char *out;
 	struct list_source source;
 	const char *jobs;        /* -j */
@@ -20,12 +21,13 @@ struct batch_options {
 	const char *part;
 	const char *progress;
 	bool as_stdin;
-	bool failed, changed, again; /* which results are made anew */
+	bool failed, changed, again; /* --failed, --changed, --again: which results are
+				      * replaced */
 	bool dry_run;
 	bool no_sync;
-	bool json;               /* of batch_status() */
-	/* The most machines at a time of a private mount for so many jobs; 0: it cannot be
-	 * made, and standard error has the sentence. */
+	bool json;               /* for batch_status(): print JSON */
+	/* Return: how many machines a private mount for so many jobs can have at a time;
+	 * 0: no private mount is possible, and standard error has the sentence. */
 	unsigned (*private_machines)(unsigned jobs);
 };
 

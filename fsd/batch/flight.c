@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The jobs of a batch in the mount: makes and submits one for each run, takes over those of an
- * earlier start, and reads how they have ended. A job's name says which run of which input it
- * is, so that a later start recognizes it.
+ * The jobs of a batch in the mount: makes and submits a job for each run, attaches to the
+ * jobs of an earlier start, and reads how they have ended. A job's name contains the
+ * input and the run, so a later start recognizes it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -102,7 +102,8 @@ static int watch(struct batch *b, struct flight *f, int dir)
 	return 0;
 }
 
-/* --- what the mount says ------------------------------------------------------------------- */
+/* --- what the mount says
+ * ------------------------------------------------------------------- */
 
 static bool is_one_of(int error, const int *those, size_t count)
 {
@@ -112,7 +113,8 @@ static bool is_one_of(int error, const int *those, size_t count)
 	return false;
 }
 
-/* The mount has gone, or has what we believed it had not. */
+/* True for an error that means: the mount is gone, or is not in the state that we
+ * expect. */
 static bool is_lost(int error)
 {
 	static const int those[] = { ENOTCONN, ECONNABORTED, ENODEV, ESTALE, EEXIST,
@@ -121,7 +123,7 @@ static bool is_lost(int error)
 	return is_one_of(error, those, ARRAY_SIZE(those));
 }
 
-/* It takes nothing for now. */
+/* True for an error that means: the mount accepts no job now. */
 static bool is_full(int error)
 {
 	static const int those[] = { EAGAIN, EDQUOT, ENOSPC, ESHUTDOWN, EMFILE, ENFILE,
@@ -140,7 +142,8 @@ void batch_mount_failed(struct batch *b, int error, const char *what)
 		batch_stop(b, report_say(b, 2, "%s", what));
 }
 
-/* --- starting one ------------------------------------------------------------------------ */
+/* --- starting one
+ * ------------------------------------------------------------------------ */
 
 static void start_failed(struct batch *b, const struct job_draft *d, uint32_t entry,
 			 int code)
@@ -154,15 +157,15 @@ static void start_failed(struct batch *b, const struct job_draft *d, uint32_t en
 	else if (d->fault) /* each other job would fail as well */
 		batch_stop(b, report_say(b, 2, "%s", d->said));
 	else
-		batch_stop(b, code); /* it was said */
+		batch_stop(b, code); /* the sentence was printed before */
 }
 
 /* The inputs and arguments of the job that is made now. */
 struct fields {
 	char line[LIST_LINE];
-	const char *field[LIST_FIELDS]; /* files or arguments, */
+	const char *field[LIST_FIELDS]; /* files or arguments of one line of the list */
 	unsigned count;
-	const char *name[LIST_FIELDS];  /* as the job calls them */
+	const char *name[LIST_FIELDS];  /* the name of each file in the job */
 	char names[LIST_LINE + BELOW_PATH];
 	struct job_args args;
 };
@@ -179,8 +182,8 @@ void fields_free(struct fields *x)
 	free(x);
 }
 
-/* Sets what a job calls its files: their last names, or with -R their paths. An argument, and a
- * file that is standard input, has its own text. */
+/* Sets the names of the files in the job: their last names, or with -R their paths. An
+ * argument, or a file for standard input, keeps its own text. */
 static void set_names(const struct batch *b, struct fields *x)
 {
 	bool files = b->list.kind != LIST_ARGS && !b->o->as_stdin;
@@ -200,7 +203,7 @@ static uint32_t size_of(const struct batch *b, const struct entry *e)
 	return b->set.sizes ? b->set.memory_mb[MIN(e->memory, b->set.sizes - 1)] : 0;
 }
 
-/* Sets what is this input's. Return: as job_args_make(). */
+/* Fills in the parts of the job that come from this input. Return: as job_args_make(). */
 static int fill(struct batch *b, uint32_t entry, struct job_draft *d)
 {
 	struct fields *x = b->fields;
@@ -240,7 +243,7 @@ static void started(struct batch *b, struct flight *f, struct job_draft *d)
 	r = watch(b, f, d->dir);
 	if (r < 0) {
 		flight_leave(b, f);
-		b->lost = true; /* it is found again, by its name */
+		b->lost = true; /* batch_attach() finds the job by its name */
 	}
 }
 
@@ -306,9 +309,11 @@ void batch_start(struct batch *b, uint32_t entry)
 	job_draft_done(&d, true);
 }
 
-/* --- taking over ------------------------------------------------------------------------- */
+/* --- taking over
+ * ------------------------------------------------------------------------- */
 
-/* Which entry and run a name of a job is. Return: NULL: none of this batch. */
+/* Finds the entry, and the run, that a job's name stands for. Return: NULL: the job is
+ * not of this batch. */
 static struct entry *known_job(const struct batch *b, const char *name, unsigned *run)
 {
 	char start[40];
@@ -325,7 +330,8 @@ static struct entry *known_job(const struct batch *b, const char *name, unsigned
 	return *end && *end != '.' ? NULL : e;
 }
 
-/* Has the process died that was to hold this job? It may have died before it held it. */
+/* True if the process that should hold this job has died; it may have died before it
+ * opened `hold`. */
 static bool is_left(const char *name)
 {
 	const char *dot = strrchr(name + 1, '.');
@@ -381,7 +387,8 @@ static int take_over(struct batch *b, const char *name, struct entry *e, unsigne
 static int look_at(struct batch *b, const char *name)
 {
 	bool draft = name[0] == '.';
-	bool held = strchr(name + draft, '.') != NULL; /* by its own client */
+	bool held = strchr(name + draft, '.') != NULL; /* held by the process that made
+						        * it */
 	unsigned run;
 	struct entry *e = known_job(b, name + draft, &run);
 	auto_close int dir = -1;
@@ -414,9 +421,10 @@ int batch_attach(struct batch *b)
 	return r;
 }
 
-/* --- its end ------------------------------------------------------------------------------ */
+/* --- its end
+ * ------------------------------------------------------------------------------ */
 
-/* It has no result, and will have none. */
+/* The job was removed without a result. */
 static void gone(struct batch *b, struct flight *f, const char *why)
 {
 	uint32_t entry = f->entry;

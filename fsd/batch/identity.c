@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes, reads and compares batch.json. Results of two programs in one directory would look
- * like results of one, so a start with another program is refused.
+ * Makes, reads and compares batch.json. Results of two programs in one directory would
+ * look like results of one, so a start with another program is refused.
  */
 #include "identity.h"
 
@@ -23,7 +23,8 @@
 
 #define DEPTH_MOST 200
 
-/* --- the program ------------------------------------------------------------------------ */
+/* --- the program
+ * ------------------------------------------------------------------------ */
 
 static int add_file(struct sha *s, int fd)
 {
@@ -136,9 +137,11 @@ static int sum_program(struct identity *m, const struct run_client *c, struct pr
 				       c->value[RUN_PROJECT] : p->what, strerror(-r)) : 0;
 }
 
-/* --- the options ------------------------------------------------------------------------ */
+/* --- the options
+ * ------------------------------------------------------------------------ */
 
-/* Those that change what a program prints or leaves. The others are resources. */
+/* The options that can change what a program prints or writes. The others set
+ * resources. */
 static const enum run_opt counted[] = { RUN_LANGUAGE, RUN_MAIN, RUN_FOLLOW, RUN_RELATIVE,
 					RUN_MODE };
 
@@ -212,7 +215,8 @@ void identity_set_mount(struct identity *m, const struct batch_options *o, int r
 		 id);
 }
 
-/* --- batch.json ------------------------------------------------------------------------- */
+/* --- batch.json
+ * ------------------------------------------------------------------------- */
 
 static int take_all(struct identity *m, const json_t *root)
 {
@@ -288,7 +292,8 @@ int identity_write(const struct identity *m, struct out *out, bool replace)
 	return r < 0 ? client_complain(2, "%s/batch.json: %s", out->path, strerror(-r)) : 0;
 }
 
-/* --- the same? -------------------------------------------------------------------------- */
+/* --- the same?
+ * -------------------------------------------------------------------------- */
 
 /* Two lists as JSON: blanks and escapes do not count. */
 static bool is_same_list(const struct buf *a, const struct buf *b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Appends lines to the journal of a batch, and reads all of its journals. A line that was cut
- * by a crash is the start of a JSON object, so it is recognized by its missing brace. Members
- * are found by their names: no name with its quotes can stand in a text, whose quotes are
- * escaped, and "value", which may have members of its own, is the last one.
+ * Appends lines to the journal of a batch, and reads all of its journals. A line that was
+ * cut by a crash is the start of a JSON object, so it is recognized by its missing brace.
+ * Members are found by their names: no name with its quotes can stand in a text, whose
+ * quotes are escaped, and "value", which may have members of its own, is the last one.
  */
 #include "journal.h"
 
@@ -19,9 +19,10 @@
 
 #include "paths.h"
 
-/* --- writing ------------------------------------------------------------------------- */
+/* --- writing
+ * ------------------------------------------------------------------------- */
 
-/* Does the file end in something else than a whole line? */
+/* True if the file does not end with a complete line. */
 static bool is_broken(int fd, off_t size)
 {
 	char last;
@@ -71,7 +72,8 @@ int journal_flush(struct journal *j)
 	return 0;
 }
 
-/* --- reading -------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -154,13 +156,14 @@ static bool is_whole(const char *line)
 struct reading {
 	struct journals *j;
 	unsigned file;
-	uint64_t offset;  /* of data */
+	uint64_t offset;  /* the offset in the file where data begins */
 	struct buf data;
 	int (*fn)(void *arg, uint64_t at, const char *line);
 	void *arg;
 };
 
-/* Gives the whole lines of data, and keeps the rest. end: there is no more. */
+/* Calls fn for each complete line in data, and keeps the rest. end: no more data
+ * follows. */
 static int give_lines(struct reading *r, bool end)
 {
 	char *at = r->data.data, *stop = at + r->data.len;
@@ -244,7 +247,8 @@ int journals_line(const struct journals *j, uint64_t at, struct buf *ret)
 	return 0;
 }
 
-/* --- a line ------------------------------------------------------------------------------ */
+/* --- a line
+ * ------------------------------------------------------------------------------ */
 
 const char *journal_member(const char *line, const char *name, size_t *len)
 {

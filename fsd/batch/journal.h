@@ -19,7 +19,7 @@
 
 struct journal {
 	int fd;            /* owned, or -1 */
-	struct buf lines;  /* that are not written yet */
+	struct buf lines;  /* lines that are not written yet */
 	bool broken;       /* the file ends in a line without its end */
 	bool syncs;
 };
@@ -28,8 +28,8 @@ struct journal {
 /* out: the directory. Return: 0 or negative errno. */
 int journal_open(struct journal *j, int out, const char *name, bool syncs);
 void journal_close(struct journal *j);
-/* Writes the lines and syncs them. After a failure the file is as before, and the lines wait
- * for the next call. Return: 0 or negative errno. */
+/* Writes the lines and syncs them. After a failure the file is as before, and the lines
+ * wait for the next call. Return: 0 or negative errno. */
 int journal_flush(struct journal *j);
 
 /* --- reading --------------------------------------------------------------------- */
@@ -46,16 +46,16 @@ struct journals {
 };
 
 int journals_open(struct journals *j, int out);
-/* Calls fn for each whole line, which has a NUL at its end. Return: 0, negative errno, or what
- * fn has returned. */
+/* Calls fn for each complete line, which ends with a NUL. Return: 0, negative errno, or
+ * the value that fn returned. */
 int journals_each(struct journals *j, int (*fn)(void *arg, uint64_t at, const char *line),
 		  void *arg);
 /* Reads one line. Return: 0 or negative errno. */
 int journals_line(const struct journals *j, uint64_t at, struct buf *ret);
 void journals_close(struct journals *j);
 
-/* A member of the line as it is written: a number, a word or a text with its quotes. name:
- * with quotes and colon. Return: NULL: it has none. */
+/* Finds a member of a line: a number, a word, or a text with its quotes. name: with
+ * quotes and colon. Return: its text in the line, or NULL. */
 const char *journal_member(const char *line, const char *name, size_t *len);
 /* Return: the number, or -1. */
 int64_t journal_number(const char *line, const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the inputs of a batch, whole, before any job starts: so the total is known, and two
- * inputs whose results would collide are refused. The text of the list is kept once; an entry
- * has an offset in it.
+ * Reads the inputs of a batch, completely, before any job starts: so the total is known,
+ * and a list in which the results of two inputs would collide is refused. The text of the
+ * list is stored once; an entry is an offset in it.
  */
 #include "list.h"
 
@@ -218,7 +218,8 @@ int batch_list_path(const struct batch_list *l, uint32_t i, char ret[PATH_MAX])
 	return 0;
 }
 
-/* --- reading and writing -------------------------------------------------------------- */
+/* --- reading and writing
+ * -------------------------------------------------------------- */
 
 int batch_list_read(struct batch_list *l, const struct list_source *s, const struct run_client *c,
 	      bool as_stdin)

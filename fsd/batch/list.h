@@ -28,10 +28,10 @@ enum list_kind {
 };
 
 enum entry_state {
-	ENTRY_OPEN,     /* it has no result, and is to run */
-	ENTRY_UNDERWAY, /* a job of it is in the mount */
+	ENTRY_OPEN,     /* it has no result and needs a run */
+	ENTRY_UNDERWAY, /* the mount has a job for it */
 	ENTRY_DONE,     /* it has a result */
-	ENTRY_UNREAD,   /* its input cannot be read: the next start tries again */
+	ENTRY_UNREAD,   /* its input cannot be read; the next start tries again */
 };
 
 #define ENTRY_FAILED 1u /* flag: its result is no exit code 0 */
@@ -44,8 +44,9 @@ enum entry_state {
 /* 32 bytes, for lists of 100,000 and more. */
 struct entry {
 	uint64_t key;
-	uint64_t newest;   /* where its newest line is: see journal.h; or ENTRY_NO_LINE */
-	uint32_t line;     /* of the list's text */
+	uint64_t newest;   /* the offset of its newest line in the journal (journal.h); or
+			    * ENTRY_NO_LINE */
+	uint32_t line;     /* offset in the list's text */
 	uint16_t run;      /* the last of its runs that has a line; from 1 */
 	uint8_t tries;     /* runs that have failed since it began, or began again */
 	uint8_t memory;    /* index of the memory size that it needs */
@@ -58,7 +59,7 @@ struct batch_list {
 	struct entry *entry; /* owned, in the order of the list */
 	uint32_t count;
 	char *text;          /* owned: the lines, each with a NUL at its end */
-	size_t size, room;   /* of text: used, allocated */
+	size_t size, room;   /* bytes of text: used, allocated */
 	uint32_t *slot;      /* owned: hash table of keys, index + 1 */
 	uint32_t slots;      /* a power of two */
 };
@@ -68,24 +69,25 @@ struct list_source {
 	char **names;
 	unsigned name_count;
 	const char *from; /* a file, or "-" */
-	bool args;        /* from has arguments */
-	bool nul;         /* a NUL ends each line of it */
+	bool args;        /* the list comes from --from and its lines have arguments */
+	bool nul;         /* lines of that list end with a NUL, not a newline */
 };
 
 /*
- * Reads the whole list and checks it. c: says where an input stands in its job; as_stdin: it
- * is standard input and stands nowhere. Return: 0, or the exit code, and standard error has
- * the sentence.
+ * Reads and checks the whole list. c: tells under which path the job gets an input;
+ * as_stdin: the input is standard input, so it gets no path. Return: 0, or the exit code;
+ * standard error has the sentence.
  */
 int batch_list_read(struct batch_list *l, const struct list_source *s, const struct run_client *c,
 	      bool as_stdin);
-/* Reads what batch_list_write() has written. Return: 0 or negative errno. */
+/* Reads a list that batch_list_write() wrote. Return: 0 or negative errno. */
 int batch_list_read_from(struct batch_list *l, int fd);
 int batch_list_write(const struct batch_list *l, int fd);
 void batch_list_done(struct batch_list *l);
 
 const char *batch_list_line(const struct batch_list *l, uint32_t i);
-/* Cuts a copy of the line in its fields. Return: how many. field: room for `most`. */
+/* Splits a copy of the line into its fields. field: array of `most` elements. Return: the
+ * number of fields. */
 #define LIST_FIELDS 1024 /* as many arguments as a job may have */
 #define LIST_LINE (128u << 10) /* bytes of a line, with its end */
 unsigned batch_list_fields(const struct batch_list *l, uint32_t i, char line[LIST_LINE],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes, publishes and removes results. A rename of a directory over one that is not empty
- * fails, on NFS as well, so the first instance that publishes a result wins without a lock.
+ * Makes, publishes and removes results. A rename of a directory over one that is not
+ * empty fails, on NFS as well, so the first instance that publishes a result wins without
+ * a lock.
  */
 #include "out.h"
 
@@ -23,9 +24,10 @@
 
 #define FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-/* --- opening -------------------------------------------------------------------------- */
+/* --- opening
+ * -------------------------------------------------------------------------- */
 
-/* Has the directory anything but what a batch that was just begun has? */
+/* True if the directory has entries that a batch which has just begun would not have. */
 static bool is_foreign(int dir)
 {
 	int fd = openat(dir, ".", FLAGS);
@@ -73,8 +75,8 @@ int out_open(struct out *o, const char *path, bool make)
 	return 0;
 }
 
-/* Return: descriptor of the file, locked; -EWOULDBLOCK, with what the other one wrote into it;
- * or negative errno. */
+/* Opens and locks the file. Return: its descriptor; -EWOULDBLOCK: another process has the
+ * lock, and its text is returned; or negative errno. */
 static int lock_file(const struct out *o, const char *name, int how, char other[64])
 {
 	auto_close int fd = openat(o->dir, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -91,7 +93,7 @@ static int lock_file(const struct out *o, const char *name, int how, char other[
 	return take_fd(&fd);
 }
 
-/* For whoever finds the lock taken. */
+/* Writes into the lock file which process has the lock. */
 static void sign(int fd)
 {
 	char text[64], host[33] = "";
@@ -139,7 +141,8 @@ void out_close(struct out *o)
 	fd_close(&o->dir);
 }
 
-/* --- results --------------------------------------------------------------------------- */
+/* --- results
+ * --------------------------------------------------------------------------- */
 
 bool out_has(const struct out *o, const char *path)
 {
@@ -189,7 +192,7 @@ int out_sync(const struct out *o, const char *const *name, unsigned count)
 	if (!o->remote)
 		return syncfs(o->results) < 0 ? -errno : 0;
 	for (unsigned i = 0; i < count && r == 0; i++)
-		r = sync_below(o, name[i]); /* all in it was synced as it was copied */
+		r = sync_below(o, name[i]); /* the copy has synced the files in it */
 	return r;
 }
 
@@ -242,8 +245,7 @@ int out_remove(struct out *o, const char *path)
 	return 0;
 }
 
-/* Takes a number and what stands behind it. Return: the rest, or NULL. */
-/* Is it the name of a process of this host that has ended? */
+/* True if a process of this host made the directory of this name, and has ended. */
 static bool is_left(const char *name)
 {
 	const size_t mark = strlen(RESULT_TEMPORARY) - 1; /* the maker begins with "-" */
@@ -276,7 +278,8 @@ void out_clean(struct out *o)
 		fd_close(&fd);
 }
 
-/* --- files ------------------------------------------------------------------------------ */
+/* --- files
+ * ------------------------------------------------------------------------------ */
 
 int out_file_begin(struct out *o, char name[OUT_TEMPORARY])
 {
@@ -317,7 +320,8 @@ int out_file_link(struct out *o, int fd, const char *name, const char *as)
 
 	if (r == 0 && linkat(o->results, name, o->dir, as, 0) < 0)
 		r = -errno;
-	if (r == -EPERM || r == -EOPNOTSUPP || r == -ENOSYS) /* it has no links */
+	if (r == -EPERM || r == -EOPNOTSUPP || r == -ENOSYS) /* the file system has no
+							      * hard links */
 		r = rename_fresh(o->results, name, o->dir, as);
 	unlinkat(o->results, name, 0);
 	return r < 0 ? r : sync_dir(o);

@@ -19,52 +19,52 @@
 #include "fsd/local/maker.h"
 #include "layout/layout.h"
 
-#define OUT_TEMPORARY 160 /* bytes of such a name */
+#define OUT_TEMPORARY 160 /* bytes of the name of a temporary directory */
 
 struct out {
-	const char *path;   /* as the user gave it */
+	const char *path;   /* the path as the user typed it */
 	int dir;            /* owned: OUT, or -1 */
 	int results;        /* owned: r/, or -1 */
 	int lock;           /* owned: the lock, or -1 */
 	int part_lock;      /* owned: of this part, or -1 */
-	bool remote;        /* on a network filesystem */
+	bool remote;        /* OUT is on a network file system */
 	bool syncs;
 	unsigned made;      /* temporary names */
 	char maker[MAKER_TEXT]; /* this process, in these names */
 };
 #define OUT_NONE { .dir = -1, .results = -1, .lock = -1, .part_lock = -1 }
 
-/* Opens OUT. make: makes it if it is not there, and r/. Return: 0, -ENOENT: it is not there,
- * or 2, and standard error has the sentence. */
+/* Opens OUT. make: makes OUT and r/ if they do not exist. Return: 0; -ENOENT: OUT does
+ * not exist; or 2, and standard error has the sentence. */
 int out_open(struct out *o, const char *path, bool make);
-/* Takes the lock: all of it, or of one part. Return: 0 or 2, and standard error has the
+/* Locks OUT, or one part of the batch in it. Return: 0 or 2; then standard error has the
  * sentence. */
 int out_lock(struct out *o, unsigned part, unsigned parts);
 void out_close(struct out *o);
 
-/* Is there such a result? */
+/* True if OUT has a result under this path. */
 bool out_has(const struct out *o, const char *path);
 /* Opens the result. Return: descriptor, -ENOENT, or another negative errno. */
 int out_result(const struct out *o, const char *path);
 
 /* Makes a new directory. Return: its descriptor or negative errno. */
 int out_new(struct out *o, char name[OUT_TEMPORARY]);
-/* Syncs those directories; on a network filesystem not their files, which were synced as they
- * were copied. Return: 0 or negative errno. */
+/* Syncs these directories. Their files are synced, too, except on a network file system,
+ * where the copy has synced them. Return: 0 or negative errno. */
 int out_sync(const struct out *o, const char *const *name, unsigned count);
 /* Renames one to the path. Return: 0; -EEXIST: there is a result; or negative errno. */
 int out_publish(const struct out *o, const char *name, const char *path);
 /* Syncs the names in a directory of r/; "": in r/ itself. */
 int out_sync_dir(const struct out *o, const char *dir);
-/* Removes what a name or a path has, which vanishes in one step. Return: 0 (also if there was
- * none) or negative errno. */
+/* Removes a name or a path with everything in it; it disappears in one step. Return: 0
+ * (also if it did not exist) or negative errno. */
 int out_remove(struct out *o, const char *path);
 void out_drop(const struct out *o, const char *name);
-/* Removes what dead processes of this host have left. */
+/* Removes temporary directories that dead processes of this host have left. */
 void out_clean(struct out *o);
 
-/* Writes a file by a rename: begin, write, end. Return: descriptor or negative errno; 0 or
- * negative errno. */
+/* Writes a file by a rename: begin, write, end. Return: descriptor or negative errno; 0
+ * or negative errno. */
 int out_file_begin(struct out *o, char name[OUT_TEMPORARY]);
 int out_file_end(struct out *o, int fd, const char *name, const char *as);
 /* The same, but replaces no file: -EEXIST. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which path the results of an input have, and which inputs a list may have together. The
- * results of an input are a directory, so the results of another one cannot be in it.
+ * Computes the path for the results of an input, and checks that the paths of a list are
+ * compatible: results are a directory, so no other result may be inside it.
  */
 #include "paths.h"
 
@@ -93,14 +93,16 @@ static int check_one(const struct batch_list *l, uint32_t i, const struct run_cl
 	return as_stdin ? 0 : check_fields(l, i, c);
 }
 
-/* --- all of them ------------------------------------------------------------------------ */
+/* --- all of them
+ * ------------------------------------------------------------------------ */
 
-/* The paths of all inputs before one, to find the same path and those that have it. */
+/* The set of the paths of all earlier inputs; finds an equal path, and a path that is
+ * inside another one. */
 struct path_set {
 	const struct batch_list *l;
 	struct path_slot {
-		uint32_t index; /* of the entry, + 1; 0: free */
-		uint32_t tag;   /* of its path's hash */
+		uint32_t index; /* index of the entry, plus 1; 0: free */
+		uint32_t tag;   /* upper bits of the hash of its path */
 	} *slot;
 	uint32_t slots;         /* a power of two */
 };

@@ -10,8 +10,9 @@
 
 #define RESULT_TEMPORARY ".new-" /* names in r/ that begin so are no results */
 
-/* Where an input of that name has its results: without "/" in front, "." and empty parts;
- * ".." is %2E%2E. Return: 0; -EINVAL: no name is left; -ENAMETOOLONG. */
+/* Computes where the results of an input of this name go: without leading "/", ".", and
+ * empty parts; ".." becomes %2E%2E. Return: 0; -EINVAL: nothing remains of the name;
+ * -ENAMETOOLONG. */
 int result_path(const char *name, size_t len, char ret[PATH_MAX]);
 
 /* Checks that a job can have each input, and that no path of results is another one or in

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes results out of the mount and publishes them. Ends within 50 ms share one sync. A step
- * that fails, as on a full disk, is tried again later: the job stays in the mount until all
- * is done.
+ * Takes results out of the mount and publishes them. Ends within 50 ms share one sync. A
+ * step that fails, as on a full disk, is tried again later: the job stays in the mount
+ * until all is done.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static void out_failed(struct batch *b, const char *path, int r)
 	batch_pause(b, text);
 }
 
-/* --- copying ----------------------------------------------------------------------------- */
+/* --- copying
+ * ----------------------------------------------------------------------------- */
 
 static int copy_into(struct batch *b, struct flight *f, struct results_copy *c)
 {
@@ -40,7 +41,8 @@ static int copy_into(struct batch *b, struct flight *f, struct results_copy *c)
 	c->job = f->dir;
 	c->to = to;
 	c->filled = true;
-	c->copy.sync = b->out.syncs && b->out.remote; /* else one syncfs(2) for many */
+	c->copy.sync = b->out.syncs && b->out.remote; /* else one syncfs(2) syncs many
+						       * results together */
 	c->mask = umask(0);
 	umask(c->mask);
 	return results_copy(c);
@@ -63,7 +65,8 @@ void batch_copy(struct batch *b, struct flight *f)
 		batch_mount_failed(b, r == -ENOENT ? ENOTCONN : -r, c.copy.why);
 }
 
-/* --- publishing ---------------------------------------------------------------------------- */
+/* --- publishing
+ * ---------------------------------------------------------------------------- */
 
 static int sync_copied(struct batch *b)
 {
@@ -82,7 +85,8 @@ static int sync_copied(struct batch *b)
 	return r ? r : out_sync(&b->out, name, count);
 }
 
-/* Is the result that is there this one? On NFS a rename that was repeated finds its own. */
+/* Is the result that is there this one? On NFS a rename that was repeated finds its
+ * own. */
 static bool is_own_result(struct batch *b, const struct flight *f, const char *path)
 {
 	int dir = out_result(&b->out, path);
@@ -126,7 +130,8 @@ static void place(struct batch *b, struct flight *f)
 		out_failed(b, path, r);
 }
 
-/* Syncs the directories that have got a result, each once if they come one after the other. */
+/* Syncs the directories that have got a result, each once if they come one after the
+ * other. */
 static int sync_parents(struct batch *b)
 {
 	char path[PATH_MAX], last[PATH_MAX] = "/"; /* no directory of a result */
@@ -171,7 +176,7 @@ static void count_end(struct batch *b, const struct flight *f)
 	b->n.failed += f->failed;
 }
 
-/* Its result is published: the job goes, and the input is done or runs again. */
+/* The results are published: removes the job; the input is done, or runs again. */
 static void finish(struct batch *b, struct flight *f)
 {
 	struct entry *e = &b->list.entry[f->entry];

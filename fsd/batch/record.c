@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the result.json of a run, and writes the line of the journal about it. The line has
- * "value" at its end, since that has names of its own.
+ * Reads the result.json of a run, and writes the line of the journal about it. The line
+ * has "value" at its end, since that has names of its own.
  */
 #include "record.h"
 
@@ -17,7 +17,8 @@
 
 #include "layout/json.h"
 
-/* --- result.json ---------------------------------------------------------------------- */
+/* --- result.json
+ * ---------------------------------------------------------------------- */
 
 static int read_file(int dir, const char *name, struct buf *ret)
 {
@@ -82,7 +83,8 @@ void facts_done(struct facts *f)
 	buf_done(&f->value);
 }
 
-/* --- the input --------------------------------------------------------------------------- */
+/* --- the input
+ * --------------------------------------------------------------------------- */
 
 static void add_stat(struct stamp *s, const struct stat *st)
 {
@@ -90,7 +92,8 @@ static void add_stat(struct stamp *s, const struct stat *st)
 
 	s->known = true;
 	s->size += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-	s->inode += st->st_ino; /* of several the sum: it differs when one does */
+	s->inode += st->st_ino; /* for several files the sum: it changes if one of them
+				 * does */
 	s->mtime_ns = MAX(s->mtime_ns, mtime_ns);
 }
 
@@ -108,7 +111,7 @@ static int add_directory(struct stamp *s, int dir, unsigned level)
 
 		if (is_dots(e->d_name) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue; /* it has gone meanwhile */
+			continue; /* it was removed meanwhile */
 		add_stat(s, &st);
 		if (!S_ISDIR(st.st_mode) || level == LEVELS_MOST)
 			continue;
@@ -137,7 +140,8 @@ int stamp_add(struct stamp *s, const char *path)
 	return dir < 0 ? -errno : add_directory(s, dir, 0);
 }
 
-/* --- the line ------------------------------------------------------------------------------ */
+/* --- the line
+ * ------------------------------------------------------------------------------ */
 
 static void add_text(struct buf *out, const char *name, const char *text)
 {

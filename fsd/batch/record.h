@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts of a run in its result.json, and the journal's line of it. */
+/* Reads the facts of a run from its result.json, and makes the journal's line for it. */
 #ifndef FSD_BATCH_RECORD_H
 #define FSD_BATCH_RECORD_H
 
@@ -12,7 +12,7 @@
 #define RECORD_VALUE_MOST (64u << 10) /* bytes of a value that the journal takes */
 
 struct facts {
-	char job[NAME_MAX + 1];  /* its name in the mount */
+	char job[NAME_MAX + 1];  /* the job's name in the mount */
 	char id[40];
 	char status[24];         /* "exited", "timeout", ... */
 	int exit_code;
@@ -27,7 +27,8 @@ struct facts {
 int facts_read(int dir, struct facts *ret);
 void facts_done(struct facts *f);
 
-/* For --changed. Of a directory: of all files in it together. */
+/* The state of an input, to find changes for --changed. For a directory: of all its files
+ * together. */
 struct stamp {
 	bool known;
 	uint64_t size, inode;
@@ -40,14 +41,14 @@ int stamp_add(struct stamp *s, const char *path);
 struct record {
 	const char *input; /* the line of the list */
 	uint64_t key;
-	unsigned run;      /* from 1; 0: it has not run */
+	unsigned run;      /* number of the run, from 1; 0: it has not run */
 	bool final;        /* no run follows */
-	bool placed;       /* its results have a directory */
+	bool placed;       /* its results are in OUT */
 	const char *status;
-	const struct facts *facts; /* or NULL */
-	const struct stamp *stamp; /* or NULL */
+	const struct facts *facts; /* NULL if there are none */
+	const struct stamp *stamp; /* NULL if there is none */
 	unsigned memory_mb;        /* 0: not known */
-	const char *message;       /* or NULL */
+	const char *message;       /* NULL if there is none */
 };
 
 /* Appends the line. */

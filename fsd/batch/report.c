@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells a person about a batch on standard error: by a bar on a terminal, else by a line every
- * ten seconds; at the end the first failures and the last words.
+ * Tells a person about a batch on standard error: by a bar on a terminal, else by a line
+ * every ten seconds; at the end the first failures and the last words.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 
 #define BAR_NS (250 * NS_PER_MS)
 #define LINE_NS (10 * NS_PER_S)
-#define SAMPLES 31u      /* one a second: the rate is that of the last 30 s */
-#define ETA_ENDS 20u     /* before so many ends there is no estimate */
+#define SAMPLES 31u      /* one sample a second: the rate is that of the last 30 s */
+#define ETA_ENDS 20u     /* ends of runs that an estimate needs */
 #define TAIL 4096
-#define PRIVATE_REST_MB 256u /* of a private mount: all that is no machine */
+#define PRIVATE_REST_MB 256u /* memory of a private mount besides its machines */
 
 struct report {
 	bool bar, lines;
@@ -34,7 +34,8 @@ struct report {
 	unsigned samples;    /* taken in all */
 };
 
-/* --- the line ----------------------------------------------------------------------------- */
+/* --- the line
+ * ----------------------------------------------------------------------------- */
 
 static void add_time(char *ret, size_t size, uint64_t s)
 {
@@ -172,7 +173,8 @@ void report_tick(struct batch *b)
 		report_line(b);
 }
 
-/* --- failures ----------------------------------------------------------------------------- */
+/* --- failures
+ * ----------------------------------------------------------------------------- */
 
 /* The last line of the job's stderr that is not empty, or "". */
 static void last_line(int dir, char ret[256])
@@ -230,7 +232,8 @@ void report_unread(struct batch *b, uint32_t entry, const char *why)
 	keep_words(b, entry, "it has not run", why);
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- the end
+ * ------------------------------------------------------------------------------- */
 
 static void tell_failures(struct batch *b)
 {

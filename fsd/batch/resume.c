@@ -32,7 +32,8 @@ bool batch_is_final(const struct settings *s, struct entry *e, bool failed,
 	return e->tries >= s->tries;
 }
 
-/* --- the journal --------------------------------------------------------------------------- */
+/* --- the journal
+ * --------------------------------------------------------------------------- */
 
 static void revoke_entry(struct entry *e, unsigned run)
 {
@@ -44,8 +45,8 @@ static void revoke_entry(struct entry *e, unsigned run)
 	e->flags = (e->flags & ENTRY_ELSEWHERE) | ENTRY_AGAIN | ENTRY_KNOWN;
 }
 
-/* Does the line tell something newer than those before it? Of two of one run the first one
- * counts. */
+/* True if the line is newer than the lines before it. Of two lines about the same run the
+ * first one counts. */
 static bool is_newer(const struct entry *e, unsigned run)
 {
 	return run > e->run ||
@@ -136,7 +137,8 @@ static int read_journals(struct batch *b)
 	return r < 0 ? client_complain(2, "%s/journal: %s", b->o->out, strerror(-r)) : 0;
 }
 
-/* --- r/ ----------------------------------------------------------------------------------- */
+/* --- r/
+ * ----------------------------------------------------------------------------------- */
 
 /* Is it the name of a job of this batch and entry? run: ret. */
 static bool is_job_of(const struct batch *b, const struct entry *e, const char *name,
@@ -247,7 +249,8 @@ int batch_load(struct batch *b)
 	return r;
 }
 
-/* --- runs that are made anew -------------------------------------------------------------- */
+/* --- runs that are made anew
+ * -------------------------------------------------------------- */
 
 /* Adds the files of an input. Return: false: one cannot be read. */
 static bool stamp_now(const struct batch_list *l, uint32_t i, struct stamp *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the values of the options that are the batch's own. Those of the jobs are checked by
- * the mount, since only it knows what its operator allows.
+ * Reads the values of the options that only a batch has. The mount checks the options for
+ * jobs, since only it knows what its operator allows.
  */
 #include "settings.h"
 

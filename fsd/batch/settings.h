@@ -13,15 +13,16 @@ enum keep { KEEP_ALL, KEEP_FAILED, KEEP_NONE };
 enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
 
 struct settings {
-	unsigned jobs;        /* most at a time; 0: as the mount has machines */
-	unsigned tries;       /* most runs that fail */
+	unsigned jobs;        /* most jobs at a time; 0: as many as the mount has
+			       * machines */
+	unsigned tries;       /* most failed runs of an input */
 	unsigned halt;        /* failures that halt; 0: none do */
-	bool halt_percent;    /* it is a share of the ends */
-	bool halt_now;        /* and kills what runs */
+	bool halt_percent;    /* halt is a percentage of the ended runs */
+	bool halt_now;        /* a halt also kills the running jobs */
 	enum keep keep;
 	enum progress progress;
-	unsigned part, parts; /* this one, from 1, of so many */
-	unsigned sizes;       /* of memory, ascending; 0: the default */
+	unsigned part, parts; /* this process does part `part` of `parts`, from 1 */
+	unsigned sizes;       /* elements in memory_mb, ascending; 0: use the default */
 	unsigned memory_mb[SIZES_MOST];
 };
 

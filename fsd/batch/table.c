@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes results.tsv and failed.txt of the journals, and answers --status, --table and --cat.
- * These need no list on the command line: the last start has written it to OUT/inputs.
+ * Makes results.tsv and failed.txt of the journals, and answers --status, --table and
+ * --cat. These need no list on the command line: the last start has written it to
+ * OUT/inputs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,8 @@
 #include "paths.h"
 #include "work.h"
 
-/* --- the table ----------------------------------------------------------------------------- */
+/* --- the table
+ * ----------------------------------------------------------------------------- */
 
 static const char *const columns[] = { "try", "status", "exit_code", "wall_ms", "cpu_ms",
 				       "peak_memory_bytes", "memory_mb", "queued_ms",
@@ -73,7 +75,8 @@ static int put_rows(FILE *to, const struct batch_list *l, const struct journals 
 	return r;
 }
 
-/* Has a name what a list for --from must have a NUL for? */
+/* True if a name contains a character for which a list for --from must use NUL as its
+ * separator. */
 static bool needs_nul(const struct batch_list *l)
 {
 	for (uint32_t i = 0; i < l->count; i++)
@@ -142,7 +145,8 @@ int table_write(struct out *out, struct batch_list *l)
 	return r;
 }
 
-/* --- what is asked ------------------------------------------------------------------------- */
+/* --- what is asked
+ * ------------------------------------------------------------------------- */
 
 struct shown {
 	struct out out;
@@ -150,8 +154,8 @@ struct shown {
 	struct journals journals;
 };
 
-/* Opens what a batch has left. Return: 0, or an exit code, and standard error has the
- * sentence. */
+/* Opens the files of an earlier batch in OUT. Return: 0, or an exit code; standard error
+ * has the sentence. */
 static int open_shown(struct shown *s, const char *path)
 {
 	const struct settings set = { .tries = 1 };
