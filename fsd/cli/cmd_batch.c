@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd batch: reads its options. Those of the jobs are `fsd run`'s. Behind PROGRAM stand more
- * options and the INPUTs, or ARGs, "--" and the INPUTs.
+ * fsd batch: reads its options. Those of the jobs are `fsd run`'s. Behind PROGRAM stand
+ * more options and the INPUTs, or ARGs, "--" and the INPUTs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static int take_options(struct line *l, const struct cli_command *self, int argc
 	return r;
 }
 
-/* Where "--" stands, or argc. */
+/* Return: the index of "--" in argv, or argc. */
 static int find_dashes(int argc, char **argv, int at)
 {
 	while (at < argc && strcmp(argv[at], "--") != 0)
@@ -152,7 +152,8 @@ static int find_dashes(int argc, char **argv, int at)
 	return at;
 }
 
-/* Takes what stands behind PROGRAM, from `at` on. ended: "--" stood before it. */
+/* Takes the arguments behind PROGRAM, from index `at` on. ended: "--" was before
+ * PROGRAM. */
 static int take_rest(struct line *l, const struct cli_command *self, int argc, char **argv,
 		     int at, bool ended)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd doctor: a table of checks, each with what was found and the remedy. */
+/* fsd doctor: a table of checks. Each check reports what it found and, for a problem, the
+ * remedy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,7 +36,8 @@ static void check_fuse(struct finding *f)
 		found(f, GOOD, "/dev/fuse can be opened");
 }
 
-/* As in a namespace of its own, without being root. */
+/* True if this process has CAP_SYS_ADMIN, which a user may have in a namespace without
+ * being root. */
 static bool has_cap_sys_admin(void)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -61,8 +63,8 @@ static void check_mount(struct finding *f)
 		      "(fusermount3), or run as root");
 }
 
-/* Settings that forbid user namespaces to all users but root: what stands in the file then,
- * and the remedy. */
+/* Settings that forbid user namespaces to all users but root: the file's content in that
+ * case, and the remedy. */
 static const struct forbids {
 	const char *file;
 	char value;
@@ -102,7 +104,8 @@ static void check_userns(struct finding *f)
 	found(f, GOOD, "no setting forbids user namespaces");
 }
 
-/* The walls that --policy strict, the default, would miss, and those that are degraded. */
+/* Reports the walls that are missing or degraded; --policy strict, the default, would
+ * refuse to run without them. */
 static void check_walls(struct finding *f)
 {
 	auto_free char *dir = default_image_dir();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd env: the table of its commands, what they share, and those that are short. */
+/* fsd env: the table of its commands, functions that they share, and the short
+ * commands. */
 #include "cmd_env.h"
 
 #include <errno.h>

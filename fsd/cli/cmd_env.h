@@ -11,7 +11,7 @@ enum {
 	ENV_OPT_DIR = CLI_LONG,
 	ENV_OPT_SOURCES,
 	ENV_OPT_NAME,
-	ENV_OPT_OWN, /* from here on a command's own */
+	ENV_OPT_OWN, /* the first number for a command's own options */
 };
 /* The row of a table of options that each command has. */
 #define ENV_DIR_OPTION                                                       \
@@ -19,13 +19,13 @@ enum {
 	  "(default:\n$FSD_ENVIRONMENTS, then this user's and the\nhost's)", \
 	  CLI_DIR, NULL }
 
-/* A command's options, and where it looks. */
+/* The options of a command, and the directories that it uses. */
 struct env_call {
 	struct environment_dirs dirs;
 	struct environment_names names;
 	bool json, sources;
-	const char *name; /* of --name; NULL: none */
-	const char *dir;  /* of --environments; NULL: the usual places */
+	const char *name; /* value of --name; NULL: not given */
+	const char *dir;  /* value of --environments; NULL: the usual directories */
 };
 /* Reads the options of a verb and the names that there are. Return: 0 or an exit code,
  * and standard error has said why. */
@@ -64,8 +64,8 @@ extern const struct cli_option env_build_cli_options[],
 	env_show_cli_options[], env_export_cli_options[],
 	env_import_cli_options[];
 int env_build(const struct cli_command *self, int argc, char **argv);
-/* The program of `fsd env build` calls it, with the parts that it has made. self: that of
- * `fsd env`. */
+/* `fsd env seal`, which the program of `fsd env build` calls with the files that it made.
+ * self: the command `fsd env`. */
 int env_seal(const struct cli_command *self, int argc, char **argv);
 int env_list(const struct cli_command *self, int argc, char **argv);
 int env_show(const struct cli_command *self, int argc, char **argv);

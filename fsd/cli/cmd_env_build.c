@@ -60,7 +60,7 @@ const struct cli_option env_build_cli_options[] = {
 
 static int find_program(char ret[PATH_MAX + 64], char exe[PATH_MAX])
 {
-	/* of build/, of build/VARIANT/bin/, of an installation */
+	/* beside a program in build/, in build/VARIANT/bin/, and where it is installed */
 	static const char *const places[] = { "../fsd/env/build.py",
 					      "../../../fsd/env/build.py",
 					      "../share/fsd/env/build.py" };
@@ -154,7 +154,8 @@ int env_build(const struct cli_command *self, int argc, char **argv)
 
 struct facts {
 	struct environment_facts facts;
-	char *text;                 /* of the file; what is above is in it */
+	char *text;                 /* owned: text of the file; the fields above point
+				     * into it */
 	const char *needs[FACTS_MAX + 1];
 	unsigned need_count;
 };

@@ -26,7 +26,7 @@ const struct cli_option env_import_cli_options[] = {
 
 /* --- export ----------------------------------------------------------------- */
 
-/* Writes FILE whole or not at all: what was there stays until then. */
+/* Writes FILE completely or not at all: until the rename the old FILE stays. */
 static int export_file(const struct environment *e, const char *path)
 {
 	char part[PATH_MAX], size[32];
@@ -131,7 +131,7 @@ static int import_fd(const struct env_call *call, int fd, const char *path,
 			       &err) < 0)
 		return complain("env", 1, "%s: %s", path, err.text);
 	printf("%s %.12s\n", name, id);
-	/* It is here; that no machine can have it is worth a word. */
+	/* The import is done; warn if the environment does not fit the image. */
 	if (image_dir)
 		env_image_read(image_dir, &image, NULL);
 	if (image.known &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd env list, fsd env show: what environments there are, what is in one. */
+/* fsd env list, fsd env show: which environments exist, and what an environment
+ * contains. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,7 +180,7 @@ static int print_package(void *arg, const struct environment_package *p)
 	return 0;
 }
 
-/* As it may stand behind --env. */
+/* Prints the variable as --env takes it. */
 static void print_variable(const char *variable)
 {
 	auto_buf struct buf word = { 0 };

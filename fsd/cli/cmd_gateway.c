@@ -55,7 +55,7 @@ static void option_lines(void (*fn)(void *arg, const char *line), void *arg)
 	child_end(&child);
 }
 
-/* Does one of the arguments begin with that option? */
+/* True if one of the arguments begins with that option. */
 static bool has_option(int argc, char **argv, const char *name)
 {
 	size_t len = strlen(name);
@@ -94,9 +94,9 @@ static int command_gateway(const struct cli_command *self, int argc, char **argv
 /* --- fsd mcp ---------------------------------------------------------------------- */
 
 /*
- * Makes a private mount and becomes the program. The mount's holder is a child of this
- * process and ends with it, so it needs nothing more. The mount is in a namespace of its
- * holder: the program gets it as a descriptor.
+ * Makes a private mount, then executes the gateway's program in this process. The mount's
+ * holder is a child of this process and ends with it. The mount is in the holder's
+ * namespace, so the program gets a descriptor of it.
  */
 static int serve_private(char *program, char **argv, int count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd image build|list|verify and fsd qemu bring|list|verify: guest images, and the QEMU that
- * is brought beside the program. Each runs a script that lies beside it, and shows a file of
- * what the script has made. */
+/* fsd image build|list|verify and fsd qemu bring|list|verify: guest images, and the QEMU
+ * that is brought beside the program. Each runs a script that lies beside it, and shows a
+ * file of what the script has made. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -105,8 +105,8 @@ const struct cli_command image_command = {
 
 /* --- fsd qemu ----------------------------------------------------------------------- */
 
-/* From the program's directory: the script, and where what it brings is looked for
- * (brought_qemu()). */
+/* Paths relative to fsd's own program: of the script, and of the directory where
+ * brought_qemu() looks for the script's results. */
 static const struct place {
 	const char *script, *dir;
 } places[] = {
@@ -157,7 +157,7 @@ static int verify_qemu(const char *script, const char *dir)
 
 static const struct verb {
 	const char *name;
-	bool has_place; /* by a DIR that is given it needs no other */
+	bool has_place; /* if DIR is given it needs neither script nor default directory */
 	int (*fn)(const char *script, const char *dir);
 } verbs[] = {
 	{ "bring", false, bring }, { "list", true, list_qemu },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd logs, fsd kill: what a job has written, and its end. */
+/* fsd logs prints a job's streams; fsd kill ends a job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -62,8 +62,8 @@ static int write_all(int to, const char *data, size_t len)
 	return 0;
 }
 
-/* Prints the bytes that a stream has now, without the first *skip. Return: 1: there may be
- * more later; 0: the end; -1: it cannot be read or written, which was said. */
+/* Prints the bytes that a stream has now, without the first *skip. Return: 1: there may
+ * be more later; 0: the end; -1: it cannot be read or written, which was said. */
 static int pump(const char *name, int from, int to, uint64_t *skip)
 {
 	char room[65536];
@@ -91,7 +91,8 @@ struct logs {
 	uint64_t lines;
 };
 
-/* Where the last lines of a stream begin, as it is now. A line without its end is one. */
+/* Return: the offset of the last lines of a stream, as long as it is now. A last line
+ * without a newline counts as a line. */
 static uint64_t before_tail(int dir, const char *name, uint64_t lines)
 {
 	auto_close int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -110,7 +111,7 @@ static uint64_t before_tail(int dir, const char *name, uint64_t lines)
 	return lines ? 0 : (uint64_t)MAX(size, (off_t)0);
 }
 
-/* Both streams, until they have ended. */
+/* Prints both streams until they end. */
 static int print(const struct logs *logs, const struct job_place *at, int dir)
 {
 	static const char *const names[2][2] = {
@@ -166,7 +167,8 @@ static int explain(const struct job_place *at, int dir, bool follow)
 	return complain("logs", 1, "%s", line.failed ? "no memory" : line.data);
 }
 
-/* several: a line with its name is above what it has written, as tail(1) has it. */
+/* Prints the streams of one job. several: with a line before them that names the job, as
+ * tail(1) does. */
 static int logs_of(const struct logs *logs, const char *text, bool several)
 {
 	struct job_place at;
@@ -182,7 +184,7 @@ static int logs_of(const struct logs *logs, const char *text, bool several)
 	r = explain(&at, dir, logs->follow);
 	if (r == 0)
 		r = print(logs, &at, dir);
-	/* It may have been refused, or have gone, since. */
+	/* the job may have been refused or removed since */
 	return r == 0 && logs->follow ? explain(&at, dir, false) : r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd ls, fsd status: what the jobs of a mount are, and why. */
+/* fsd ls, fsd status: show the jobs of a mount, their states and the reasons. */
 #include <dirent.h>
 #include <errno.h>
 #include <pwd.h>
@@ -123,7 +123,7 @@ struct ls {
 	const char *mount;
 };
 
-/* A job that has gone meanwhile is left out. */
+/* Prints one job; skips it if it was removed meanwhile. */
 static int ls_one(const struct ls *ls, const char *mnt, const char *name)
 {
 	auto_buf struct buf line = { 0 };

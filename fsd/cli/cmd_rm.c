@@ -19,7 +19,7 @@ struct removal {
 	int dir; /* owned: the job's, or -1: it is not to be removed */
 };
 
-/* Finds it and lets go of it. Return: 0 or 1. */
+/* Finds the job and asks for its removal. Return: 0 or 1. */
 static int begin(const char *mount, const char *text, struct removal *r)
 {
 	struct err err = { 0 };

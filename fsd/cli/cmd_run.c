@@ -22,7 +22,8 @@ const struct cli_option sandbox_new_cli_options[] = {
 	MACHINE_OPTION_TABLE(ROW) SANDBOX_ONLY_TABLE(ROW) { 0 }
 };
 
-/* As in a shell, the last one of a name counts. Return: 0 or the exit code. */
+/* Adds a variable. Of several with one name the last one counts, as in a shell. Return: 0
+ * or the exit code. */
 static int add_env(struct run_client *c, const char *text)
 {
 	const char *end = strchr(text, '=');
@@ -76,7 +77,7 @@ int run_option_take(struct run_client *c, const struct cli_command *self, int op
 	return 0;
 }
 
-/* `fsd submit DIR [NAME]`. Return: it is that. */
+/* Takes `fsd submit DIR [NAME]`. Return: true if the command line has this form. */
 static bool take_directory(struct run_client *c, int argc, char **argv)
 {
 	struct stat st;
@@ -90,7 +91,7 @@ static bool take_directory(struct run_client *c, int argc, char **argv)
 	return true;
 }
 
-/* Of -c, -C and FILE exactly one says what the program is. */
+/* Checks that exactly one of -c, -C and FILE names the program. */
 static int take_program(struct run_client *c, const struct cli_command *self,
 			int argc, char **argv)
 {

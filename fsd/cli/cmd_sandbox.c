@@ -103,7 +103,7 @@ static int sandbox_ls(const struct cli_command *self, int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		read_line(dir, entry[i]->d_name, "state", state);
 		read_line(dir, entry[i]->d_name, "until", until);
-		if (state[0]) /* else it has ended meanwhile */
+		if (state[0]) /* else the sandbox has ended meanwhile */
 			printf("%-8s %-24s  %s\n", state, until[0] ? until : "-",
 			       entry[i]->d_name);
 		free(entry[i]);
@@ -112,7 +112,8 @@ static int sandbox_ls(const struct cli_command *self, int argc, char **argv)
 	return 0;
 }
 
-/* --- of those that are named ---------------------------------------------------------- */
+/* --- of those that are named
+ * ---------------------------------------------------------- */
 
 static int write_verb(const char *path, const char *verb)
 {

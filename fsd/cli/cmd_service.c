@@ -43,7 +43,8 @@ int mount_options_take(struct mount_options *o, int argc, char **argv)
 	return r == -ENOENT ? 1 : 2;
 }
 
-/* Later it may go, and a server that takes over does not end for that. */
+/* Checks the environment at the start only: if it is removed later, a server that takes
+ * over does not end because of that. */
 static int check_environment(const struct mount_options *o)
 {
 	struct environment *e = NULL;
@@ -101,8 +102,8 @@ static const struct cli_option umount_cli_options[] = {
 	{ 0 },
 };
 
-/* A process behind a mount, by an attribute that it shows there:
- * user.fsd.service the one that keeps it, user.fsd.pid the one that serves. */
+/* Reads the process ID that a mount shows in an attribute: user.fsd.service: the
+ * supervisor, user.fsd.pid: the server. */
 static int process_of(const char *mnt, const char *attribute, pid_t *ret_pid)
 {
 	char text[32];
@@ -125,8 +126,8 @@ static bool belongs_to(pid_t pid, uid_t owner)
 }
 
 /* Finds the process that keeps a mount. Any user can give a directory these attributes, a
- * copy has them too, and a stranger's mount can answer anything. So this asks only a mount
- * of fsd, and believes the number only of a process of the mount's owner. */
+ * copy has them too, and a stranger's mount can answer anything. So this asks only a
+ * mount of fsd, and believes the number only of a process of the mount's owner. */
 static int service_of(const char *mnt, pid_t *ret_pid)
 {
 	dev_t device = mounts_device(mnt);
@@ -198,7 +199,7 @@ static int now_options(const struct cli_command *self, int argc, char **argv,
 	return optind == argc - 1 ? 0 : usage(self);
 }
 
-/* After a signal to the service was refused. */
+/* Prints why the service could not be signalled. */
 static int no_signal(const char *command, const char *mnt, pid_t pid)
 {
 	const int error = errno;
@@ -241,7 +242,7 @@ static int server_of(const char *mnt)
 {
 	int fd = -1, r = 0;
 
-	/* By its answer another one may have taken over, which answers next. */
+	/* if the server that should answer was replaced, ask the next one */
 	for (int i = 0; i < SERVERS_MAX && r == 0 && fd < 0; i++) {
 		pid_t pid;
 
@@ -282,7 +283,7 @@ static int command_upgrade(const struct cli_command *self, int argc, char **argv
 	if (getxattr(mnt, "user.fsd.version", version, sizeof(version) - 1) < 0)
 		return complain("upgrade", 1, "%s: %s", mnt, strerror(errno));
 	if (getxattr(mnt, "user.fsd.upgrade", outcome, sizeof(outcome) - 1) < 0)
-		outcome[0] = '\0'; /* it is too old to tell */
+		outcome[0] = '\0'; /* an older server has no such attribute */
 	if (!strcmp(outcome, "failed"))
 		return complain("upgrade", 1, "the program that is installed "
 				"does not serve; %s is served by the one before, "

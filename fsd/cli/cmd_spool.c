@@ -172,7 +172,7 @@ static int take(struct line *l, const struct cli_command *self, int opt)
 	}
 }
 
-/* One of the options that only a program has, or NULL. */
+/* Return: the name of a given option that is only valid with a program, or NULL. */
 static const char *program_option(const struct run_client *c, char room[32])
 {
 	if (c->env_count)
@@ -187,7 +187,7 @@ static const char *program_option(const struct run_client *c, char room[32])
 	return NULL;
 }
 
-/* Of --program, -c and -C at most one says what the program is. */
+/* Checks that at most one of --program, -c and -C names the program. */
 static int take_program(struct line *l, int count, char **args)
 {
 	struct run_client *c = &l->run;

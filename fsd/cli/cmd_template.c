@@ -27,7 +27,7 @@
 enum { OPT_IMAGE = CLI_LONG, OPT_ACCEL, OPT_MEMORY, OPT_ENVIRONMENT,
        OPT_ENVIRONMENTS };
 
-#define ENVIRONMENTS_MAX 16 /* of one call */
+#define ENVIRONMENTS_MAX 16 /* environments in one call */
 
 static const struct cli_option template_cli_options[] = {
 	{ OPT_IMAGE, "image", "DIR", "guest image", CLI_DIR, NULL },
@@ -48,7 +48,7 @@ struct making {
 	const char *environments_dir; /* NULL: the usual ones */
 	const char *environments[ENVIRONMENTS_MAX];
 	unsigned environment_count;
-	char dir[PATH_MAX];       /* for the finished templates */
+	char dir[PATH_MAX];       /* directory for the finished templates */
 	char work[PATH_MAX + 32]; /* below it; "": not made yet */
 	char mnt[PATH_MAX + 64];
 	struct child mount;
@@ -120,7 +120,7 @@ static void read_health(const struct making *m, char *ret, size_t size)
 	ret[strcspn(ret, "\n")] = '\0';
 }
 
-/* Until jobs can run, and so the template is there. */
+/* Waits until the mount can run jobs, which means that the template exists. */
 static int await_ready(struct making *m)
 {
 	struct pollfd p = { .fd = m->mount.pidfd, .events = POLLIN };
@@ -183,7 +183,7 @@ static size_t tell_steps(const char *job, size_t seen)
 	return line ? (size_t)(line - log) : 0;
 }
 
-/* Until it has ended, or the mount or we have. */
+/* Waits until the job has ended, or the mount has, or a signal came. */
 static void await_job(const struct making *m, const char *job)
 {
 	struct pollfd p = { .fd = m->mount.pidfd, .events = POLLIN };
@@ -197,8 +197,8 @@ static void await_job(const struct making *m, const char *job)
 		 !stopped && poll(&p, 1, LOOK_MS) <= 0);
 }
 
-/* A job with that config, whose machine needs a template of its own. Return: 0 or
- * negative: it did not run, and why says the reason, if there is one. */
+/* Runs a job with that config, whose machine needs a template of its own. Return: 0;
+ * negative: the job did not run, and why has the reason, or is empty. */
 static int run_job(const struct making *m, const char *name,
 		   const char *config, char *why, size_t size)
 {
@@ -275,14 +275,15 @@ static int open_up(const char *path)
 	return fchmod(dir, 0755) < 0 ? -errno : 0;
 }
 
-/* Removes the older template. If a process has it open, a later fsd template removes it. */
+/* Removes the older template. If a process has it open, a later fsd template removes
+ * it. */
 static void retire(const struct making *m, const char *old)
 {
 	auto_close int dir = open(old, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char to[PATH_MAX + 64];
 
 	if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
-		return; /* with the working directory */
+		return; /* it is removed with the working directory */
 	snprintf(to, sizeof(to), "%s/.old-%d", m->dir, (int)getpid());
 	rename(old, to);
 }
@@ -376,8 +377,9 @@ static void stop_mount(struct making *m)
 	child_end(&m->mount);
 }
 
-/* How long templates took, which is what a mount's estimates go by, lies beside
- * them in the user's own state directory. Nothing depends on it. */
+/* Links the files took-* from the user's state directory into the working directory, or
+ * moves them back. They say how long templates took; a mount's estimates use them, and
+ * nothing else needs them. */
 static void move_times(const struct making *m, bool back)
 {
 	auto_free char *state = default_state_dir();
@@ -396,7 +398,7 @@ static void move_times(const struct making *m, bool back)
 		if (!strncmp(e->d_name, "took-", 5) &&
 		    (back ? renameat(from, e->d_name, to, e->d_name) :
 			    linkat(from, e->d_name, to, e->d_name, 0)) < 0)
-			break; /* of another file system */
+			break; /* it is on another file system */
 	if (dir)
 		closedir(dir);
 }

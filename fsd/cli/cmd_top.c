@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd top: what a mount does now, again and again. It reads files of the mount
- * only, and draws by plain escape sequences on a terminal of 80 columns.
+ * fsd top: shows what a mount does, and refreshes this. It reads only files of the mount,
+ * and draws with plain escape sequences on a terminal of 80 columns.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "fsd/client/which_mount.h"
 
 #define LOOKED_AT 2000 /* jobs, each time */
-#define SAMPLES 61     /* of the rate: a minute, and where it began */
+#define SAMPLES 61     /* samples for the rate: of a minute, and the one before */
 #define COLUMNS 80
 #define NAME_COLUMNS 20
 
@@ -50,8 +50,9 @@ struct top {
 	bool batch;
 	struct row *rows;    /* owned */
 	size_t row_count, unseen;
-	size_t cursor, first; /* of rows: the chosen one, and the first that is shown */
-	char chosen[NAME_MAX + 1]; /* its name; "": none */
+	size_t cursor, first; /* index of the chosen row; index of the first row on the
+			       * screen */
+	char chosen[NAME_MAX + 1]; /* the chosen job's name; "": no job is chosen */
 	struct figures now;
 	double ended[SAMPLES]; /* runs that had ended, at */
 	uint64_t at_ns[SAMPLES];
@@ -64,8 +65,8 @@ static volatile sig_atomic_t over;
 
 /* --- what there is -------------------------------------------------------------- */
 
-/* Those that run first, then those that wait, then what its owner has to mend;
- * in each the oldest first. */
+/* Sorts jobs: running ones first, then waiting ones, then those that their owner must
+ * correct; in each group the oldest first. */
 static int by_state(const void *a, const void *b)
 {
 	static const int order[JOB_STATE_MAX] = {
@@ -223,8 +224,8 @@ static void rate(const struct top *t, struct buf *out)
 		buf_fmt(out, "rate      %.0f runs have ended\n", t->ended[last]);
 }
 
-/* Jobs in the queue, and those of them that each reason holds up; then those that
- * have left it, and whose machine is still to come. */
+/* Prints how many jobs are queued, how many wait for each reason, and how many have left
+ * the queue and wait for their machine. */
 static void waits(const struct top *t, struct buf *out)
 {
 	double oldest;
@@ -281,7 +282,7 @@ static void head(struct top *t, struct buf *out)
 
 /* --- the table -------------------------------------------------------------------- */
 
-/* As many characters as fit, in as many columns, each one wide. */
+/* Appends as many characters as fit into so many columns; each is one column wide. */
 static void column(struct buf *out, const char *text, size_t columns)
 {
 	size_t used = 0, len = 0;
@@ -333,8 +334,8 @@ static size_t lines_of_terminal(void)
 	       w.ws_row > HEAD_LINES ? w.ws_row : 24;
 }
 
-/* The cursor stays with its job, which each look may find in another row. If the job has
- * gone, the cursor stays in its row. size: rows that are shown. */
+/* Keeps the cursor on its job, whose row may change with each refresh. If the job is
+ * gone, the cursor stays in its row. size: rows on the screen. */
 static void place_cursor(struct top *t, size_t size)
 {
 	for (size_t i = 0; i < t->row_count; i++)
@@ -472,8 +473,8 @@ static int arrow(const char *keys)
 	return is_arrow && keys[2] == 'A' ? -1 : is_arrow && keys[2] == 'B';
 }
 
-/* Obeys the keys that the terminal has sent. Return: 0: wait on; 1: it is time for a look;
- * -1: it is to end. */
+/* Handles the keys that the terminal has sent. Return: 0: continue to wait; 1: refresh
+ * now; -1: end. */
 static int on_keys(struct top *t)
 {
 	char keys[64];
@@ -498,7 +499,7 @@ static int on_keys(struct top *t)
 	return show(t) ? -1 : 0;
 }
 
-/* Until the next look. Return: false: it is to end. */
+/* Waits until the next refresh. Return: false: end. */
 static bool rest(struct top *t)
 {
 	struct pollfd p = { .fd = t->raw ? STDIN_FILENO : -1,

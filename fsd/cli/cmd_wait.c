@@ -45,9 +45,9 @@ static int left_ms(const struct waiter *w)
 			 (uint64_t)INT_MAX);
 }
 
-/* Waits until the job's state may be another one, or it ends. `wait` ends with
- * the job; `state` tells also that it is a draft again. Return: 0, -ETIME, or
- * negative errno. */
+/* Waits until the job's state may have changed, or the job has ended. The file `wait`
+ * reports the end; the file `state` also reports that the job became a draft again.
+ * Return: 0, -ETIME, or negative errno. */
 static int await_change(const struct waiter *w, int dir, int state)
 {
 	char word[16];
@@ -98,8 +98,8 @@ static int tell_end(const struct waiter *w, const struct job_place *at,
 	return r == -ETIME ? EXIT_TIME_OVER : job_view_is_good(v) ? 0 : 1;
 }
 
-/* Is there such a job? The command complains of a wrong name before it
- * waits for any job. */
+/* True if the job exists. Called for every name first, so that a wrong name is reported
+ * before the command waits. */
 static bool is_job(const struct waiter *w, const char *text)
 {
 	struct job_place at;
@@ -118,7 +118,8 @@ static int wait_one(const struct waiter *w, const char *text)
 	auto_close int dir = -1;
 	int r = where_job(w->mount, text, &at, &err);
 
-	if (r == -ENOENT && at.name[0]) /* it was there, and was removed while others ran */
+	if (r == -ENOENT && at.name[0]) /* the job existed, and was removed while we
+					 * waited for others */
 		return tell_end(w, &at, &v, r);
 	if (r == 0)
 		r = dir = where_open(&at, &err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands, each in the file of its code, and what these files have of each other. */
+/* The commands, grouped by the file that has their code, and functions that these files
+ * share. */
 #ifndef FSD_COMMANDS_H
 #define FSD_COMMANDS_H
 
@@ -19,21 +20,25 @@ extern const struct cli_command run_command, submit_command, batch_command, ls_c
 	"JOB is the path of a job's directory in any mount, or a name in the\n" \
 	"mount of --mount, $FSD_MOUNT or /run/fsd/jobs."
 
-int private_main(int argc, char **argv);  /* what `fsd run` starts */
-/* The most machines at a time of a private mount for so many jobs. 0: standard error has
- * said why there is none. */
+int private_main(int argc, char **argv);  /* the process that `fsd run` starts to hold a
+					   * private mount */
+/* Return: how many machines a private mount for so many jobs can have at a time. 0: no
+ * private mount is possible, and standard error has the sentence. */
 unsigned private_machines(unsigned jobs);
-int command_serve(int argc, char **argv); /* what the holder starts */
+int command_serve(int argc, char **argv); /* the server process, which the supervisor
+					   * starts */
 
-/* As fsd template, for these environments; dir NULL: the usual places. */
+/* Does what fsd template does, for these environments; dir NULL: the usual
+ * directories. */
 int template_of_environments(const char *dir, char **names, int count);
 
 struct run_client;
-/* cmd_run.c: takes the options up to the first operand, which optind is then. c->inputs and
- * c->packages have room for argc each. Return: 0 or the exit code, and the reason was said. */
+/* cmd_run.c: takes the options up to the first operand, which optind is then. c->inputs
+ * and c->packages have room for argc each. Return: 0 or the exit code, and the reason was
+ * said. */
 int run_options_take(struct run_client *c, const struct cli_command *self,
 		     int argc, char **argv);
-/* Takes one of them, whose value is optarg. Return: likewise. */
+/* Handles one of these options; its value is optarg. Return: as the function above. */
 int run_option_take(struct run_client *c, const struct cli_command *self, int opt);
 /* A row of the tables in run_options.h as an option of a command. */
 #define RUN_OPTION_ROW(number, letter, name, arg, kind, key, help, takes, words) \
@@ -43,8 +48,8 @@ int run_option_take(struct run_client *c, const struct cli_command *self, int op
 extern const struct cli_option sandbox_new_cli_options[];
 
 struct mount_options;
-/* As mount_options_parse(). Return: 0 or an exit code, and standard error has said
- * why. */
+/* Calls mount_options_parse(). Return: 0 or an exit code; standard error has the
+ * sentence. */
 int mount_options_take(struct mount_options *o, int argc, char **argv);
 
 #endif

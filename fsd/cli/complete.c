@@ -79,7 +79,8 @@ static void offer_environments(const char *prefix)
 	environment_dirs_done(&dirs);
 }
 
-/* arg: what was begun. line: "  --mount MNT    the mount". */
+/* Offers the option in a help line such as "  --mount MNT    the mount". arg: the
+ * beginning of the word. */
 static void offer_line(void *arg, const char *line)
 {
 	char option[64];
@@ -193,12 +194,12 @@ static const struct cli_option *option_of(const struct cli_command *c,
 
 struct line {
 	const struct cli_command *c;
-	const struct cli_option *open; /* whose value comes next, or NULL */
-	const char *mount;             /* that --mount names, or NULL */
-	unsigned operands;             /* before the word */
+	const struct cli_option *open; /* the option whose value comes next, or NULL */
+	const char *mount;             /* the value of --mount, or NULL */
+	unsigned operands;             /* operands before the word */
 };
 
-/* Takes the words between the command and the one that is completed. */
+/* Reads the words between the command and the word that is completed. */
 static void take_words(struct line *l, int count, char **word)
 {
 	for (int i = 0; i < count; i++) {

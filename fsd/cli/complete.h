@@ -6,8 +6,8 @@
 #include "options.h"
 
 #define COMPLETE_COMMAND "complete"
-/* Prints what may follow on a command line; see complete.c. commands: of fsd, ends with
- * NULL. Return: exit code. */
+/* Prints the words that may follow on a command line; see complete.c. commands: fsd's
+ * commands, ends with NULL. Return: exit code. */
 int cli_complete(const struct cli_command *const *commands, int argc, char **argv);
 
 #endif

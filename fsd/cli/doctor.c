@@ -18,7 +18,7 @@
 #include "fsd/server/default_dirs.h"
 #include "vm/os/spawn.h"
 
-/* Before 10, programs that start others take up to three times as long. */
+/* older ones need up to three times as long for programs that start others */
 #define QEMU_MAJOR 10
 #define PACKAGE "qemu-system-x86"
 #define APT_LISTS "/var/lib/apt/lists"
@@ -87,7 +87,7 @@ static int ask_apt(char *text, size_t size)
 	return n < 0 ? (int)n : 0;
 }
 
-/* When apt has last fetched a list. */
+/* Return: when apt last fetched its lists. */
 static int64_t apt_asked(void)
 {
 	static const char *const places[] = { APT_LISTS, APT_LISTS "/partial" };
@@ -177,8 +177,8 @@ void check_qemu(struct finding *f)
 
 /* --- the image ---------------------------------------------------------------------- */
 
-/* Packages whose version a person asks for, in this order: Debian's own, which has
- * the release, and those of the languages. */
+/* The packages whose versions are printed, in this order: the one of Debian itself, which
+ * has the release, and those of the languages. */
 #define RELEASE LANG_MAX
 #define PARTS (LANG_MAX + 1)
 
@@ -193,8 +193,8 @@ static const char *part_title(unsigned part)
 	return part == RELEASE ? "Debian" : langs[part].title;
 }
 
-/* The last day of Debian's own security updates, as www.debian.org/releases has
- * it: of all packages, Node among them. */
+/* The last day of security updates by Debian itself, from www.debian.org/releases. It
+ * holds for all packages, Node included. */
 static const struct release {
 	const char *number, *until;
 } releases[] = {
@@ -206,7 +206,7 @@ struct found {
 	char version[PARTS][32];
 };
 
-/* A line "name version"; of the version what its author calls it. */
+/* Reads a line "name version"; takes the author's version without Debian's suffix. */
 static void take_line(struct found *f, const char *line)
 {
 	char name[128], version[128];
@@ -246,9 +246,9 @@ static void today(char ret[16])
 }
 
 /*
- * Says into *out what the image in dir has, as "Debian 13, Python 3.13.5, Node
- * 20.19.2, bash 5.2.37; security updates until 2028-08-09". Its list of packages
- * was verified. *ret_over: that day has gone. Return: 0 or negative errno.
+ * Writes to *out what the image in dir contains, as "Debian 13, Python 3.13.5, Node
+ * 20.19.2, bash 5.2.37; security updates until 2028-08-09". The list of packages was
+ * verified. *ret_over: that day has passed. Return: 0 or negative errno.
  */
 static int image_contents(const char *dir, struct buf *out, bool *ret_over)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of fsd doctor: each names what was found and, unless all is well, the
- * remedy. */
+/* Findings of fsd doctor: each reports what was found and, for a problem, the remedy. */
 #ifndef FSD_DOCTOR_H
 #define FSD_DOCTOR_H
 
@@ -17,20 +16,20 @@ struct finding {
 
 void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Prints it as a line. Return: is it bad? */
+/* Prints the finding as a line. Return: true if it is bad. */
 bool finding_print(const char *name, const struct finding *f);
 /* The image that a mount takes by default. */
 void check_image(struct finding *f);
-/* The QEMU that a mount takes by default, */
+/* Checks the QEMU that a mount takes by default. */
 void check_qemu(struct finding *f);
-/* which is this one. Return: 0 or negative errno. */
+/* Finds that QEMU. Return: 0 or negative errno. */
 int choose_qemu(struct vm_qemu *ret, struct err *err);
 
 /* Environments that no machine can have. */
 void check_environments(struct finding *f);
 
-/* Of a state directory. Why it matters: each record waits for fsync(2), and the lock keeps
- * only the daemons of one host apart. */
+/* The warning for a state directory on a network file system: each record waits for
+ * fsync(2), and the lock works only between the daemons of one host. */
 #define STATE_IS_REMOTE "is on a network filesystem (NFS, SMB, FUSE): a record waits for its " \
 			"server, and two hosts may serve one state"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd doctor MNT, fsd doctor --state DIR: a look at a mount by its files, and at a
- * state directory, whether a daemon serves it or not. It changes no file.
+ * fsd doctor MNT checks a mount by its files; fsd doctor --state DIR checks a state
+ * directory, whether a daemon serves it or not. It changes no file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,9 +23,9 @@
 #include "fsd/local/remote.h"
 #include "fsd/store/store.h"
 
-#define ROOM_MIB 1024u /* that a template and some results want */
+#define ROOM_MIB 1024u /* space for a template and some results */
 
-/* A place to look at: its directory, and its name for people. */
+/* What is checked: its directory, and its name for messages. */
 struct place {
 	int dir;
 	const char *name;
@@ -51,7 +51,8 @@ static ssize_t read_file(int dir, const char *name, char *text, size_t size)
 	return n < 0 ? -errno : (ssize_t)len;
 }
 
-/* Entries of a directory, without those that begin with a dot; -1: none. */
+/* Return: the number of entries of a directory, without hidden ones; -1: it does not
+ * exist. */
 static int entries(int at, const char *name)
 {
 	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
@@ -251,7 +252,8 @@ static void check_format(const struct place *at, struct finding *f)
 		      MAX(entries(at->dir, "jobs"), 0));
 }
 
-/* By the kernel's list: to try the lock would keep a daemon that starts from it. */
+/* True if a process has locked the file, by the kernel's list of locks. To try the lock
+ * could make a starting daemon fail. */
 static bool is_locked(ino_t ino)
 {
 	auto_fclose FILE *list = fopen("/proc/locks", "re");

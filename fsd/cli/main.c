@@ -38,7 +38,7 @@ static const struct cli_command help_command = {
 	.operand = CLI_COMMAND,
 };
 
-/* In the order in which `fsd help` lists them. */
+/* The commands, in the order in which `fsd help` lists them. */
 static const struct cli_command *const commands[] = {
 	/* Jobs */
 	&run_command, &submit_command, &batch_command, &ls_command, &status_command,
@@ -63,15 +63,15 @@ static const struct {
 	const char *name;
 	int (*fn)(int argc, char **argv);
 } helpers[] = {
-	/* fsd mount starts these, */
+	/* helpers that fsd mount starts */
 	{ INOTIFY_COMMAND, inotify_helper },
 	{ JAILER_COMMAND, jailer_main },
 	{ BROKER_COMMAND, broker_main },
 	{ PORT_COMMAND, port_main },
 	{ SUPERVISOR_SERVES, command_serve },
-	/* fsd run this one, */
+	/* the process that fsd run starts for a private mount */
 	{ PRIVATE_COMMAND, private_main },
-	/* and a shell this one. */
+	/* the command that a shell calls for completion */
 	{ COMPLETE_COMMAND, command_complete },
 };
 
@@ -83,7 +83,8 @@ static const struct cli_command *find(const char *name)
 	return NULL;
 }
 
-/* --- help ----------------------------------------------------------------------------- */
+/* --- help
+ * ----------------------------------------------------------------------------- */
 
 static void help_all(FILE *to)
 {
@@ -134,8 +135,8 @@ static bool is_help(const char *text)
 	return !strcmp(text, "--help") || !strcmp(text, "-h");
 }
 
-/* `fsd COMMAND --help` and -h, or --help at the end: but what follows the FILE
- * of `fsd run` is the program's. */
+/* True for `fsd COMMAND --help`, -h, or --help as the last word. The words behind the
+ * FILE of `fsd run` belong to the program and do not count. */
 static bool wants_help(const struct cli_command *c, int argc, char **argv)
 {
 	if (argc < 3)
@@ -144,7 +145,8 @@ static bool wants_help(const struct cli_command *c, int argc, char **argv)
 	       (!c->in_order && !strcmp(argv[argc - 1], "--help"));
 }
 
-/* --- main ------------------------------------------------------------------------------ */
+/* --- main
+ * ------------------------------------------------------------------------------ */
 
 /* Opens /dev/null in the place of standard streams that the caller has closed. Else the
  * next file that fsd opens would become one of them. */

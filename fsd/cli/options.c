@@ -61,7 +61,7 @@ int cli_next(const struct cli_command *c, int argc, char **argv,
 	return opt;
 }
 
-/* The text's lines, each behind so many columns. */
+/* Prints the text with so many blanks before each line. */
 static void indented(const char *text, int columns, FILE *to)
 {
 	for (const char *line = text; *line;) {

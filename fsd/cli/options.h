@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command and its options as tables. One table is what getopt_long(3)
- * parses by, what help prints and what the shell completes: an option that is
- * in one of them is in all. main.c lists the commands.
+ * Commands and their options as tables. getopt_long(3), the help text and the shell's
+ * completion all use the same table, so each option is in all three. main.c lists the
+ * commands.
  */
 #ifndef FSD_OPTIONS_H
 #define FSD_OPTIONS_H
@@ -18,7 +18,7 @@ enum cli_takes {
 	CLI_DIR,
 	CLI_MOUNT, /* a directory */
 	CLI_JOB,   /* a job's name or path */
-	CLI_WORDS, /* one of `words` */
+	CLI_WORDS, /* one word of cli_option.words */
 	CLI_ENVIRONMENT, /* an environment's name */
 	CLI_SANDBOX, /* a sandbox's name */
 	CLI_COMMAND, /* a command of fsd */
@@ -27,9 +27,9 @@ enum cli_takes {
 struct cli_option {
 	int id;            /* a letter, or from CLI_LONG on: no short form */
 	const char *name;  /* without "--"; NULL: only the letter */
-	const char *value; /* its value's name, or NULL: it takes none */
-	const char *help;  /* lines of at most CLI_HELP_WIDTH characters; NULL:
-			      the option is no user's */
+	const char *value; /* name of its value in the help text; NULL: it has no value */
+	const char *help;  /* help text, lines of at most CLI_HELP_WIDTH characters; NULL:
+			    * the option is not for users */
 	enum cli_takes takes;
 	const char *words; /* separated by blanks */
 };
@@ -42,17 +42,17 @@ struct cli_command {
 	/* argv[0] is its last word. Return: the process's exit code: 0, 1 failure, 2
 	 * usage; of `run` the job's. */
 	int (*fn)(const struct cli_command *self, int argc, char **argv);
-	const char *group;    /* its heading in `fsd help`; NULL: no user's */
-	const char *synopsis; /* behind the name */
-	const char *summary;  /* one line */
+	const char *group;    /* heading above it in `fsd help`; NULL: not for users */
+	const char *synopsis; /* text behind the command's name */
+	const char *summary;  /* one line for `fsd help` */
 	const struct cli_option *options; /* ends with id 0; NULL: none */
 	enum cli_takes operand;
-	const char *words;    /* of CLI_WORDS: the first operand */
+	const char *words;    /* the words for its first operand, with CLI_WORDS */
 	const char *notes;    /* below the options; NULL: none */
-	/* Its own commands, each with options of its own; ends with name NULL. NULL:
-	 * it has none. */
+	/* Its subcommands, each with options of its own; the last one has name NULL.
+	 * NULL: it has none. */
 	const struct cli_command *verbs;
-	bool in_order; /* what follows the first operand is another program's */
+	bool in_order; /* words behind the first operand belong to another program */
 	/* Calls fn for each line of the help of options that another program has.
 	 * NULL: there are none. */
 	void (*option_lines)(void (*fn)(void *arg, const char *line), void *arg);
@@ -72,14 +72,14 @@ struct cli_getopt {
 };
 void cli_getopt(const struct cli_command *command, struct cli_getopt *ret);
 
-/* The next option, as of getopt_long(3). A complaint of that names fsd and the command, such
- * as "fsd env list". */
+/* Return: the next option, as getopt_long(3). An error message names fsd and the command,
+ * such as "fsd env list". */
 int cli_next(const struct cli_command *command, int argc, char **argv,
 	     const struct cli_getopt *g);
 
-/* Its usage, options and notes. */
+/* Prints the command's usage, options and notes. */
 void cli_help(const struct cli_command *command, FILE *to);
-/* Its usage in one line, on standard error; returns 2. */
+/* Prints the command's usage in one line on standard error. Return: 2. */
 int usage(const struct cli_command *command);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that holds the private mount of one client, such as `fsd run`. It makes a directory
- * for all that the mount has, keeps a lock on it, and removes it at the end.
+ * The process that holds the private mount of one client, such as `fsd run`. It makes a
+ * directory for all that the mount has, keeps a lock on it, and removes it at the end.
  *
- * The mount is in a mount namespace of its own, so that the kernel takes it away
- * with the last process of that namespace, however that ends. The client gets a
- * descriptor of the mount's root and needs no path to it. Templates are kept in the
- * usual place, so that only the first private mount has to boot a machine.
+ * The mount is in a mount namespace of its own, so that the kernel takes it away with the
+ * last process of that namespace, however that ends. The client gets a descriptor of the
+ * mount's root and needs no path to it. Templates are kept in the usual place, so that
+ * only the first private mount has to boot a machine.
  */
 #include <assert.h>
 #include <errno.h>
@@ -50,9 +50,9 @@ static int map_ids(uid_t uid, gid_t gid)
 	return r ? r : write_file("/proc/self/gid_map", map);
 }
 
-/* Enters a mount namespace of our own, as an ordinary user by way of a user
- * namespace. Mounts and unmounts of the host are seen in it, ours not outside.
- * Return: 0 or negative errno; then this process is of no use any more. */
+/* Enters a new mount namespace; an ordinary user needs a user namespace for that. Mounts
+ * of the host stay visible in it; ours are not visible outside. Return: 0 or negative
+ * errno; after an error this process must end. */
 static int enter_namespace(void)
 {
 	uid_t uid = geteuid();
@@ -68,8 +68,8 @@ static int enter_namespace(void)
 	return r;
 }
 
-/* Makes a directory in $TMPDIR, else in /tmp. Return: the descriptor of its lock, or -1
- * with the sentence on standard error. */
+/* Makes a directory in $TMPDIR, or else in /tmp. Return: the descriptor of its lock; -1:
+ * standard error has the sentence. */
 static int make_dir(const char *command, char dir[PRIVATE_DIR])
 {
 	const char *base = private_base();
@@ -98,8 +98,9 @@ struct words {
 	int argc;
 };
 
-/* From PRIVATE_MANY jobs on the mount keeps machines ready. plain: for one program that brings
- * its interpreter. cache: borrowed until the words are not used any more. */
+/* Makes the command line of the private mount's server. From PRIVATE_MANY jobs on, the
+ * mount keeps machines ready. plain: the machines run one program with a #! line. cache:
+ * borrowed as long as the words are used. */
 static void make_words(struct words *w, uint64_t jobs, bool plain, const char *cache)
 {
 	bool many = jobs >= PRIVATE_MANY;
@@ -119,8 +120,8 @@ static void make_words(struct words *w, uint64_t jobs, bool plain, const char *c
 
 static int hold_in(const char *command, uint64_t jobs, const char *dir, struct ready *ready)
 {
-	/* A build that tries an environment names a place for its template, which goes
-	 * with it. */
+	/* a build that tries an environment sets a directory for its template, which is
+	 * removed afterwards */
 	const char *passing = getenv("FSD_PASSING");
 	auto_free char *cache = passing ? strdup(passing) : default_state_dir();
 	struct words w = { 0 };
@@ -175,7 +176,7 @@ int private_main(int argc, char **argv)
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
 	sigemptyset(&leave);
 	sigaddset(&leave, SUPERVISOR_LEAVE);
-	sigprocmask(SIG_BLOCK, &leave, NULL); /* until hold() hears it */
+	sigprocmask(SIG_BLOCK, &leave, NULL); /* until hold() has its signalfd */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (!plain && enter_namespace() < 0)
