@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens the mount of `fsd run`, `fsd submit` and of commands that run many jobs, and catches
- * signals. A private mount ends with its command, so the signals have to be caught before it
- * starts.
+ * Opens the mount of `fsd run`, `fsd submit` and of commands that run many jobs, and
+ * catches signals. A private mount ends with its command, so the signals have to be
+ * caught before it starts.
  */
 #include "client_mount.h"
 
@@ -21,9 +21,10 @@
 
 /* --- signals ----------------------------------------------------------------------- */
 
-/* A signal that is blocked comes to a signalfd though it is ignored. Under nohup
- * that is not wished for; that a script's background command ignores Ctrl-C is
- * its shell's habit, and who signals that one means it. */
+/* Blocks the signals and opens a signalfd for them. It reports a signal also if the
+ * signal is ignored. That is not wanted for SIGHUP under nohup. But a shell makes its
+ * background commands ignore Ctrl-C by habit; a user who then signals such a command
+ * means it. */
 void client_signals_catch(struct client_signals *s)
 {
 	struct sigaction now;
@@ -123,8 +124,8 @@ int client_mount_open(struct client_mount *m, const struct run_client *c,
 	if (!mnt)
 		return start_private(m, c, signals);
 	r = client_mount_at(m, mnt);
-	/* Not before a mount is asked that may not answer, but before there is a
-	 * job that would be left. */
+	/* after asking a mount, which may never answer, and before there is a job that
+	 * would remain */
 	if (r == 0)
 		client_signals_catch(signals);
 	return r;

@@ -27,7 +27,7 @@ int figures_read(const char *mnt, struct figures *ret)
 			return -errno;
 		ret->text.len += (size_t)n;
 	}
-	buf_str(&ret->text, "\n"); /* and a NUL */
+	buf_str(&ret->text, "\n"); /* ends the text; a NUL follows */
 	return ret->text.failed;
 }
 

@@ -8,18 +8,18 @@
 #include "layout/layout.h"
 
 struct figures {
-	struct buf text; /* as the mount gives it; owned */
+	struct buf text; /* owned: the text of .fsd/stats */
 };
 
 /* Reads .fsd/stats of the mount. Return: 0 or negative errno. */
 int figures_read(const char *mnt, struct figures *ret);
 void figures_done(struct figures *f);
-/* name with its labels, as in 'fsd_jobs{state="done"}'. Return: false: it is not
- * there, which an older server may lack. */
+/* Finds a figure. name: with its labels, as 'fsd_jobs{state="done"}'. Return: false: the
+ * mount's server does not have it; it may be an older one. */
 bool figures_get(const struct figures *f, const char *name, double *ret);
-/* The most machines of the mount at a time, or 0: it does not say. */
+/* Return: how many machines the mount can have at a time; 0: unknown. */
 unsigned figures_machines(const char *mnt);
-/* For each figure of that name with one label: fn(value of the label, figure). */
+/* Calls fn(label's value, figure) for each figure of this name with one label. */
 void figures_each(const struct figures *f, const char *name,
 		  void (*fn)(void *arg, const char *label, double value),
 		  void *arg);

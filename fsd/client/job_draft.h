@@ -29,44 +29,46 @@
 
 struct program {
 	int fd;           /* owned, or -1: there is nothing to be copied */
-	const char *what; /* as the user knows it */
-	char name[LIMIT_FILE_NAME + 1]; /* in the job: "hello.py", "code" */
+	const char *what; /* the name that the user gave it */
+	char name[LIMIT_FILE_NAME + 1]; /* the name in the job: "hello.py", "code" */
 	bool named;       /* config.json says so, as "main" */
-	const char *interpreter; /* of --main below DIR: config's command, */
-	bool itself;             /* or without one, the file itself */
+	const char *interpreter; /* for --main: the command in config.json */
+	bool itself;             /* for --main without an interpreter: the file itself is
+				  * executed */
 	bool python;      /* -c without -l */
 };
 
-/* Finds and opens the program that the options mean. Standard error has the sentence of an
- * error. Then, too, program_done(). */
+/* Finds and opens the program that the options mean. Standard error has the sentence of
+ * an error. Then, too, program_done(). */
 int program_find(const struct run_client *c, struct program *p);
 void program_done(struct program *p);
 
 /* Checks the options' -i and -C. Standard error has the sentence of an error. */
 int inputs_check(const struct run_client *c);
-/* May an input of a job have that path? place: ret, the input's path in the job; "": all that
- * is in a directory. Return: 0, or -EINVAL with the sentence. It does not look at the file. */
+/* Checks whether an input of a job may have this path. place: returns the input's path in
+ * the job; "": the contents of a directory. It does not read the file. Return: 0, or
+ * -EINVAL with a sentence. */
 int input_check(const struct run_client *c, const char *path, char place[BELOW_PATH],
 		struct err *err);
 
-/* The arguments of a job, with the names of its inputs. All zeros at first; it may be used for
- * one job after the other. */
+/* The arguments of a job, with the names of its inputs. All zeros at first; it may be
+ * used for one job after the other. */
 struct job_args {
 	char *arg[LIMIT_ARGS]; /* borrowed: in text */
 	unsigned count;
 	struct buf text;       /* owned */
 };
 /*
- * Makes the options' ARGs the arguments of a job. An ARG that is {} becomes all names, {} in a
- * longer one becomes the first name. The names come last if no ARG has {}, and `last`.
- * Return: 0; -E2BIG: they are too many or too long for a job; -ENOMEM.
+ * Makes the options' ARGs the arguments of a job. An ARG that is {} becomes all names, {}
+ * in a longer one becomes the first name. The names come last if no ARG has {}, and
+ * `last`. Return: 0; -E2BIG: they are too many or too long for a job; -ENOMEM.
  */
 int job_args_make(struct job_args *a, const struct run_client *c, const char *const *name,
 		  unsigned count, bool last);
 void job_args_done(struct job_args *a);
 
-/* Adds the config.json that the options make, which has no key that they have not. Standard
- * error has the sentence of a wrong value. program: of zeros for a sandbox. */
+/* Adds the config.json that the options make, which has no key that they have not.
+ * Standard error has the sentence of a wrong value. program: of zeros for a sandbox. */
 struct job_draft;
 int client_config(const struct job_draft *d, struct buf *ret);
 
@@ -74,7 +76,7 @@ enum draft_fault {
 	DRAFT_FAILED = 1, /* the options' own files cannot be copied, or no memory */
 	DRAFT_INPUT,      /* this job's inputs or standard input cannot be read */
 	DRAFT_MOUNT,      /* a call on the mount has failed: see error */
-	DRAFT_REFUSED,    /* the mount refuses what the job is */
+	DRAFT_REFUSED,    /* the mount refuses the job's contents */
 	DRAFT_SIGNAL,     /* a signal came */
 };
 
@@ -83,38 +85,38 @@ struct job_draft {
 	const struct run_client *c;
 	const struct program *program;
 	const struct client_mount *mount;
-	struct client_signals *signals; /* one ends the making */
+	struct client_signals *signals; /* a signal ends the making */
 	const char *const *inputs;      /* files or directories beside the options' -i */
 	unsigned input_count;
 	char *const *args;
 	unsigned arg_count;
 	const char *stdin_path;         /* the job's standard input; or NULL */
-	bool streams_stdin;             /* it comes while the job runs */
+	bool streams_stdin;             /* standard input is sent while the job runs */
 
 	/* The draft's. */
-	char name[NAME_MAX + 1]; /* in the mount; "": not made */
+	char name[NAME_MAX + 1]; /* name in the mount; "": not made yet */
 	int dir;          /* owned: its directory, or -1 */
-	int hold;         /* owned: the job goes with this descriptor, or -1 */
+	int hold;         /* owned: the job is removed when this closes; or -1 */
 	bool stdin_open;  /* ret: config.json says that standard input is streamed */
 	bool copies_job;  /* the project is a job itself */
 
 	/* The last failure: its kind, errno and sentence. */
 	enum draft_fault fault; /* 0: none */
 	int error;        /* errno of the call that failed, or 0 */
-	char said[1200];  /* one sentence without its end */
+	char said[1200];  /* the sentence about a failure, without a full stop */
 };
 #define JOB_DRAFT(options, the_program, the_mount, the_signals)              \
 	{ .c = (options), .program = (the_program), .mount = (the_mount),    \
 	  .signals = (the_signals), .args = (options)->args,                 \
 	  .arg_count = (options)->arg_count, .dir = -1, .hold = -1 }
 
-/* Makes the directory `name`, which begins with ".", and all files in it. hold: the job goes
- * with this process. */
+/* Makes the directory `name`, which begins with ".", with all its files. hold: the job is
+ * removed when this process ends. */
 int job_draft_make(struct job_draft *d, const char *name, bool hold);
 /* Renames the draft, which is then a job that starts. */
 int job_draft_submit(struct job_draft *d, const char *name);
-/* Closes its descriptors. Removes the job if it was not submitted, and one that was unless
- * keep. */
+/* Closes its descriptors. Removes the job if it was not submitted, and one that was
+ * unless keep. */
 void job_draft_done(struct job_draft *d, bool keep);
 
 /* Adds text, which is of the job's file `error`, in the words of the command line. */

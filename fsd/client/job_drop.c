@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes a job in one step: opens its file "hold" and closes it. If the job is still there
- * after two seconds, removes its tree file by file.
+ * Removes a job in one step: opens its file "hold" and closes it. If the job is still
+ * there after two seconds, removes its tree file by file.
  */
 #include "job_drop.h"
 
@@ -34,7 +34,7 @@ int job_dropped(int root, const char *name, int dir)
 {
 	const uint64_t until = now_ns() + WAIT_NS;
 	auto_close int state = openat(dir, "state", O_RDONLY | O_CLOEXEC);
-	/* It reports the end of the job, and that it has gone. */
+	/* POLLPRI on `state` reports that the job has ended, and then that it is gone */
 	struct pollfd p = { .fd = state, .events = POLLPRI };
 	char word[16];
 	int r;
@@ -44,8 +44,8 @@ int job_dropped(int root, const char *name, int dir)
 		poll(&p, 1, (int)((until - now_ns()) / NS_PER_MS) + 1);
 	if (!is_there(root, name, dir))
 		return 0;
-	/* The mount may be another filesystem than the current directory, which tree_remove()
-	 * would not leave. */
+	/* The mount may be another filesystem than the current directory, which
+	 * tree_remove() would not leave. */
 	tree_remove_all(dir, NULL);
 	r = unlinkat(root, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 	return r == -ENOENT ? 0 : r;

@@ -35,7 +35,8 @@ ssize_t job_view_text(int dir, const char *name, char *ret, size_t size)
 	return n;
 }
 
-/* Takes a line out of text, without what a terminal would obey. */
+/* Copies the first line of text, without control characters, which a terminal would
+ * obey. */
 static void take_line(char *ret, size_t size, const char *text)
 {
 	size_t n = MIN(strcspn(text, "\n"), size - 1);

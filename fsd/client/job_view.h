@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads once what a job's files say about it, for the commands that show jobs.
- * A job may change or go at any moment, so each part may be missing.
+ * Reads the files of a job once, for commands that show jobs. The job may change or
+ * disappear at any moment, so each part may be missing.
  */
 #ifndef FSD_JOB_VIEW_H
 #define FSD_JOB_VIEW_H
@@ -16,24 +16,24 @@
 struct job_view {
 	int state;            /* enum job_state; -1: it is gone */
 	int exit_code;        /* -1: none */
-	char status[24];      /* of result.json; "": none */
-	char message[512];    /* of result.json, one line; "": none */
+	char status[24];      /* from result.json; "": unknown */
+	char message[512];    /* from result.json, as one line; "": none */
 	char language[24];
 	char error[512];      /* the first sentence of error; "": none */
 	char waits[512];      /* the log's word on a draft or a queued job */
 	int64_t wall_ms, cpu_ms, peak_bytes; /* -1: not known */
-	int64_t memory_mb, priority; /* of config.json, or its defaults */
+	int64_t memory_mb, priority; /* from config.json, or the defaults */
 	uid_t uid;
-	int64_t since_ms;     /* when it entered its state, */
-	int64_t queued_ms;    /* was queued, */
+	int64_t since_ms;     /* when it entered its present state */
+	int64_t queued_ms;    /* when it was queued */
 	int64_t started_ms;   /* began; wall clock, 0: not known */
 };
 
-/* Reads the job whose directory is dir. Return: 0, -ENOENT: it is gone, or
- * another negative errno. ret is filled as far as it goes. */
+/* Reads the job in the directory dir. Return: 0; -ENOENT: it was removed; or another
+ * negative errno. *ret has the parts that could be read. */
 int job_view_read(int dir, struct job_view *ret);
 
-/* Is all well: has it ended by itself with exit code 0? */
+/* True if the job has ended by itself, with exit code 0. */
 bool job_view_is_good(const struct job_view *v);
 
 /* "NAME: STATE, ..." in one line without its end, for a person. */
@@ -41,7 +41,8 @@ void job_view_line(const char *name, const struct job_view *v, struct buf *out);
 /* The same as a JSON object. path: of the job's directory. */
 void job_view_json(const char *path, const char *name, const struct job_view *v,
 		   struct buf *out);
-/* Why it is as it is: its error, message, or what it waits for; "": no more. */
+/* Return: why the job is in its state: its error, its message, or what it waits for; "":
+ * unknown. */
 const char *job_view_reason(const struct job_view *v);
 
 /* A duration as a person says it: "120 ms", "3.2 s", "5 min", "2 h", "4 d". */

@@ -23,9 +23,9 @@
 #include "run_say.h"
 #include "vm/os/fdpass.h"
 
-/* Starts it as a program of its own: it hears of our death from its first moment,
- * is in a session of its own, and has no descriptor of ours but `ready`. Its
- * standard error is the program's. */
+/* Starts the holder as a program of its own: the kernel signals it when we die, it has a
+ * session of its own, and of our descriptors only `ready`. It shares our standard
+ * error. */
 static int start_holder(struct private_mount *p, const char *command, int ready,
 			bool plain)
 {
@@ -167,8 +167,8 @@ const char *private_base(void)
 	return dir && dir[0] == '/' ? dir : "/tmp";
 }
 
-/* Takes away a mount whose service has died. A holder without a mount namespace
- * of its own leaves one. */
+/* Unmounts a mount whose service has died. It remains if the holder had no mount
+ * namespace of its own. */
 static void unmount_dead(const char *dir)
 {
 	char mnt[PRIVATE_PATH];

@@ -24,13 +24,14 @@
 #define PRIVATE_COMMAND "private" /* COMMAND JOBS [PRIVATE_PLAIN]: the holder of a
 				     client; SPAWN_FD_FIRST is its socket */
 #define PRIVATE_PLAIN "plain"     /* without a namespace */
-#define PRIVATE_NO_NAMESPACE 77   /* its exit code: it could not make one */
+#define PRIVATE_NO_NAMESPACE 77   /* exit code of the holder: the system allows no
+				   * namespace */
 #define PRIVATE_NAME "fsd-run-"
 #define PRIVATE_MNT "/mnt"
 #define PRIVATE_DIR 1024
 #define PRIVATE_PATH (PRIVATE_DIR + 16)
-/* From so many jobs on the mount keeps machines ready, and forks them off a hot one. That
- * takes a few seconds of a processor at the start. */
+/* From so many jobs on, the mount keeps machines ready and forks them from a running one.
+ * To prepare that takes a few seconds of a processor. */
 #define PRIVATE_MANY 50u
 #define PRIVATE_LEAVE (SIGRTMIN + 1) /* HOLDER_LEAVE of its holder */
 
@@ -38,20 +39,20 @@ struct private_mount {
 	unsigned jobs;         /* the client's: about how many it will have */
 	char dir[PRIVATE_DIR]; /* "": not known yet */
 	char mnt[PRIVATE_PATH];
-	int root;              /* of the mount, or -1 */
+	int root;              /* descriptor of the mount's root, or -1 */
 	struct child holder;
 };
 #define PRIVATE_NONE { .root = -1, .holder = { .pidfd = -1, .stderr_fd = -1 } }
 
-/* command: "run", in whose name the holder speaks. signals: a signalfd; one ends the
- * start. Return: 0, 128 + its number, or the exit code of a failure; then
- * private_stop() as well. */
+/* Starts a private mount. command: its name for messages, as "run". signals: a signalfd;
+ * a signal ends the start. Return: 0; 128 + the signal's number; or the exit code of a
+ * failure. Call private_stop() in each case. */
 int private_start(struct private_mount *p, const char *command, int signals);
 void private_stop(struct private_mount *p); /* no-op on none */
 
-/* Removes what holders of this user have left that were killed. */
+/* Removes directories that killed holders of this user have left. */
 void private_clean(void);
-/* Where such directories are made. */
+/* Return: the directory in which private mounts are made. */
 const char *private_base(void);
 /* Removes one with all that is in it, and a dead mount first. */
 void private_remove(const char *dir);

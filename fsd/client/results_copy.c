@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies the results of a job, for those who publish them by a rename: `fsd run -o` and
- * commands of many jobs.
+ * Copies the results of a job into a directory that the caller then publishes by a
+ * rename: `fsd run -o`, fsd batch and fsd spool.
  */
 #include "results_copy.h"
 

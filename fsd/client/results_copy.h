@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies the results of a job that is done into a directory. The caller has opened that
- * directory, and renames it when it is complete: a reader never sees a half of them.
+ * Copies the results of a job that is done into a directory. The caller opens that
+ * directory, and renames it when it is complete, so a reader never sees half of the
+ * results.
  */
 #ifndef FSD_RESULTS_COPY_H
 #define FSD_RESULTS_COPY_H
@@ -11,8 +12,8 @@
 
 #include "fsd/local/tree_copy.h"
 
-/* Names of files and directories in a job, NULL at the end: stdout stderr result.json output
- * exit_code. */
+/* Names of files and directories in a job, NULL at the end: stdout stderr result.json
+ * output exit_code. */
 extern const char *const result_names[];
 
 struct results_copy {
@@ -24,8 +25,8 @@ struct results_copy {
 	struct tree_copy copy; /* may: the caller's; ret, of an error: path, why, writing */
 };
 
-/* A job that never ran has no streams, which are left out then. exit_code is copied last.
- * Return: 0, what copy.may() has returned, or negative errno with c->copy. */
+/* Copies the files. Streams are left out for a job that never ran. exit_code comes last.
+ * Return: 0, the value that copy.may() returned, or negative errno with c->copy. */
 int results_copy(struct results_copy *c);
 
 #endif

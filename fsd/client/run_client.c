@@ -32,8 +32,8 @@ static int await_any(struct client *k, struct pollfd *p, nfds_t count)
 	return client_fail(k, 1, "%s", strerror(errno));
 }
 
-/* Waits for what the job says, for signals, and for standard input. p has room for
- * two more; of the count first the caller asks. Return: 0, or the exit code. */
+/* Waits for events of the job, signals, and standard input. p has room for two more
+ * entries behind the caller's `count` entries. Return: 0, or the exit code. */
 static int watch(struct client *k, struct pollfd *p, nfds_t count)
 {
 	nfds_t all = count + 1;
@@ -77,7 +77,7 @@ static int follow(struct client *k)
 	return r;
 }
 
-/* With --json the streams are not shown: wait for the end only. */
+/* Waits for the end only: with --json the streams are not shown. */
 static int wait_end(struct client *k)
 {
 	struct pollfd p[3] = {
@@ -95,7 +95,8 @@ static int wait_end(struct client *k)
 	return r;
 }
 
-/* --- together ------------------------------------------------------------------------ */
+/* --- together
+ * ------------------------------------------------------------------------ */
 
 static int check(struct client *k)
 {
@@ -110,7 +111,7 @@ static int check(struct client *k)
 	return r ? r : program_find(k->c, &k->program);
 }
 
-/* Says what kept the job from being made, if it is the draft's. */
+/* Prints the draft's sentence about its failure, if the draft has one. */
 static int said(const struct client *k, int r)
 {
 	enum draft_fault fault = k->draft.fault;

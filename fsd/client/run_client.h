@@ -7,7 +7,8 @@
 #include "run_options.h"
 
 struct run_client {
-	/* As given, or NULL; of a flag, any text. Not of those that are lists. */
+	/* Values as given, or NULL; a flag has any text. Options that are lists are not
+	 * here. */
 	const char *value[RUN_OPTIONS];
 	const char *file;             /* the program; "-": standard input; NULL
 					 with -c or -C */
@@ -15,14 +16,15 @@ struct run_client {
 	unsigned arg_count;
 	const char *env[LIMIT_ENV];   /* NAME=value */
 	unsigned env_count;
-	const char **inputs;          /* of -i; owned by the caller */
+	const char **inputs;          /* -i; owned by the caller */
 	unsigned input_count;
-	const char **gets;            /* of -g; likewise */
+	const char **gets;            /* -g; owned by the caller */
 	unsigned get_count;
-	const char **packages;        /* of --packages; likewise */
+	const char **packages;        /* --packages; owned by the caller */
 	unsigned package_count;
 	const char *command;          /* "run", "submit", "sandbox new" */
-	bool submit;                  /* it does not wait */
+	bool submit;                  /* for `fsd submit`, which does not wait for the
+				       * job */
 };
 
 /* Return: the job's exit code; 1, 2 for errors of our own; 128 + N when signal N

@@ -169,7 +169,7 @@ int client_config(const struct job_draft *d, struct buf *b)
 		add_command(p, b);
 	if (d->arg_count)
 		list(b, "args", (const char *const *)d->args, d->arg_count);
-	if (p->python && p->named) { /* its name does not say so */
+	if (p->python && p->named) { /* the file's name does not show the language */
 		key(b, "language");
 		buf_fmt(b, "\"%s\"", langs[LANG_DEFAULT].name);
 	}

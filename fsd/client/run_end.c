@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the job: what is said of it, and the exit code of `fsd run`. */
+/* The end of a job in `fsd run`: prints why it failed or what was cut, and finds the exit
+ * code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -49,7 +50,7 @@ static const struct {
 	{ " over stderr_limit were dropped", RUN_STDERR_LIMIT },
 };
 
-/* One sentence of message. */
+/* Prints one sentence of the message. */
 static void tell_sentence(struct client *k, const char *text, size_t len)
 {
 	char word[32];
@@ -81,7 +82,7 @@ static void tell_message(struct client *k, const char *text)
 	}
 }
 
-/* whose: "DIR/output", as the user knows it. */
+/* Prints the entries that were left out. whose: "DIR/output", as the user named it. */
 static void tell_left_out(struct client *k, const char *whose,
 			  const struct result_brief *b)
 {
@@ -105,8 +106,8 @@ static void tell_left_out(struct client *k, const char *whose,
 		client_fail(k, 0, "  ... see output_left_out in result.json");
 }
 
-/* Says which limit has ended the run or cut its results; why a run has failed is
- * in `error`. Return: something of what was asked for is not there. */
+/* Prints which limit has ended the run or cut its results; `error` says why a run failed.
+ * Return: true if part of the requested results is missing. */
 static bool tell_limits(struct client *k, const struct result_brief *b)
 {
 	static const char *const said[] = { "exited", "signaled", "timeout",
@@ -125,7 +126,7 @@ static bool tell_limits(struct client *k, const struct result_brief *b)
 	return files || b->stdout_dropped || b->stderr_dropped;
 }
 
-/* The same of what -g asked for. */
+/* The same for files that -g asked for. */
 static bool tell_gets(struct client *k, const struct buf *text,
 		      const struct result_brief *b)
 {
@@ -154,7 +155,7 @@ static void print_value(struct client *k, const struct buf *value)
 	client_print(k, "\n", 1);
 }
 
-/* The error that ends a cell is in its result, and not among what it has printed. */
+/* Prints the error that ended a cell: it is in the result, not in the output. */
 static void print_error(struct client *k, const struct buf *error)
 {
 	auto_buf struct buf config = { 0 };
@@ -191,7 +192,8 @@ static void tell_files(struct client *k, const struct result_brief *b)
 
 #define SLOW_MS 2000
 
-/* An interpreter that was begun anew imports all again, which is why a run can be slow. */
+/* Prints why the run got a new interpreter, which imports everything again: this can
+ * explain why it was slow. */
 static void tell_fresh(struct client *k, const struct result_brief *b)
 {
 	if (b->environment[0] &&

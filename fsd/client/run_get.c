@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * -g PATH: the program's file or directory PATH appears at PATH here. All copies are complete
- * beside their places (beside.h) before the first of them is renamed. No link of the user's
- * or of the program's is followed on the way: the paths stay below this directory and below
- * the job's output/. The copies are not synced, as those of a compiler are not: thousands of
- * targets of make(1) would each wait for the disk.
+ * -g PATH: the program's file or directory PATH appears at PATH here. All copies are
+ * complete beside their places (beside.h) before the first of them is renamed. No link of
+ * the user's or of the program's is followed on the way: the paths stay below this
+ * directory and below the job's output/. The copies are not synced, as those of a
+ * compiler are not: thousands of targets of make(1) would each wait for the disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static int open_target(struct target *t, const char *given)
 	return at < 0 ? at : beside_begin(&t->b, at, t->name);
 }
 
-/* The kind of what is there, or 0. */
+/* Return: the file type of the entry, or 0. */
 static mode_t kind_at(int at, const char *name)
 {
 	struct stat st;
@@ -50,7 +50,8 @@ static mode_t kind_at(int at, const char *name)
 	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_mode & S_IFMT;
 }
 
-/* --- before there is a job ------------------------------------------------------------- */
+/* --- before there is a job
+ * ------------------------------------------------------------- */
 
 static int not_opened(const struct target *t, int error)
 {
@@ -81,7 +82,8 @@ static int check_pairs(const struct run_client *c, unsigned i)
 	return 0;
 }
 
-/* A directory is replaced with all that is in it: not one that the user gives to the job. */
+/* A directory is replaced with all that is in it: not one that the user gives to the
+ * job. */
 static int check_holds(const struct target *t, const char *real, const char *option,
 		       const char *path)
 {
@@ -154,7 +156,8 @@ int gets_check(const struct run_client *c)
 	return r;
 }
 
-/* --- when the job is done --------------------------------------------------------------- */
+/* --- when the job is done
+ * --------------------------------------------------------------- */
 
 static int missing(struct client *k, const struct target *t)
 {
@@ -162,8 +165,8 @@ static int missing(struct client *k, const struct target *t)
 	return -ENOENT;
 }
 
-/* Copies it beside its place. Return: 0; -ENOENT: the job has none; 1: another failure. Each
- * was said. */
+/* Copies it beside its place. Return: 0; -ENOENT: the job has none; 1: another failure.
+ * Each was said. */
 static int copy_one(struct client *k, struct target *t, int output, const char *given)
 {
 	struct tree_copy c = { .closed = true, .now = true };
@@ -195,7 +198,7 @@ static int copy_one(struct client *k, struct target *t, int output, const char *
 	return 0;
 }
 
-/* Tells each path that the program has not left. */
+/* Copies all, and prints each requested path that does not exist. */
 static int copy_all(struct client *k, struct target *t)
 {
 	auto_close int output = openat(k->draft.dir, "output", O_PATH | O_DIRECTORY |

@@ -27,8 +27,8 @@
 
 #define COPIED 65536
 
-/* Neither is waited for: nothing ever comes of /dev/null, and what a retry would
- * need again must be whole. */
+/* True if the job's standard input stays open. Not for /dev/null, which is always empty,
+ * and not with a retry, which needs the whole input again. */
 bool input_is_open(const struct run_client *c)
 {
 	struct stat st;
@@ -73,7 +73,8 @@ void input_begin(struct client *k)
 		input_close(in);
 }
 
-/* A terminal stops who reads it in the background. */
+/* True if we are in the background, where a read from the terminal would stop this
+ * process. */
 static bool in_background(void)
 {
 	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
@@ -85,9 +86,9 @@ nfds_t input_poll(const struct client *k, struct pollfd *p)
 
 	if (!in->open)
 		return 0;
-	if (in->state >= 0) /* until it runs */
+	if (in->state >= 0) /* wait until the program runs */
 		*p = (struct pollfd){ .fd = in->state, .events = POLLPRI };
-	else if (in->sent) /* until all of it is read */
+	else if (in->sent) /* wait until the program has read everything */
 		*p = (struct pollfd){ .fd = in->feed, .events = POLLPRI };
 	else if (in->len)
 		*p = (struct pollfd){ .fd = in->feed, .events = POLLOUT };
@@ -110,10 +111,10 @@ static void on_state(struct client *k)
 		in->feed = openat(k->draft.dir, "stdin.feed",
 				  O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (in->feed < 0)
-		input_close(in); /* it has ended meanwhile */
+		input_close(in); /* the job has ended meanwhile */
 }
 
-/* As read(2), and the bytes stay where they are. */
+/* Like read(2), but the bytes stay in standard input. */
 static ssize_t copy_block(struct input *in)
 {
 	ssize_t n;
@@ -141,7 +142,7 @@ static void take_away(struct input *in, size_t size)
 		n = read(STDIN_FILENO, room, MIN(left, sizeof(room)));
 }
 
-/* Is all of it read, or will the rest never be? */
+/* The program has read everything, or will read no more. */
 static void on_sent(struct input *in)
 {
 	struct pollfd p = { .fd = in->feed, .events = POLLPRI };
@@ -153,7 +154,7 @@ static void on_sent(struct input *in)
 		in->sent = 0;
 		in->copies = in->read < COPIED;
 	} else if (p.revents & POLLERR) {
-		input_close(in); /* input_end() knows how much of it was read */
+		input_close(in); /* input_end() gets the number of bytes that were read */
 	}
 }
 

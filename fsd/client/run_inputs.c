@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which inputs a job may have, under which paths it gets them, and where its arguments name
- * them. Checks the options' -i before there is a job.
+ * Checks the inputs (-i) before the job is made: which files may be inputs, under which
+ * paths the job gets them, and how its arguments name them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static bool last_name(const char *path, char room[LIMIT_FILE_NAME + 1])
 	return !is_dots(room);
 }
 
-/* Does the path end in "." or ".."? Then it means all that is in that directory. */
+/* True if the path ends in "." or "..": then it means the contents of that directory. */
 static bool is_contents(const char *path)
 {
 	size_t end = strlen(path), start;
@@ -134,7 +134,7 @@ static int check_input(const struct run_client *c, unsigned i)
 	if (input_check(c, path, place, &err) < 0)
 		return client_complain(2, "-i %s", err.text);
 	if (!place[0])
-		return 0; /* put_contents() looks at its names */
+		return 0; /* put_contents() checks the names in it */
 	return check_others(c, i, place);
 }
 
@@ -147,11 +147,12 @@ int inputs_check(const struct run_client *c)
 	return r;
 }
 
-/* --- arguments that name them --------------------------------------------------------- */
+/* --- arguments that name them
+ * --------------------------------------------------------- */
 
 #define NAME "{}"
 
-/* The argument, with the name wherever {} stands. name: NULL: it stays as it is. */
+/* Adds the argument, with the name in place of each {}. name NULL: unchanged. */
 static void add_arg(struct job_args *a, const char *arg, const char *name)
 {
 	const char *next;

@@ -28,19 +28,19 @@
 #include "run_say.h"
 #include "vm/os/loop.h"
 
-#define EXIT_KILLED 137    /* of a job that somebody has cancelled */
-#define EXIT_NEVER_RAN 125 /* as exit_code has it when the appliance failed */
+#define EXIT_KILLED 137    /* exit code for a job that a user has cancelled */
+#define EXIT_NEVER_RAN 125 /* the job's exit_code if fsd or the machine has failed */
 
 /* Standard input that is streamed. */
 struct input {
-	bool open;      /* it is, and more may come */
+	bool open;      /* standard input is streamed and has not ended */
 	int state;      /* owned: the job's, until it runs */
 	int feed;       /* owned: stdin.feed, from then on */
 	bool copies;    /* bytes stay in standard input until the program reads them */
 	int pipe[2];    /* owned: for copies of a pipe's bytes, or -1 */
 	size_t sent;    /* bytes of standard input that were sent as copies */
 	uint64_t read;  /* bytes of such copies that the program has read */
-	size_t at, len; /* of data: what the job has not taken */
+	size_t at, len; /* the bytes of data that the job has not taken yet */
 	char data[65536];
 };
 
@@ -55,10 +55,10 @@ struct client {
 	int early;         /* the signal that came before the program ran, or 0 */
 	struct nonblocking_output out[2]; /* standard output, standard error */
 	uint64_t begun_ns; /* when the job was submitted */
-	uint64_t health_ns; /* when it is time to say why nothing happens */
-	char health[600];  /* what was said last */
-	char waits[512];   /* what was said last that the job waits for */
-	uint64_t failing_ns; /* when it first said that no machine can be had, or 0 */
+	uint64_t health_ns; /* when to print why the job does not run */
+	char health[600];  /* the health that was printed last */
+	char waits[512];   /* the last printed reason why the job waits */
+	uint64_t failing_ns; /* since when no machine can be started; 0: machines start */
 	bool lost;         /* output that found no room, which was said */
 	bool unread;       /* a reader of its output has gone */
 	bool given_up;     /* a reader paused, and we were to end */
@@ -68,8 +68,8 @@ struct client {
  * sentence. */
 
 /* run_program.c */
-/* Looks at its first bytes. Return: false: they do not say which language it is, and ret has
- * the sentence. */
+/* Looks at its first bytes. Return: false: they do not say which language it is, and ret
+ * has the sentence. */
 bool program_check(const struct run_client *c, const struct program *p,
 		   const char *data, size_t len, struct err *ret);
 
@@ -78,13 +78,15 @@ bool program_check(const struct run_client *c, const struct program *p,
 bool run_is_given(const struct run_client *c, enum run_opt opt);
 
 /* run_inputs.c */
-/* Does the job's directory have such a name, or does it mean something in it? */
+/* True if a job's directory has such a name, or a file of this name has a meaning
+ * there. */
 bool input_is_taken(const char *name);
-/* Does that -i bring a file of this name? program: a file that it does not bring, or "". */
+/* Does that -i bring a file of this name? program: a file that it does not bring, or
+ * "". */
 bool input_has_name(const struct run_client *c, const char *path, const char *name,
 		    const char *program);
-/* Where an input stands in the job; "": all that is in it stands at the top. Return:
- * false: the path names no such place. */
+/* Finds the path that an input gets in the job; "": the contents of a directory go to the
+ * top. Return: false: no path in a job is possible. */
 bool input_place(const struct run_client *c, const char *path, char ret[BELOW_PATH]);
 static inline bool is_same_file(const struct stat *a, const struct stat *b)
 {
@@ -95,8 +97,7 @@ static inline bool is_same_file(const struct stat *a, const struct stat *b)
 bool project_has_config(const struct run_client *c);
 /* The project, the program, the inputs, standard input. */
 int draft_put_files(struct job_draft *d);
-/* Makes the config.json of the job: keys of the command line win over those of the
- * project's file. */
+/* Makes config.json: keys from the command line replace those of the project's file. */
 int draft_make_config(struct job_draft *d, struct buf *ret);
 /* The last file. A refusal comes at a write or at the close. */
 int draft_put_config(struct job_draft *d, const struct buf *config);
@@ -104,14 +105,15 @@ int draft_put_config(struct job_draft *d, const struct buf *config);
 /* run_input.c */
 /* Is standard input of a kind that is streamed? */
 bool input_is_open(const struct run_client *c);
-/* After the job was submitted. */
+/* Call it after the job was submitted. */
 void input_begin(struct client *k);
-/* Fills *p with the descriptor that it waits for. Return: how many it filled, 0 or 1. */
+/* Fills *p with the descriptor for which the input waits. Return: how many were filled, 0
+ * or 1. */
 nfds_t input_poll(const struct client *k, struct pollfd *p);
-/* That has come. */
+/* Call it when poll(2) reports that descriptor. */
 void input_go_on(struct client *k);
-/* The program has ended and has read so many bytes in all. Those that it has not read stay
- * in standard input, for others who share it. */
+/* The program has ended and has read so many bytes in total. The other bytes stay in
+ * standard input, for other processes that share it. */
 void input_end(struct client *k, uint64_t read);
 void input_close(struct input *in);
 
@@ -122,11 +124,12 @@ int results_take(struct client *k);
 /* run_get.c */
 /* Checks -g, before there is a job. */
 int gets_check(const struct run_client *c);
-/* All of -g, or none unless a rename fails. Of a job that has ended well. */
+/* Copies the files of -g: all, or none unless a rename fails. For a job that has ended
+ * well. */
 int gets_take(struct client *k);
 
 /* run_wait.c */
-/* When tell_waits() is due, at first. */
+/* Sets when tell_waits() is called first. */
 void waits_begin(struct client *k);
 /* Says on standard error why there is no machine yet. Return: 0, or the exit code when
  * it waits no more. */
@@ -137,19 +140,19 @@ int waits_tell(struct client *k);
 ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
 /* Return: false: there is no program that could have got it. */
 bool client_ctl(struct client *k, const char *verb);
-/* Takes a signal that has come. The first one goes to the program, the next one ends it. A job that runs
- * may be without its program for a while yet. */
+/* Takes a signal that has come. The first one goes to the program, the next one ends it.
+ * A job that runs may be without its program for a while yet. */
 void client_on_signal(struct client *k);
-/* Writes whole lines to standard error, whose reader may have gone as well. */
+/* Writes whole lines to standard error; its reader may be gone. */
 void client_tell(struct client *k, const char *text);
-/* client_complain() for those who have begun to copy output. */
+/* client_complain() for a client that has begun to copy output. */
 int client_fail(struct client *k, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* On standard output, as the job's streams are. */
+/* Prints to standard output, where the job's stdout goes, too. */
 void client_print(struct client *k, const char *data, size_t len);
 void client_print_error(struct client *k, const char *data, size_t len);
-/* From a descriptor to one of our own streams. Return: bytes copied, 0 at the end,
- * -1 when there is nothing now. */
+/* Copies from a descriptor to one of our own streams. Return: bytes copied; 0: the end;
+ * -1: no bytes are there now. */
 ssize_t client_pump(struct client *k, int from, int to);
 
 /* run_end.c */

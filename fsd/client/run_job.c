@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a job as a draft, submits it by one rename, removes it. It also turns what the mount
- * says of a job into the words of the command line.
+ * Makes a job as a draft, submits it by one rename, removes it. It also turns what the
+ * mount says of a job into the words of the command line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,8 +76,9 @@ void job_draft_done(struct job_draft *d, bool keep)
 
 /* --- its words ---------------------------------------------------------------------- */
 
-/* The beginning of a sentence about the program's file or a key of config.json, as
- * the user knows it. Return: how much of the text it stands for, 0: none. */
+/* Finds whether the text begins with the name of the program's file or a key of
+ * config.json, and writes the user's own words for it. Return: the length of that part,
+ * or 0. */
 static size_t known_as(const struct job_draft *d, const char *text, struct buf *ret)
 {
 	const char *name = d->program->name;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of `fsd run`, `fsd submit`, `fsd batch` and `fsd sandbox new`: one table for
- * the command line, the help text and the completion (cli/cmd_run.c), the keys of config.json
- * and the words of messages.
+ * The options of `fsd run`, `fsd submit`, `fsd batch` and `fsd sandbox new`: one table
+ * for the command line, the help text and the completion (cli/cmd_run.c), the keys of
+ * config.json and the words of messages.
  */
 #ifndef FSD_RUN_OPTIONS_H
 #define FSD_RUN_OPTIONS_H
@@ -14,13 +14,13 @@ enum run_kind {
 	RUN_WORD,   /* the client's own */
 	RUN_LIST,   /* may be given several times */
 	RUN_STRING, /* a key of config.json */
-	RUN_NUMBER, /* likewise */
-	RUN_SIZE,   /* likewise, bytes that may end in K, M or G */
+	RUN_NUMBER, /* a number, for the key of config.json */
+	RUN_SIZE,   /* bytes, for the key; the text may end in K, M or G */
 };
 
-/* X(number, letter or 0, name, value, kind, key of config.json, help, what the value
- * is for completion, its words). The last three are cli's. It has parts by
- * the commands that take an option: both of jobs and `fsd sandbox new`, both of jobs, one. */
+/* X(number, letter or 0, name, value, kind, key of config.json, help, what the value is
+ * for completion, its words). The last three are cli's. It has parts by the commands that
+ * take an option: both of jobs and `fsd sandbox new`, both of jobs, one. */
 #define MACHINE_OPTION_TABLE(X) \
 	X(RUN_ENVIRONMENT, 0, "environment", "NAME", RUN_STRING, \
 	  "environment", "what its machine has besides the image\n" \
@@ -142,11 +142,11 @@ enum run_kind {
 enum run_opt { RUN_OPTION_TABLE(RUN_NUMBER_OF) RUN_OPTIONS };
 
 struct run_option {
-	char letter;      /* or 0 */
+	char letter;      /* 0: no short form */
 	const char *name; /* the long form */
-	const char *arg;  /* what follows, or NULL */
+	const char *arg;  /* name of its value in the help text, or NULL */
 	enum run_kind kind;
-	const char *key;  /* of config.json, or NULL */
+	const char *key;  /* key of config.json, or NULL */
 };
 
 extern const struct run_option run_options[RUN_OPTIONS];

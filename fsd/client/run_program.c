@@ -49,8 +49,8 @@ static bool may_be_named(const struct run_client *c)
 	return !is_set(c, RUN_SANDBOX);
 }
 
-/* Its own name, which tracebacks show. Where that is taken: "code.py" for a file with
- * an ending that is a language's, else "code". */
+/* Sets the program's name in the job: its own name, which tracebacks show. If that is
+ * taken: "code.py" for an ending of a language, else "code". */
 static void set_name(const struct run_client *c, struct program *p,
 		     const char *path)
 {
@@ -93,7 +93,7 @@ bool program_check(const struct run_client *c, const struct program *p,
 	return false;
 }
 
-/* Opens it. A pipe or a device is read once, when it is copied. */
+/* Opens the program. A pipe or a device is read only once, when it is copied. */
 static int open_program(const struct run_client *c, struct program *p, int at,
 			const char *path)
 {
@@ -121,8 +121,8 @@ static int open_program(const struct run_client *c, struct program *p, int at,
 		       0 : client_complain(2, "%s", err.text);
 }
 
-/* How many programs DIR has of its own, which are copied with the rest; ret: the
- * name of the last one. */
+/* Return: how many programs DIR contains, which are copied with the rest; ret: the name
+ * of the last one. */
 static unsigned count_code(int at, char ret[16])
 {
 	const char *ending = "";
@@ -152,7 +152,7 @@ static int only_code(const char *dir, int at)
 			count ? "more than one" : "no");
 }
 
-/* One below DIR is run where it is, so that it finds the files beside it. */
+/* A program below DIR is run where it is, so that it finds the files beside it. */
 static int main_below(const struct run_client *c, struct program *p)
 {
 	const struct lang *lang = language_of(c, c->value[RUN_MAIN]);
@@ -197,12 +197,13 @@ static int find_in_project(const struct run_client *c, struct program *p)
 	if (strchr(path, '/'))
 		return main_below(c, p);
 	if (p->named || code_kind(path) != CODE_NO)
-		fd_close(&p->fd); /* it is copied with the rest */
+		fd_close(&p->fd); /* the file is copied with the rest of DIR */
 	return 0;
 }
 
-/* -c: tracebacks name what the languages' own commands name there. The name is no
- * module's either, as code.py would be. Other languages know no such name. */
+/* Sets the name of a program given by -c, so that tracebacks show what the language's own
+ * command shows. The name is no module's, as code.py would be. For languages without such
+ * a name it stays as it is. */
 static void name_text(const struct run_client *c, struct program *p)
 {
 	const char *language = c->value[RUN_LANGUAGE];

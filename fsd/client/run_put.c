@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills the draft of a job: project, program, inputs, standard input, config.json. The draft
- * records what fails and prints no sentence: a command of many jobs can continue with the others.
+ * Fills the draft of a job: project, program, inputs, standard input, config.json. The
+ * draft stores the sentence about a failure and prints nothing, so that a command of many
+ * jobs can continue with the others.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -62,10 +63,11 @@ static int await_input(struct job_draft *d, int from)
 	return p[1].revents ? goes_on(d) : 0;
 }
 
-/* The origin of a copy: the words before its path in a sentence, and the fault of a failure. */
+/* The origin of a copy: the words before its path in a sentence, and the fault of a
+ * failure. */
 struct source {
 	const char *option; /* "-i ", or "" */
-	const char *dir;    /* what its path is relative to, or "" */
+	const char *dir;    /* the directory to which its path is relative, or "" */
 	enum draft_fault fault;
 };
 
@@ -81,7 +83,7 @@ static bool is_of_mount(int error)
 	return false;
 }
 
-/* Records what a copy has met. r: of tree_copy(). */
+/* Stores the failure of a copy in the draft. r: of tree_copy(). */
 static int copy_failed(struct job_draft *d, const struct tree_copy *t, int r,
 		       const struct source *s)
 {
@@ -107,7 +109,7 @@ static int copy_failed(struct job_draft *d, const struct tree_copy *t, int r,
 			      t->writing ? d->mount->mnt : "");
 }
 
-/* A directory of the job, for what the user named, could not be made. */
+/* Stores the failure: a directory of the job could not be made. */
 static int not_made(struct job_draft *d, const struct source *s, const char *path,
 		    const char *dir, int error)
 {
@@ -124,8 +126,8 @@ static int not_made(struct job_draft *d, const struct source *s, const char *pat
 
 struct putting {
 	struct job_draft *d;
-	const char *path; /* of the directory */
-	int at;           /* it */
+	const char *path; /* path of the directory */
+	int at;           /* descriptor of the directory */
 };
 
 static int goes_on_putting(void *arg)
@@ -145,7 +147,7 @@ static bool is_program(void *arg, const char *name)
 	       fstatat(p->at, name, &st, 0) == 0 && is_same_file(&st, &program);
 }
 
-/* "-i .": names that a job has for something else are refused. */
+/* For "-i .": refuses names that have a meaning in a job. */
 static int check_contents(struct putting *p)
 {
 	auto_close int fd = openat(p->at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -183,7 +185,7 @@ static int put_contents(struct job_draft *d, const char *path)
 	return r ? r : copy_failed(d, &t, tree_copy_all(&t, at, d->dir), &s);
 }
 
-/* It becomes `as` in the directory `to` of the job. */
+/* Copies the file or directory to the name `as` in the job's directory `to`. */
 static int put_path(struct job_draft *d, const struct source *s, const char *path,
 		    int to, const char *as)
 {
@@ -209,9 +211,9 @@ static int put_input(struct job_draft *d, const struct source *s, const char *pa
 	return put_path(d, s, path, to, name);
 }
 
-/* Leaves out config.json, which comes last: it may start the job. It also leaves out
- * the virtual files of a job, which are read-only. For a project it complains of such
- * files; a copy of a job leaves them behind. */
+/* True for a name that is not copied: config.json, which may start the job and so comes
+ * last, and for `fsd submit` the virtual files of a job, which are read-only. If the
+ * directory is not a job, a sentence reports such a file. */
 static bool is_own(void *arg, const char *name)
 {
 	const struct putting *p = arg;
@@ -258,7 +260,8 @@ static int put_project(struct job_draft *d)
 	return r ? r : copy_failed(d, &t, tree_copy_all(&t, at, d->dir), &s);
 }
 
-/* --- the rest --------------------------------------------------------------------------- */
+/* --- the rest
+ * --------------------------------------------------------------------------- */
 
 /* A call on a file of the job has failed. */
 static int call_failed(struct job_draft *d, const char *name)
@@ -284,7 +287,8 @@ static int put_bytes(struct job_draft *d, const char *name, int fd,
 }
 
 /* Reads a regular file without moving its offset. So a loop of the shell that reads names
- * from the same file continues where it was. at: the next byte; < 0: not a regular file. */
+ * from the same file continues where it was. at: the next byte; < 0: not a regular
+ * file. */
 static ssize_t read_some(int from, off_t *at, char *room, size_t size)
 {
 	ssize_t n = *at < 0 ? read(from, room, size) :
@@ -303,12 +307,12 @@ static off_t offset_of(int fd)
 		       lseek(fd, 0, SEEK_CUR) : -1;
 }
 
-/* For copy_stream(). */
+/* The argument of copy_stream(). */
 struct stream {
-	const char *name;  /* in the job */
+	const char *name;  /* name in the job */
 	int from;
-	const char *whose; /* as the user knows it */
-	bool program;      /* its first bytes are looked at */
+	const char *whose; /* name that the user gave it */
+	bool program;      /* check its first bytes */
 };
 
 static int check_first(struct job_draft *d, const struct stream *s, const char *data,
@@ -338,7 +342,8 @@ static int copy_stream(struct job_draft *d, const struct stream *s)
 		if (n == 0)
 			return 0;
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue; /* a process that shares it made it so */
+			continue; /* another process that shares the pipe has set
+				   * O_NONBLOCK */
 		if (n < 0)
 			return job_draft_fail(d, DRAFT_FAILED, 2, "%s: %s", s->whose,
 					      strerror(errno));
@@ -371,7 +376,8 @@ static int put_program(struct job_draft *d)
 	return s.from < 0 ? 0 : copy_stream(d, &s);
 }
 
-/* A directory, or what is open for writing alone: a program that never asks does not mind. */
+/* False for a directory, and for a descriptor that is open only for writing: a program
+ * that never reads does not mind. */
 static bool can_be_read(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -381,7 +387,8 @@ static bool can_be_read(int fd)
 	       fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* `fsd submit` takes a regular file alone: the end of anything else may be far. */
+/* True if standard input is sent with the draft. `fsd submit` sends only a regular file,
+ * since any other input may take long to end. */
 static bool is_whole(const struct job_draft *d)
 {
 	return d->c->submit ? offset_of(STDIN_FILENO) >= 0 &&
@@ -389,7 +396,8 @@ static bool is_whole(const struct job_draft *d)
 			    : !isatty(STDIN_FILENO);
 }
 
-/* The whole of it, unless it is streamed. A terminal is never read to its end. */
+/* Copies standard input completely, unless it is streamed later. A terminal is never read
+ * to its end. */
 static int put_stdin(struct job_draft *d)
 {
 	const struct stream own = { "stdin", STDIN_FILENO, "standard input", false };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * -o DIR. The results are copied to a directory beside DIR, which is renamed when it is
- * complete (beside.h): DIR is there with all of them or not at all. They are synced before the
- * rename, so that this holds after a loss of power, too: a script of many runs asks only
- * whether DIR is there. With --replace they take the place of the results of a run before.
+ * complete (beside.h): DIR is there with all of them or not at all. They are synced
+ * before the rename, so that this holds after a loss of power, too: a script of many runs
+ * asks only whether DIR is there. With --replace they take the place of the results of a
+ * run before.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +20,9 @@
 #include "results_copy.h"
 #include "run_int.h"
 
-/* Opens the directory that DIR is in, and finds DIR's name in it. Return: 0; -EINVAL: no
- * directory could get such a name; or the errno of the parent, whose path is at parent. */
+/* Opens the parent directory of DIR, and finds DIR's last name. Return: 0; -EINVAL: no
+ * directory can have that name; or the errno for the parent, whose path is in
+ * `parent`. */
 static int find_place(const char *dir, struct beside *b, char parent[PATH_MAX])
 {
 	char copy[PATH_MAX];
@@ -50,8 +52,8 @@ static bool is_result(const char *name)
 	return false;
 }
 
-/* Is dir what a run has left, or an empty directory? --replace replaces only these. Return:
- * 0, or the exit code, and standard error says what it is. */
+/* Checks that DIR is the result of an earlier run, or empty: --replace replaces only
+ * these. Return: 0, or the exit code; standard error has the sentence. */
 static int check_old(struct client *k, const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sentences of fsd run, fsd submit and fsd sandbox new on standard error. They share code,
- * so the name of the command is kept here.
+ * Sentences of fsd run, fsd submit and fsd sandbox new on standard error. These commands
+ * share code, so this file has the name of the one that runs.
  */
 #include "run_say.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client's own side of `fsd run`: the signals that it gets and forwards to the job, and
- * its standard output and error. A write that waits for a slow reader handles signals
+ * The client's own side of `fsd run`: the signals that it gets and forwards to the job,
+ * and its standard output and error. A write that waits for a slow reader handles signals
  * meanwhile. After the second signal the client gives that reader up.
  */
 #include <errno.h>
@@ -53,7 +53,7 @@ void client_on_signal(struct client *k)
 	}
 	client_read(k, "state", state, sizeof(state));
 	if (!strcmp(state, "done\n")) {
-		k->interrupts++; /* there is only a reader left to wait for */
+		k->interrupts++; /* only the write to a slow reader is left to end */
 		return;
 	}
 	/* A terminal sends Ctrl-C to all that runs in front. */
@@ -123,8 +123,8 @@ static bool copied(struct client *k, int to, int r)
 {
 	if (r == 0)
 		return true;
-	/* A reader that has gone has what it wanted. A program that writes
-	 * more ends, as by SIGPIPE. */
+	/* A reader that is gone has read what it wanted, so this is no failure. If the
+	 * program writes more, it ends as by SIGPIPE. */
 	if (r == -EPIPE && !k->unread) {
 		k->unread = true;
 		client_ctl(k, "kill\n");

@@ -13,8 +13,8 @@
 #define WAITS_FIRST_NS (2 * NS_PER_S)
 #define HEALTH_NEXT_NS (10 * NS_PER_S)
 
-/* When no machine can be had, health ends in "(since TIME)". Between two tries it
- * says something else for a while, which does not count as better. Return: it has
+/* While no machine can be started, health ends in "(since TIME)". Between two attempts
+ * its text differs for a while, which does not count as recovery. Return: true if it has
  * lasted too long. */
 static bool is_hopeless(struct client *k, const char *health)
 {
@@ -55,8 +55,8 @@ static bool is_same(const char *a, const char *b)
 	return !*a && !*b;
 }
 
-/* Says what the job waits for, after two seconds; later if it is something else.
- * Figures of the same sentence change all the time. */
+/* Prints what the job waits for, after two seconds, and again when the reason changes. A
+ * change of the numbers in a sentence does not count. */
 static void tell_waits(struct client *k)
 {
 	uint64_t due = k->begun_ns + WAITS_FIRST_NS;
@@ -82,7 +82,7 @@ int waits_tell(struct client *k)
 	k->health_ns = now_ns() + HEALTH_NEXT_NS;
 	if (n <= 0 || client_read(k, "state", state, sizeof(state)) <= 0 ||
 	    strcmp(state, "queued\n") != 0) {
-		k->health_ns = UINT64_MAX; /* it runs */
+		k->health_ns = UINT64_MAX; /* the job runs */
 		return 0;
 	}
 	text[n] = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd submit. A job starts when its config.json and program are complete, and a copy
- * comes to them in an order of its own. So the copy has a name with a dot, which never
- * starts, and the rename submits all of it.
+ * fsd submit. A job starts when its config.json and program are complete, but a copy may
+ * write these files in any order. So the copy is made under a name with a dot, which
+ * never starts, and one rename submits it.
  */
 #include "submit.h"
 
@@ -20,7 +20,8 @@
 #include "run_int.h"
 #include "where.h"
 
-#define NUMBERS_MOST 100000u /* that a name may have to be another one */
+#define NUMBERS_MOST 100000u /* numbers that are tried as an end of a name that is
+			      * taken */
 
 struct submitting {
 	const struct run_client *c;
@@ -29,7 +30,7 @@ struct submitting {
 	struct program program;
 	struct job_draft draft;  /* later the job */
 	char mnt[PATH_MAX];
-	char name[NAME_MAX + 1]; /* that is asked for */
+	char name[NAME_MAX + 1]; /* the requested name */
 	int from;                /* owned: the directory, or -1 */
 };
 
@@ -64,7 +65,8 @@ static bool has(int dir, const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Looks for a program at the top of the directory. near: what is nearest to one, or "". */
+/* Searches for a program at the top of the directory. near: the name nearest to that of a
+ * program, or "". */
 static bool find_program(const struct submitting *s, char near[NAME_MAX + 1])
 {
 	unsigned best = NEAR_NOT;
@@ -153,7 +155,7 @@ static int get_mount(struct submitting *s)
 	return client_mount_at(&s->mount, s->mnt);
 }
 
-/* A name of its own, even if another `fsd submit` prepares the same. */
+/* Makes the draft under a name that no other `fsd submit` uses. */
 static int make_draft(struct submitting *s)
 {
 	struct job_draft *d = &s->draft;
@@ -263,7 +265,7 @@ static int start(struct submitting *s)
 	return 0;
 }
 
-/* In the words of the command line. */
+/* Prints the mount's error, in the words of the command line. */
 static int refused(const struct job_draft *d, const char *error)
 {
 	auto_buf struct buf text = { 0 };
@@ -290,7 +292,7 @@ static int told(struct submitting *s)
 	return 0;
 }
 
-/* Removes a job that was refused, or whose making has failed; not with --keep. */
+/* Removes a refused or unfinished job, unless --keep is given. */
 static void leave(struct submitting *s, int r)
 {
 	struct job_draft *d = &s->draft;

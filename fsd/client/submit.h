@@ -7,9 +7,9 @@
 
 /*
  * Prepares the job under a name with a dot, renames it, and prints its path. The options
- * are those of `fsd run`; c->submit is set. It removes a job that the mount refuses, and an
- * unfinished one after a signal.
- * Return: 0, 1 or 2 with a sentence on standard error, or 128 + a signal.
+ * are those of `fsd run`, with c->submit set. Removes a job that the mount refuses, and
+ * an unfinished one after a signal. Return: 0; 1 or 2 with a sentence on standard error;
+ * or 128 + a signal.
  */
 int submit_client(const struct run_client *c);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds mounts and jobs by what a user typed. Each error says what was typed,
- * what is there instead, and what to do: a wrong name gets the nearest one.
+ * Finds mounts and jobs by what a user typed. Each error names the typed text, what is
+ * there instead, and the remedy; for a wrong name also the nearest one.
  */
 #include "where.h"
 
@@ -19,7 +19,7 @@
 #include "which_mount.h"
 
 
-#define NAMES_MAX 10000 /* that are compared with a wrong one */
+#define NAMES_MAX 10000 /* names that are compared with a wrong one */
 
 /* --- mounts --------------------------------------------------------------- */
 
@@ -160,7 +160,7 @@ static int take_name(const char *mnt, const char *name, struct job_place *ret,
 	return 0;
 }
 
-/* The path leads to no job: says what it is instead. */
+/* The path leads to no job: the error says what it is instead. */
 static int no_job_path(const char *text, char *path, struct err *err)
 {
 	char deep[PATH_MAX], *slash;
@@ -205,7 +205,7 @@ static int take_path(const char *text, struct job_place *ret, struct err *err)
 	char dir[PATH_MAX], name[PATH_MAX], path[PATH_MAX];
 	int r = split(text, dir, name);
 
-	/* "." and "..", or a link to a job: what they lead to has a name. */
+	/* ".", ".." or a link to a job: resolve it to find the name */
 	if (realpath(text, path)) {
 		r = split(path, dir, name);
 	} else if (errno != ENOENT) {

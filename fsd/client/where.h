@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a command finds the mount and the jobs that its user names. It uses the
- * files of mounts only, and the kernel's table of mounts for the usual place.
+ * Finds the mount and the jobs that a user names to a command. Uses only files of mounts,
+ * and the kernel's table of mounts for the usual place.
  */
 #ifndef FSD_WHERE_H
 #define FSD_WHERE_H
@@ -12,7 +12,7 @@
 
 struct job_place {
 	char mnt[PATH_MAX];       /* the mount's root, without a link in it */
-	char name[NAME_MAX + 1];  /* of the job in it */
+	char name[NAME_MAX + 1];  /* the job's name in that mount */
 };
 
 /*

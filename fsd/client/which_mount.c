@@ -47,7 +47,7 @@ static bool may_enter(const char *path)
 /* The mount of this user's own service. Return: NULL: there is none. */
 static const char *users_own(const char *table)
 {
-	static char path[PATH_MAX]; /* what which_mount() returns */
+	static char path[PATH_MAX]; /* the returned path */
 	const char *dir = getenv("XDG_RUNTIME_DIR");
 
 	if (!dir || dir[0] != '/' ||
