@@ -41,14 +41,14 @@ struct place {
 };
 
 struct fiber {
-	struct place place; /* where it continues */
-	ucontext_t context; /* where it starts */
+	struct place place; /* saved registers: the fiber continues from here */
+	ucontext_t context; /* for the first entry: fn and the new stack */
 	bool begun;
 	void (*fn)(void *arg);
 	void *arg;
 	/* the fiber that continues when this one waits; NULL: the loop */
 	struct fiber *from;
-	struct list node;   /* in ready or spare */
+	struct list node;   /* in the list of ready or of spare fibers */
 	struct list held;
 	void *own;
 	uint64_t number;

@@ -5,7 +5,7 @@
  */
 #include "fiber_lock.h"
 
-/* On the stack of the waiting fiber. */
+/* A waiting fiber's place in the line, on that fiber's stack. */
 struct lane_place {
 	struct list node;
 	struct fiber *fiber;

@@ -10,7 +10,7 @@
 #include "layout/layout.h"
 
 struct list_cursor {
-	/* in the list's list of cursors, after list_cursor_begin() */
+	/* in the list's own list of cursors, after list_cursor_begin() */
 	struct list node;
 	struct list *head; /* borrowed; NULL: not begun */
 	struct list *next; /* the element that comes next, or head */

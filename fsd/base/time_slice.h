@@ -10,14 +10,14 @@
 
 struct time_slices {
 	struct loop *loop;
-	struct list waiting; /* of struct time_slice, the next one first */
+	struct list waiting; /* of struct time_slice; the first one gets the next slice */
 	struct loop_call call;
 };
 
 /* Work to do. Embedded in its owner; zero it and set `work`. */
 struct time_slice {
-	/* Goes on until it is done or now_ns() has reached until.
-	 * Return: true if there is more; else t may be gone. */
+	/* Works until the work is done or now_ns() has reached `until`. Return: true if
+	 * there is more to do; if false, t may be freed already. */
 	bool (*work)(struct time_slice *t, uint64_t until);
 	struct list node;
 };
@@ -27,7 +27,7 @@ void time_slices_init(struct time_slices *slices, struct loop *loop);
 void time_slice_begin(struct time_slices *slices, struct time_slice *t);
 void time_slice_later(struct time_slices *slices, struct time_slice *t); /* works later only */
 void time_slice_stop(struct time_slice *t); /* Does nothing if t does not wait. */
-/* Does all that is left. */
+/* Runs all slices to their end, without returning to the loop. */
 void time_slices_finish(struct time_slices *slices);
 
 #endif

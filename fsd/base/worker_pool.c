@@ -22,7 +22,7 @@ struct worker_pool {
 	struct loop *loop;
 	pthread_t thread[WORKER_POOL_THREADS];
 	unsigned wanted, started; /* number of threads */
-	struct inbox todo, finished; /* of struct task */
+	struct inbox todo, finished; /* lists of struct task */
 	sem_t due; /* counts tasks, and at the end one more for each thread */
 	pthread_mutex_t lock; /* used by the threads; protects `taken` */
 	struct list taken; /* tasks taken out of todo */
@@ -136,14 +136,15 @@ void worker_pool_add(struct worker_pool *w, struct task *t)
 struct share {
 	struct worker_pool *worker_pool;
 	int (*work)(void *arg, unsigned i);
-	void *arg; /* the caller's, valid while one i is not done */
+	void *arg; /* owned by the caller; valid until every piece is done */
 	unsigned n;
-	atomic_uint next, done; /* of n */
+	atomic_uint next, done; /* indexes of the n pieces: the next one to take; the
+				 * number done */
 	atomic_uint users; /* the caller and the tasks; the last one frees it */
 	sem_t over; /* posted when all are done */
 	pthread_mutex_t lock; /* protects `failed` and `result` */
 	unsigned failed; /* the smallest i that failed, or n */
-	int result; /* its result */
+	int result; /* of the piece that failed, or 0 */
 	/* one thread stays free for other tasks */
 	struct task help[WORKER_POOL_THREADS - 2];
 };

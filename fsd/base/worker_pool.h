@@ -12,16 +12,16 @@
 struct worker_pool;
 
 struct task {
-	int (*work)(struct task *t);            /* on the thread */
+	int (*work)(struct task *t);            /* called on a thread of the pool */
 	/* On the loop; may free t. NULL: work() owns t. */
 	void (*done)(struct task *t, int result);
 	struct list node;      /* the thread's own */
 	struct loop_call call; /* the thread's own */
-	int result;            /* what work() returned */
+	int result;            /* the value that work() returned */
 };
 
-/* The threads begin when the loop runs: what the daemon gives up before that
- * (restrain.h) its threads do not have either. */
+/* The threads start when the loop runs, after the daemon has dropped its rights
+ * (restrain.h). So the threads do not have these rights either. */
 #define WORKER_POOL_THREADS 4
 int worker_pool_new(struct loop *loop, unsigned threads, struct worker_pool **ret_worker_pool);
 /* Any thread may add one. */

@@ -33,7 +33,7 @@ struct owner {
 	/* bytes of all built environments, as the quota counts them */
 	uint64_t bytes;
 	uint64_t found; /* the new sum of `bytes`, during a count */
-	uint64_t begun_ns; /* when the user's newest build began */
+	uint64_t begun_ns; /* when the newest build for this user began */
 };
 
 /* An environment that jobs wait for, or one whose build failed. */
@@ -43,22 +43,22 @@ struct build {
 	char *words; /* owned: arguments for fsd env build */
 	/* owned: the newest step that the program has reported, or NULL */
 	char *step;
-	/* of struct build_wait; empty: no job waits any more */
+	/* of struct build_wait; empty: no job waits for it any more */
 	struct list waits;
 	unsigned packages; /* number of packages that were asked for */
-	/* after a failure: do not try again before this time */
+	/* after a failure: no new attempt before this time */
 	uint64_t until_ns;
 	char why[400]; /* the sentence of the failure */
 };
 
 struct builds {
 	struct fsd *d;
-	/* to the program; its fd is owned; -1: the program has ended */
+	/* the socket of the program that builds; owned; -1: that program has ended */
 	struct loop_fd sock;
 	struct child child;
 	struct list owners;
 	struct list waiting;   /* of struct build, oldest first */
-	/* the one of `waiting` that is being built, or NULL */
+	/* the element of `waiting` that is being built, or NULL */
 	struct build *current;
 	struct list failed;    /* of struct build, oldest first */
 };
@@ -333,8 +333,8 @@ static struct build *ask(struct builds *bs, uid_t uid, const char *words,
 	return b;
 }
 
-/* Returns how many builds come before b. Users take turns: of each other user
- * at most as many as of the user of b, and one more. */
+/* Returns how many builds come before b. Users take turns, so another user's builds count
+ * only up to the number of this user's builds before b, plus one. */
 static unsigned ahead_of(struct builds *bs, const struct build *b)
 {
 	unsigned own = 0, ahead;
@@ -402,8 +402,7 @@ int builds_take(struct builds *bs, uid_t uid, const struct job_config *c,
 	if (b)
 		return err_set(err, -EINVAL, FAULT, b->why);
 	if (bs->sock.fd < 0)
-		/* as without --build-packages: such an environment does not
-		 * exist */
+		/* as without --build-packages: no environment has these packages */
 		return 0;
 	b = find(&bs->waiting, words.data);
 	if (!b && check_room(bs, uid, &why) < 0)

@@ -18,11 +18,10 @@ struct build;
 struct build_wait;
 
 struct build_wait_ops {
-	/* Says in a sentence for people what the job waits for, and how far the
-	 * build is. */
+	/* Calls with a sentence: what the job waits for, and how far the build is. */
 	void (*tell)(struct build_wait *w, const char *sentence);
-	/* The wait is over. why NULL: the environment exists; else a sentence
-	 * for "error": it cannot be built. */
+	/* Called when the wait is over. why NULL: the environment exists; else a sentence
+	 * for `error`: it cannot be built. */
 	void (*done)(struct build_wait *w, const char *why);
 };
 

@@ -21,7 +21,7 @@ int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
  * another user's. */
 int control_check(struct fsd *d, uid_t uid, uint64_t entry);
 bool control_is_dir(uint64_t entry);
-/* Returns whether it never changes while mounted. */
+/* Returns whether the entry's text never changes while the mount lives. */
 bool control_is_fixed(uint64_t entry);
 mode_t control_mode(uint64_t entry);
 /* Calls fn for each entry of a directory. */
@@ -36,7 +36,7 @@ struct sandbox *control_session(struct fsd *d, uint64_t entry);
 /* Returns the key of the session or sandbox whose files/ the entry is, with
  * GUEST_ROOT if it is root/; 0: neither. */
 uint64_t control_files(uint64_t entry);
-/* The times of the mount, as the previous server has left them. */
+/* Takes over the times of the mount from the previous server. */
 void control_take_over(struct fsd *d);
 /* Appends the whole text of a file, as uid may see it. Return: 0 or negative
  * errno. */

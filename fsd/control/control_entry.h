@@ -16,7 +16,7 @@
 #define FIELD_FILES 0xff /* files/ of a session or a sandbox */
 #define FIELD_ROOT 0xfe /* root/ of a sandbox */
 
-/* In sandboxes/ the language tells what the number in ENTRY_SESSION() is of. */
+/* What the number in ENTRY_SESSION() identifies, below sandboxes/. */
 enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 
 #define FIELD_CONFIG 1
@@ -25,7 +25,7 @@ enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 #define FIELD_PROCESSES 4
 #define FIELD_CTL 6
 #define FIELD_ERROR 7
-#define FIELD_HOLD 8 /* not in listings */
+#define FIELD_HOLD 8 /* the file exists, but listings do not show it */
 #define FIELD_SESSIONS 5 /* a directory */
 
 #endif
