@@ -378,8 +378,8 @@ static void stop_mount(struct making *m)
 }
 
 /* Links the files took-* from the user's state directory into the working directory, or
- * moves them back. They say how long templates took; a mount's estimates use them, and
- * nothing else needs them. */
+ * moves them back. They say how long templates took; only a mount's estimates use
+ * them. */
 static void move_times(const struct making *m, bool back)
 {
 	auto_free char *state = default_state_dir();

@@ -22,7 +22,7 @@
 #include "fsd/client/which_mount.h"
 
 #define LOOKED_AT 2000 /* jobs, each time */
-#define SAMPLES 61     /* samples for the rate: of a minute, and the one before */
+#define SAMPLES 61     /* samples for the rate: those of a minute, and one as their start */
 #define COLUMNS 80
 #define NAME_COLUMNS 20
 

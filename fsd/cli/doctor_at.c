@@ -25,7 +25,7 @@
 
 #define ROOM_MIB 1024u /* space for a template and some results */
 
-/* What is checked: its directory, and its name for messages. */
+/* The directory that is checked, and its name for messages. */
 struct place {
 	int dir;
 	const char *name;

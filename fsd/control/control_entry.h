@@ -16,7 +16,8 @@
 #define FIELD_FILES 0xff /* files/ of a session or a sandbox */
 #define FIELD_ROOT 0xfe /* root/ of a sandbox */
 
-/* What the number in ENTRY_SESSION() identifies, below sandboxes/. */
+/* Below sandboxes/: tells whether the number in ENTRY_SESSION() is of a sandbox, a
+ * session or a file. */
 enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 
 #define FIELD_CONFIG 1
