@@ -53,7 +53,8 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 	if (sink)
 		add(s, AREA_SINK, store_count(store, m->no, "sink", ""));
 	else
-		store_sink_drop(store, m->no); /* it is not shown any more */
+		store_sink_drop(store, m->no); /* from an earlier server; users do not see
+					        * it any more */
 	add(s, AREA_FILES, store_count(store, m->no, "files", ""));
 	add(s, AREA_OUTPUT, run_bytes(owner));
 	snprintf(removed, sizeof(removed), "removed.%" PRIu64, m->queued_no);
@@ -61,7 +62,8 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 	return 0;
 }
 
-/* Those of one row are of one file: the newest run's. */
+/* The run's results are gone: the open ones count for the user from now on. All open
+ * files of one `vfile` are the same file, which counts once. */
 static void orphan_open(struct file_owner *owner)
 {
 	struct quota_user *u = owner->quota.user;

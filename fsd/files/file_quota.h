@@ -12,7 +12,7 @@
 struct file_owner;
 struct node;
 
-#define QUOTA_AREAS 4 /* enum node_area; AREA_OUTPUT: all that a run left */
+#define QUOTA_AREAS 4 /* enum node_area; AREA_OUTPUT: all files of the newest run */
 
 /* The share of one job in its user's quota. struct file_owner embeds it, zeroed. */
 struct quota_share {
@@ -22,69 +22,77 @@ struct quota_share {
 
 /* The size of one stored file. struct node embeds it, zeroed. */
 struct quota_file {
-	struct quota_user *payer; /* borrowed: deleted, but open, at their cost */
-	uint64_t size;            /* as it was counted, if known */
+	struct quota_user *payer; /* borrowed: the user for whom a deleted file counts
+				   * while it is open */
+	uint64_t size;            /* as the quota counts it; valid if `known` */
 	unsigned writing;         /* writes under way */
 	bool known;
 };
 
 /* One open stdout, stderr or result.json of a run. A handle embeds it, zeroed. */
 struct quota_open {
-	struct list node;         /* in owner->open; when the run's results are
-				     gone, with the others of the same file */
-	struct quota_user *payer; /* borrowed: from then on */
-	uint64_t size;            /* counted once for all of them */
+	struct list node;         /* in owner->open; once the run's results are gone, in
+				   * the list of the open files of the same `vfile` */
+	struct quota_user *payer; /* borrowed: the user for whom it counts once the
+				   * results are gone */
+	uint64_t size;            /* bytes; they count once for all opens of the same
+				   * file */
 	unsigned vfile;
 	int fd;                   /* borrowed */
 };
 
-/* The job is in the tree; loaded: with what the state directory has of it, and with a
- * sink if that is true. Return: 0 or -ENOMEM. */
+/* Counts a job that is in the table now. loaded: with the files that the state directory
+ * has of it; sink: also its sink/. Return: 0 or -ENOMEM. */
 int quota_job_begin(struct file_owner *owner, bool loaded, bool sink);
-/* It is not any more, and its trees are given up. */
+/* Call it when the job leaves the table: its trees count no more. */
 void quota_job_end(struct file_owner *owner);
-/* An area's tree is given up. */
+/* Call it when an area's tree is dropped: its bytes count no more. */
 void quota_area_end(struct file_owner *owner, unsigned area);
 /* Subtracts the result.json of a run that has to be published again. */
 void quota_unpublish(struct file_owner *owner);
 
-/* fd is one of the newest run's; the file is closed. */
+/* Counts an open file, which is closed at the end. fd: of the newest run. */
 void quota_opened(struct file_owner *owner, struct quota_open *o, unsigned vfile,
 		  int fd);
 void quota_done_with(struct quota_open *o);
-/* Around what is opened of a job that was removed before this server: it counts
- * for the owner, who has no job for it. */
+/* Call them around opens of files of a job that an earlier server removed: the files
+ * count for their owner without a job. */
 void quota_gone_begin(struct file_owner *owner);
 void quota_gone_end(struct file_owner *owner);
 
-/* Bytes that a run may still leave, and those that it leaves or gives back. */
+/* Return: how many bytes the run may still store. The others count bytes that it stores,
+ * or no longer needs. */
 uint64_t quota_run_room(const struct file_owner *owner);
 void quota_run_add(struct file_owner *owner, uint64_t bytes);
 void quota_run_sub(struct file_owner *owner, uint64_t bytes);
-/* Its output/ was dropped: what it counts for is what is there still. */
+/* Call it when output/ was dropped: counts the files that still exist. */
 void quota_run_recount(struct file_owner *owner);
 
-/* May a file be made in dir? 0 or -EDQUOT with a sentence. */
+/* Checks whether a file may be made in dir. Return: 0, or -EDQUOT with a sentence. */
 int quota_check_create(const struct node *dir, struct err *err);
-/* Before a file's size changes or its name goes: learns what it is now. */
+/* Call it before a file's size changes or its name is removed: reads the present size. */
 void quota_examine(struct node *node);
-/* After: counts what it is now, unless a write is under way. */
+/* Call it afterwards: counts the new size, unless a write is under way. */
 void quota_settle(struct node *node);
-void quota_made(struct node *node); /* whole at once, as a link is */
-/* Before it is cut or extended to size; quota_settle() follows. */
+void quota_made(struct node *node); /* Counts an entry that was made complete, as a link
+				     * is */
+/* Call it before the file is cut or extended to size, and quota_settle() afterwards.
+ * Return: 0, or -EDQUOT with a sentence. */
 int quota_resize(struct node *node, uint64_t size, struct err *err);
-/* Around a write by fd, a descriptor of it. */
+/* Call them around a write to the file. fd: a descriptor of it. */
 int quota_write_begin(struct node *node, int fd, uint64_t off, size_t size,
 		      struct err *err);
 void quota_write_end(struct node *node);
 
-/* Its name is gone, after quota_examine(). */
+/* Call it when the file's name was removed, after quota_examine(). */
 void quota_unlinked(struct node *node);
-/* Its whole tree goes: what is open of it counts on. Before it loses its job */
+/* Call it before the node of a removed tree loses its job: open files continue to
+ * count. */
 void quota_orphan(struct node *node);
-/* Its last handle was closed. */
+/* Call it when the last handle of the file was closed. */
 void quota_closed(struct node *node);
-/* Its name was gone before this server: it counts for u (NULL: for no user). */
+/* For an open file that had lost its name under an earlier server: it counts for u (NULL:
+ * for no user). */
 void quota_gone(struct node *node, struct quota_user *u);
 
 /* Around node's way to dir, where it replaces old, if that is not NULL. */

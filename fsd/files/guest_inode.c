@@ -19,28 +19,31 @@
 struct guest_record {
 	uint32_t live;
 	uint32_t is_dir;
-	uint64_t ino, home;   /* of the home or root that it is in */
+	uint64_t ino, home;   /* inode number; key of the file tree (home or root) that
+			       * has the file */
 	uint64_t lookups;
-	char path[1000];      /* a longer one has no record */
+	char path[1000];      /* a file with a longer path has no record */
 };
 
 static HANDOVER_TABLE(guest_records, "guest-inodes", 1, struct guest_record, 1u << 18,
 		      .zeroed = offsetof(struct guest_record, path));
 
 struct guest_inode {
-	struct list node;         /* in remotes->all */
+	struct list node;         /* in guest_inodes.all */
 	struct hash_node by_ino, by_path;
 	uint64_t ino, session;
-	char *path;               /* owned; NULL: it has none, nor by_path */
+	char *path;               /* owned; NULL: the file is gone, and the number is not
+				   * in by_path */
 	bool is_dir;
 	uint64_t lookups;
-	struct guest_record *kept;  /* for the next server, while it has a path */
+	struct guest_record *kept;  /* record for the next server, while the number has a
+				     * path */
 };
 
 struct guest_inodes {
 	struct hash by_ino, by_path;
 	struct list all;
-	uint64_t last;            /* number given: none is used twice */
+	uint64_t last;            /* the last number that was given; each is used once */
 	struct handover *handover;  /* borrowed */
 };
 
@@ -168,7 +171,7 @@ int guest_inodes_new(struct handover *handover, struct guest_inodes **ret)
 	return 0;
 }
 
-/* Return: false: the record is of no use. */
+/* Restores a number from its record. Return: false: the record is not usable. */
 static bool adopt(struct guest_inodes *all, struct guest_record *k)
 {
 	struct guest_inode *r;
@@ -244,8 +247,8 @@ uint64_t guest_inode_found(struct guest_inodes *all, uint64_t session, const cha
 		r = NULL;
 	}
 	if (!r) {
-		/* By the clock: a counter would tell each user of the others'
-		 * files. */
+		/* The number comes from the clock, as a counter would show each user how
+		 * many files others use. */
 		all->last = MAX(all->last + 1, now_ns());
 		r = guest_inode_new(all, INO_MAKE(INO_GUEST, all->last), session, path,
 				    is_dir);
@@ -277,7 +280,7 @@ void guest_inode_gone(struct guest_inodes *all, uint64_t session, const char *pa
 		lose_path(all, r);
 }
 
-/* Is it the directory, or in it? */
+/* Return: true if path is the directory or inside it. */
 static bool is_below(const char *path, const char *directory)
 {
 	size_t n = strlen(directory);
@@ -285,7 +288,8 @@ static bool is_below(const char *path, const char *directory)
 	return !strncmp(path, directory, n) && (!path[n] || path[n] == '/');
 }
 
-/* "from" or "from/rest" as it is called below to, owned by the caller. */
+/* Return: path after `from` was renamed to `to`, owned by the caller; NULL: the rename
+ * does not affect it, or no memory. */
 static char *moved_path(const char *path, const char *from, const char *to)
 {
 	auto_buf struct buf moved = { 0 };
@@ -312,7 +316,7 @@ static bool has_below(const struct guest_inodes *all, uint64_t session,
 void guest_inode_moved(struct guest_inodes *all, uint64_t session, const char *from,
 		       const char *to)
 {
-	/* One that is done again, for a server that was killed, finds none. */
+	/* a rename that a killed server has done already has nothing below `from` */
 	if (!strcmp(from, to) || !has_below(all, session, from))
 		return;
 	guest_inode_gone(all, session, to);

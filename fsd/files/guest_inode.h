@@ -19,8 +19,8 @@ struct guest_inodes;
 /* handover: borrowed, or NULL: no other server is to know. Return: 0 or -ENOMEM. */
 struct handover;
 int guest_inodes_new(struct handover *handover, struct guest_inodes **ret);
-/* Those of the server before, of sessions (with GUEST_ROOT or without) that are
- * there. */
+/* Restores the numbers of the previous server. is_there(): returns whether the session or
+ * sandbox of this key (perhaps with GUEST_ROOT) exists. */
 void guest_inodes_adopt(struct guest_inodes *all,
 			bool (*is_there)(void *arg, uint64_t session), void *arg);
 void guest_inodes_free(struct guest_inodes *all);
@@ -29,15 +29,15 @@ void guest_inodes_free(struct guest_inodes *all);
  * call here, and the session's number; NULL: it has none any more. */
 const char *guest_inode_path(struct guest_inodes *all, uint64_t ino,
 			     uint64_t *ret_session);
-/* False also: it is not known. */
+/* Return: also false if the number is not known. */
 bool guest_inode_is_dir(struct guest_inodes *all, uint64_t ino);
-/* One more lookup of what is there. Return: its number, 0 without memory. */
+/* Counts a lookup of a file that exists. Return: its number; 0: no memory. */
 uint64_t guest_inode_found(struct guest_inodes *all, uint64_t session, const char *path,
 			   bool is_dir);
 void guest_inode_forget(struct guest_inodes *all, uint64_t ino, uint64_t count);
 /* The file at path was removed or replaced: its number has no path any more. */
 void guest_inode_gone(struct guest_inodes *all, uint64_t session, const char *path);
-/* It and what is below it are at another path. */
+/* Call it after a rename: the file, and all files below it, have new paths. */
 void guest_inode_moved(struct guest_inodes *all, uint64_t session, const char *from,
 		       const char *to);
 /* The session has ended. No-op on NULL. */

@@ -389,7 +389,7 @@ static int check_room(const struct node *dir)
 	return dir->depth >= LIMIT_DEPTH ? -ENAMETOOLONG : 0;
 }
 
-/* Levels below it, as far as they are loaded; most at the most. */
+/* Return: how many levels are loaded below the node, at most `most`. */
 static unsigned height(const struct node *node, unsigned most)
 {
 	unsigned h = 0;
@@ -433,7 +433,7 @@ static int not_made(struct node *dir, const char *path, int r)
 	return r;
 }
 
-/* dir may have gone meanwhile, or have been loaded. */
+/* While the fiber waited, dir may have been removed, or its entries loaded. */
 int node_made(struct node *dir, const char *name, const char *path, int r,
 	      const struct stat *st, struct node **ret_node)
 {
@@ -511,7 +511,8 @@ int node_unlink(struct node *node)
 	return r;
 }
 
-/* Children carry their owner, depth and area; a moved tree needs them anew. */
+/* Sets owner, area and depth of all nodes below a node that was moved: each has its own
+ * copy. */
 static void retree(struct node *node)
 {
 	list_for_each(pos, tmp, &node->children) {
@@ -526,7 +527,8 @@ static void retree(struct node *node)
 	}
 }
 
-/* Its class may change: config.json has one of its own. */
+/* Sets the inode number for the new name: config.json has a class of numbers of its
+ * own. */
 static int set_ino(struct node *node, const struct node *dir, const char *name)
 {
 	uint64_t ino = make_ino(dir, name, (ino_t)INO_REST(node->ino));

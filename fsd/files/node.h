@@ -42,8 +42,8 @@ struct user;
 struct users;
 
 enum node_area {
-	AREA_FILES,  /* what the user wrote */
-	AREA_OUTPUT, /* what a run left */
+	AREA_FILES,  /* files that the user wrote */
+	AREA_OUTPUT, /* files that a run wrote */
 	AREA_SINK,   /* an output/ that was copied into a draft: no effect */
 	AREA_REMOVED, /* inputs that were removed: jobs/removed_files.h */
 };
@@ -53,8 +53,8 @@ enum node_area {
 struct file_owner {
 	struct nodes *nodes;         /* borrowed */
 	const struct job_meta *meta; /* borrowed: the job's */
-	struct quota_share quota;    /* counted for it */
-	struct list open;            /* of struct quota_open */
+	struct quota_share quota;    /* the bytes that count for this job */
+	struct list open;            /* open results, of struct quota_open */
 };
 
 struct node {
@@ -65,7 +65,7 @@ struct node {
 	enum node_area area;
 	unsigned run;          /* AREA_OUTPUT: the number of the run */
 	bool is_dir;
-	bool loaded;           /* all children are nodes */
+	bool loaded;           /* it has a node for each entry of the directory */
 	bool is_link;          /* symbolic; node_link.c */
 	bool again;            /* some children are nodes: reading the directory again
 				  must not make them twice */
@@ -74,20 +74,22 @@ struct node {
 	bool unsynced;         /* unsynced_inputs.h */
 	char *name;            /* owned; "" for an area's root */
 	struct list children, sibling;
-	struct list codes;     /* of files/: its children with the name of a program */
-	struct list code;      /* in the parent's codes */
+	struct list codes;     /* in files/: its children whose names are those of
+			        * programs */
+	struct list code;      /* in the parent's list codes */
 	uint64_t seq;          /* unique; rises along the siblings */
 	unsigned child_count, depth;
 	struct hash_node by_ino, by_name;
 	uint64_t lookups;      /* the kernel's lookup count */
-	unsigned refs;         /* of handles and runs */
+	unsigned refs;         /* references by handles and runs */
 	unsigned writers;      /* handles open for writing */
 	uint64_t version;      /* never reused; new for each change of the content. Of a
 				  root: for each change below it, of contents, names
 				  and writers */
 	bool cut;              /* the last write to it failed */
-	bool renamed;          /* its file has a name in STATE/unlinked */
-	struct quota_file quota; /* its size, as the quota counts it */
+	bool renamed;          /* the file was deleted while open, and has a name in
+			        * STATE/unlinked */
+	struct quota_file quota; /* the size that counts for the quota */
 	struct node_record *kept; /* owned: its record for the next server, while the
 				      kernel knows the number */
 };
@@ -99,14 +101,16 @@ struct node_record {
 	uint32_t live;
 	uint32_t run;    /* AREA_OUTPUT */
 	uint64_t ino, job;
-	uint32_t area;   /* enum node_area; else it is gone */
-	uint32_t born;   /* tells it from who has its number later; 0: unknown */
-	uint32_t uid, unused; /* of the job's owner */
-	uint64_t lookups; /* that the kernel has had answers to, and may forget */
+	uint32_t area;   /* enum node_area; another value: the file is gone */
+	uint32_t born;   /* when the file was made, to recognize another file with the
+			  * same number; 0: unknown */
+	uint32_t uid, unused; /* uid: of the job's owner */
+	uint64_t lookups; /* lookups that the kernel got answers to and has not
+			   * forgotten */
 };
 
 struct handover;
-/* All are borrowed. */
+/* The parts of the server that nodes use; all borrowed. */
 struct nodes_use {
 	struct store *store;
 	struct time_slices *slices;
@@ -146,12 +150,13 @@ void node_root_free(struct node *root);
  * STATE/unlinked. */
 void node_root_keep(struct node *root);
 
-/* Loads dir's entries from the store, unless it is loaded. Return: 0 or negative errno. */
+/* Loads dir's entries from the store, unless it is loaded. Return: 0 or negative
+ * errno. */
 int node_load(struct node *dir);
 /* The same until now_ns() has reached `until`. Return: 1: there are more entries. */
 int node_load_some(struct node *dir, uint64_t until);
-/* The same for all entries; a fiber lets others run in between. The next node_load() reports
- * a failure. */
+/* The same for all entries; a fiber lets others run in between. The next node_load()
+ * reports a failure. */
 void node_load_all(struct node *dir);
 /* Return: true if dir has entries; it does not load all. */
 bool node_has_entries(struct node *dir);
@@ -163,7 +168,8 @@ struct node *node_walk_next(struct list_cursor *w); /* NULL at the end */
 /* Return: dir's child (borrowed), or NULL. */
 struct node *node_find(struct node *dir, const char *name);
 
-/* Return: 0 or negative errno; names were checked by the caller. */
+/* Makes a file or a directory. The caller has checked the name. Return: 0 or negative
+ * errno. */
 int node_make_file(struct node *dir, const char *name, mode_t mode, int flags,
 		   struct node **ret_node, int *ret_fd);
 int node_make_dir(struct node *dir, const char *name, mode_t mode,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel asks by numbers that it was given long ago, also another server:
- * for each stored file that it knows there is a record of the job that has it,
- * so that it is found again without looking through all jobs.
+ * The kernel asks for files by inode numbers that an earlier server may have given it.
+ * For each stored file that the kernel knows there is a record in shared memory with the
+ * job that has the file. So the next server finds the file without searching all jobs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -152,12 +152,13 @@ void nodes_forget(struct nodes *nodes, uint64_t ino, uint64_t count)
 		return;
 	kept->lookups -= MIN(count, kept->lookups);
 	if (kept->lookups)
-		return; /* it has been looked up again */
+		return; /* the kernel has looked it up again meanwhile */
 	take(nodes, kept);
 	handover_del(nodes->handover, &node_records, kept);
 }
 
-/* Return: 0; -ENOENT; another errno: what could not be read may have it. */
+/* Searches a tree for an inode number. Return: 0; -ENOENT: the tree does not have it;
+ * another errno: a directory that could not be read may have it. */
 static int search(struct node *dir, uint64_t ino, struct node **ret)
 {
 	int r = dir->is_dir ? node_load(dir) : 0, found = -ENOENT;
@@ -202,7 +203,8 @@ int node_adopt(struct node *root, uint64_t ino, struct node **ret)
 		take_record(n);
 	}
 	if (!n->kept || !n->lookups)
-		n->lookups++; /* at least one: the kernel says so when it forgets */
+		n->lookups++; /* without a record: at least one, as the kernel will
+			       * send a FORGET */
 	node_keep(n);
 	*ret = n;
 	return 0;
@@ -247,7 +249,7 @@ void node_keep(struct node *node)
 	if (!node->kept) {
 		node->kept = handover_add(nodes->handover, &node_records, &place);
 		if (!node->kept)
-			return; /* its number is stale for the next server */
+			return; /* the next server will answer ESTALE for its number */
 		node->kept->born = born_of(node);
 	}
 	node->kept->ino = node->ino;

@@ -10,9 +10,9 @@ struct nodes {
 	struct store *store; /* borrowed */
 	int jobs_fd; /* the store's: all paths are relative to it */
 	struct hash by_ino, by_name;
-	uint64_t versions, seq, roots; /* given so far */
+	uint64_t versions, seq, roots; /* the last numbers that were given */
 	uint64_t ino_key;
-	struct list cursors; /* of struct list_cursor, in any directory */
+	struct list cursors; /* of struct list_cursor, of listings in any directory */
 	struct time_slices *slices;
 	struct handover *handover;
 	struct users *users;
@@ -24,15 +24,15 @@ int node_path(const struct node *node, char *room, size_t size);
 /* A child that is in the store already; NULL without memory. */
 struct node *node_add_child(struct node *dir, const char *name,
 			    const struct stat *st);
-/* node.c: where a new entry of dir goes, if it may; and what comes of it, r being
- * whether it is in the store. Return: 0 or negative errno. */
+/* node.c: checks whether dir may get a new entry, and writes its path. node_made() is
+ * called afterwards; r: whether the store has made it. Return: 0 or negative errno. */
 int node_new_path(struct node *dir, const char *name, char *room, size_t size);
 int node_made(struct node *dir, const char *name, const char *path, int r,
 	      const struct stat *st, struct node **ret_node);
-void node_load_end(struct node *dir); /* if it is under way */
+void node_load_end(struct node *dir); /* ends a load that is under way */
 /* The store has entries that dir does not know: loads them at the next use. */
 void node_load_again(struct node *dir);
-/* NULL: it has none of that name, or not yet. */
+/* Return: NULL: dir has no node of this name, but may have a file if it is not loaded. */
 struct node *node_child(const struct node *dir, const char *name);
 
 /* node_inherit.c */
@@ -45,8 +45,8 @@ bool node_is_others(struct nodes *nodes, const struct node *dir,
 int node_child_path(const struct node *dir, const char *name, char *room,
 		    size_t size);
 void node_keep(struct node *node);   /* the kernel knows it now */
-void node_unkeep(struct node *node); /* no more */
-/* It knows the number of a file that is gone. */
+void node_unkeep(struct node *node); /* and does not know it any more */
+/* Marks the record: the file is gone, and the kernel still knows its number. */
 void node_gone(struct node *node);
 /* node.c. The second: one that is in no tree; NULL without memory. */
 void node_renumber(struct node *node, uint64_t ino);
@@ -60,6 +60,7 @@ uint64_t node_ino_key(const struct store *store);
  * that name goes. */
 void node_keep_file(struct node *node);
 void node_unkeep_file(struct node *node);
-#define NODE_UNLINKED_FMT "%016" PRIx64 /* of a node's ino */
+#define NODE_UNLINKED_FMT "%016" PRIx64 /* name in STATE/unlinked, made from the node's
+					 * ino */
 
 #endif

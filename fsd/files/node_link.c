@@ -42,8 +42,8 @@ static bool goes_up(const char *path)
 	return false;
 }
 
-/* Through directories only, as far as there is still ".." to come; what is not
- * there leads nowhere. */
+/* Follows the target's names and ".." through directories that exist, until no ".." is
+ * left. Return: false: it leaves the tree, or a name does not exist. */
 static bool stays_inside(struct node *dir, const char *target)
 {
 	char name[LIMIT_FILE_NAME + 1];

@@ -7,7 +7,8 @@
 #include "fsd/base/fiber.h"
 #include "node_int.h"
 
-/* again: some are known, and what was read may have gone meanwhile. */
+/* Makes the node of a directory entry. With dir->again some nodes exist already, and the
+ * entry may have been deleted meanwhile. */
 static int load_entry(struct node *dir, int fd, const struct dirent *e)
 {
 	struct stat st = { .st_ino = e->d_ino,
@@ -90,7 +91,7 @@ bool node_has_entries(struct node *dir)
 	if (dir->child_count || dir->loaded)
 		return dir->child_count;
 	if (open_entries(dir, &d) < 0)
-		return true; /* as far as we know */
+		return true; /* unknown: may have entries */
 	r = next_entry(d, &e);
 	closedir(d);
 	return e || r < 0;

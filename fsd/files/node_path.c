@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a stored file is. */
+/* The path of a stored file below STATE/jobs, and its path in its job. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@
 struct environments {
 	const struct environment_options *options; /* borrowed */
 	struct image_about image;
-	struct environment_catalog *catalog; /* owned: which has what; or NULL */
+	struct environment_catalog *catalog; /* owned: the index of packages; or NULL */
 	struct loop_call warm;               /* makes the first templates */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment that a job's config names: whether there is one, whether it
- * fits the image, and whether the job has memory enough for it. With "packages"
- * it is one that has these besides. The directory of environments may change at
- * any time, so fsd remembers only which packages a set has.
+ * The environment that a job's config names: checks that it exists, that it fits the
+ * image, and that the job has enough memory for it. With "packages" in the config: finds
+ * an environment that has all of them. The directory of environments may change at any
+ * time, so fsd remembers only which packages an environment has.
  */
 #ifndef FSD_ENVIRONMENTS_H
 #define FSD_ENVIRONMENTS_H
@@ -13,11 +13,11 @@
 
 struct environments; /* the image, the index of packages, the first templates */
 
-/* Facts about the image of all machines. It is verified where machines are made of
- * it. */
+/* Facts about the image of all machines. vm/ verifies the image before it makes
+ * machines. */
 struct image_about {
-	char id[16]; /* its beginning; or "" */
-	char abi[ENVIRONMENT_ABI_MAX]; /* or "": unknown */
+	char id[16]; /* first characters of its id; "": unknown */
+	char abi[ENVIRONMENT_ABI_MAX]; /* "": unknown */
 	char *packages; /* owned: lines "name version"; or NULL */
 };
 
@@ -25,15 +25,14 @@ struct image_about {
 struct environment_options {
 	struct environment_places places;
 	const char *asked; /* the directory of --environments; NULL: the usual ones */
-	const char *name;  /* of jobs that name none; NULL: base */
+	const char *name;  /* name of the default environment; NULL: base */
 	const char *warm;  /* names with commas: their templates are made first; or NULL */
 };
 
 /*
- * Makes the index of packages as well. Without memory for that there is none, and jobs
- * with "packages" are refused for that reason. options: borrowed until
- * environments_free(). image: its packages are taken, also on failure. Return: 0 or
- * -ENOMEM.
+ * Also makes the index of packages. Without memory there is no index, and jobs with
+ * "packages" are refused for that reason. options: borrowed until environments_free().
+ * image: its `packages` are taken, also on failure. Return: 0 or -ENOMEM.
  */
 int environments_new(const struct environment_options *options,
 		     const struct image_about *image, struct environments **ret);
@@ -46,10 +45,10 @@ const struct environment_places *environments_places(const struct environments *
 void environments_warm(struct fsd *d);
 
 /*
- * Opens it for a job of uid, on any thread: of what was built for users there is only
- * what was for this one. *ret is the caller's; NULL: base. Return: 0, or
- * -EINVAL with a sentence that begins with "config.json: "; -ENOMEM, -EMFILE
- * and the like: another time it may be had.
+ * Opens the environment for a job of uid, on any thread. Environments that were built for
+ * other users are not found. *ret is owned by the caller; NULL: base. Return: 0; -EINVAL
+ * with a sentence that begins with "config.json: "; -ENOMEM, -EMFILE and others: a later
+ * attempt may succeed.
  */
 int environments_open(const struct fsd *d, uid_t uid,
 		      const struct job_config *config,
@@ -58,23 +57,24 @@ int environments_open(const struct fsd *d, uid_t uid,
  * the environment needs. */
 int environments_check(const struct fsd *d, uid_t uid,
 		       struct job_config *config, struct err *err);
-/* Return: the least memory_mb of a job in e. */
+/* Return: the smallest memory_mb with which a job can run in e. */
 uint64_t environments_least_mb(const struct environment *e);
-/* Is it the one that spec names? spec NULL: the operator's default. */
+/* Return: true if e is the environment that spec names. spec NULL: the operator's
+ * default. */
 bool environments_is(const struct fsd *d, const struct environment *e,
 		     const char *spec);
-/* No environment has the packages of the config, and one may be built for it: *ret is
- * what of (environment_catalog_lacks()). On any thread. */
+/* Return: true if no environment has the config's packages, and one may be built: *ret
+ * gets the words for the build (environment_catalog_lacks()). On any thread. */
 bool environments_lack(const struct fsd *d, uid_t uid,
 		       const struct job_config *config, struct buf *ret);
 /* struct vm_watch's environment(). */
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);
-/* Is e (NULL: base) what a config with packages asks for, or has it more? */
+/* Return: true if e (NULL: base) has all packages of the config. */
 bool environments_has(const struct fsd *d, uid_t uid,
 		      const struct environment *e,
 		      const struct job_config *config);
-/* For people. */
+/* Return: its name for messages. */
 const char *environments_name(const struct environment *e);
 
 #endif

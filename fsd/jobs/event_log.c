@@ -82,8 +82,8 @@ static void note(struct events *e, const struct order_record *r)
 		e->state = (enum job_state)ORDER_STATE_OF(r->count);
 }
 
-/* Reads the order that an earlier server stored, and cuts off a torn record, which no reader
- * has seen. Return: 0 or negative errno. */
+/* Reads the order that an earlier server stored, and cuts off a torn record, which no
+ * reader has seen. Return: 0 or negative errno. */
 static int load(struct job *job, struct events *e)
 {
 	auto_close int fd = store_run_open(job->d->store, job->meta.no, e->run,
@@ -127,7 +127,8 @@ uint64_t events_queued_ms(struct store *store, uint64_t no, unsigned run)
 		       ? first.time_ms : 0;
 }
 
-/* Return: NULL: then there is no order of it. */
+/* Loads the stored order of a run. Return: NULL: it cannot be loaded, so the run has no
+ * events. */
 static struct events *events_load(struct job *job)
 {
 	struct events *e = events_new(job);
@@ -141,7 +142,8 @@ static struct events *events_load(struct job *job)
 	return NULL;
 }
 
-/* The time is the record's: it is the same for the next server. */
+/* Adds a state. Its time is that of the job's record, so the next server computes the
+ * same. */
 static void add_state(struct job *job, enum job_state state)
 {
 	if (job->events && state == JOB_RUNNING && job->events->awaits_pid)
@@ -159,7 +161,7 @@ void events_state(struct job *job)
 	if (state != JOB_QUEUED && state != JOB_RUNNING)
 		return;
 	if (state == JOB_QUEUED && job->leftover.tries && (!e || e->run != job->meta.run))
-		events_load(job); /* it was put back */
+		events_load(job); /* an earlier server had queued this run again */
 	else if (state == JOB_QUEUED && !job->leftover.tries)
 		events_new(job);
 	add_state(job, state);
@@ -264,13 +266,14 @@ void events_stored(struct job *job, const struct events_batch *b)
 		e->stored += b->records.len;
 		buf_eat(&e->order, e->lost ? e->order.len : b->records.len);
 	} else if (b->result != -ENOENT || wanted || !job_is_frozen(job)) {
-		/* Which it is before the machine is there. */
+		/* -ENOENT is no error before the machine is there: rN/ does not exist
+		 * yet. */
 		log_warn("job %s: the order of its output cannot be stored: %s",
 			 job->meta.name, strerror(-b->result));
 		e->lost = true;
 		buf_eat(&e->order, e->order.len);
 	}
-	/* From now on the store has it all. */
+	/* All records are stored, so the memory is not needed any more. */
 	if (!job->run && !e->order.len && !e->has_last)
 		events_free(take_ptr(job->events));
 	if (wanted)

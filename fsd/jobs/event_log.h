@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file `events`: the events of a run in order, one JSON object a line. While a job runs
- * only the order is recorded (which stream, how many bytes, when; layout/event_line.h), in
- * memory and soon in the run's directory. A read makes the lines from the order, from the
- * stored streams, and from result.json for the end. So every reader gets the same lines,
- * and an event without a reader costs one record. On the loop's thread, unless a function
- * says otherwise.
+ * The file `events`: the events of a run in order, one JSON object a line. While a job
+ * runs only the order is recorded (which stream, how many bytes, when;
+ * layout/event_line.h), in memory and soon in the run's directory. A read makes the lines
+ * from the order, from the stored streams, and from result.json for the end. So every
+ * reader gets the same lines, and an event without a reader costs one record. On the
+ * loop's thread, unless a function says otherwise.
  */
 #ifndef FSD_EVENT_LOG_H
 #define FSD_EVENT_LOG_H
@@ -18,15 +18,15 @@ struct events_reader; /* the position of one open file */
 
 /* Records the job's new state; JOB_QUEUED begins the order of a new run. */
 void events_state(struct job *job);
-/* For a run whose `running` event has the pid: the second call records it, when the program
- * has begun. */
+/* For a run whose `running` event has the pid: the second call records it, when the
+ * program has begun. */
 void events_await_pid(struct job *job);
 void events_started(struct job *job, uint32_t pid);
 /* Records that the stream has grown by count bytes. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
-/* Continues the stored order of a run that an earlier server began. awaits_pid: if the order
- * has no `running` event yet, events_started() will record it. The second, after that:
- * records growth of the stream up to size bytes. */
+/* Continues the stored order of a run that an earlier server began. awaits_pid: if the
+ * order has no `running` event yet, events_started() will record it. The second, after
+ * that: records growth of the stream up to size bytes. */
 void events_go_on(struct job *job, bool awaits_pid);
 void events_reach(struct job *job, enum vm_stream stream, uint64_t size);
 
@@ -47,13 +47,13 @@ void events_take(struct job *job, struct events_batch *ret);
 void events_take_seen(struct job *job, struct events_batch *ret);
 void events_store(struct store *store, struct events_batch *batch);
 void events_stored(struct job *job, const struct events_batch *batch);
-/* Return: when that run was queued, by its stored order: CLOCK_REALTIME in ms; 0: unknown.
- * On any thread, for a run that does not begin at that time. */
+/* Return: when that run was queued, by its stored order: CLOCK_REALTIME in ms; 0:
+ * unknown. On any thread, for a run that does not begin at that time. */
 uint64_t events_queued_ms(struct store *store, uint64_t no, unsigned run);
 /* NULL is fine. */
 void events_free(struct events *e);
 
-/* For each open of the file. Return: owned by the caller; NULL: out of memory. */
+/* One for each open of the file. Return: owned by the caller; NULL: no memory. */
 struct events_reader *events_reader_new(const struct job *job);
 void events_reader_free(struct events_reader *r);
 /*

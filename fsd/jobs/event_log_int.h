@@ -9,7 +9,7 @@ struct events {
 	unsigned run;
 	struct buf order;   /* records that are not stored yet */
 	uint64_t stored;    /* bytes of stored records */
-	uint64_t time_ms;   /* of the newest record in order */
+	uint64_t time_ms;   /* time of the newest record in order */
 	uint64_t count[ORDER_MAX]; /* recorded bytes of each stream */
 	enum job_state state; /* recorded last; JOB_STATE_MAX: none */
 	bool awaits_pid;    /* events_started() will record `running` */

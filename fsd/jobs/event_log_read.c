@@ -13,12 +13,13 @@
 #include <unistd.h>
 
 
-#define WORK_NS NS_PER_MS /* for one answer */
+#define WORK_NS NS_PER_MS /* time for one answer */
 
 enum phase {
-	PHASE_UNBOUND, /* to no run yet */
+	PHASE_UNBOUND, /* the reader is not bound to a run yet */
 	PHASE_RECORDS,
-	PHASE_STDOUT,  /* bytes that no record tells of: a crash came first */
+	PHASE_STDOUT,  /* output without a record: a crash of the host came before the
+		        * record */
 	PHASE_STDERR,
 	PHASE_RESULT,
 	PHASE_END,
@@ -26,14 +27,14 @@ enum phase {
 
 struct events_reader {
 	enum phase phase;
-	unsigned run;        /* bound to */
-	bool refusal;        /* bound to a refusal instead, which is in line */
-	struct buf line;     /* what was made last */
-	uint64_t line_start; /* its offset */
+	unsigned run;        /* the run to which it is bound */
+	bool refusal;        /* bound to a refusal instead; its text is in line */
+	struct buf line;     /* the text that was made last */
+	uint64_t line_start; /* offset of line in the file */
 	uint64_t order_at;   /* bytes of records used */
-	uint64_t time_ms;    /* of the record that was used last */
-	/* Bytes of each stream; those in between are held back, inside a character
-	 * or a line of what was shown. */
+	uint64_t time_ms;    /* time of the last used record */
+	/* Bytes of each stream: of records used; of lines made. The bytes in between wait
+	 * until a character, or a shown line, is complete. */
 	uint64_t came[ORDER_MAX], told[ORDER_MAX];
 };
 
@@ -160,8 +161,8 @@ static ssize_t unsynced(struct events *e, const struct events_reader *r,
 	return (ssize_t)(e->order.len - r->order_at);
 }
 
-/* Return: bytes it takes, 0 if there is none yet or no more, -EPROTO if it is
- * none; other negative errno if that cannot be seen now. */
+/* Reads the next record. Return: its bytes; 0: there is none yet, or the end; -EPROTO:
+ * the bytes are no record; another negative errno: they cannot be read now. */
 static int next_record(struct events_reader *r, struct sources *s,
 		       struct order_record *ret)
 {
@@ -184,9 +185,9 @@ static int next_record(struct events_reader *r, struct sources *s,
 }
 
 /*
- * Makes the line for count more bytes of a stream. last: no bytes are held back for a later
- * line. Return: 0; -EPROTO: the stream does not have these bytes; another negative errno.
- * With an error no line was made.
+ * Makes the line for count more bytes of a stream. last: no bytes are held back for a
+ * later line. Return: 0; -EPROTO: the stream does not have these bytes; another negative
+ * errno. With an error no line was made.
  */
 static int put_data(struct events_reader *r, struct sources *s,
 		    enum order_kind stream, uint32_t count, bool last)
@@ -265,7 +266,7 @@ static int put_shown(struct events_reader *r, struct sources *s, uint32_t count)
 	if (last) {
 		uint64_t to = came + (uint64_t)(last - data) + 1;
 
-		/* One that is too long is passed over. */
+		/* A shown text that is too long is skipped. */
 		if (to - r->told[ORDER_SHOWN] <= 2 * EVENT_SHOWN_MAX)
 			ret = get_shown(r, s, to, &text);
 		if (ret == 0)
@@ -376,7 +377,7 @@ static int use_result(struct events_reader *r, struct sources *s)
 					       sizeof(room->result), 0);
 	int ret;
 
-	/* Only what is not there was never stored. */
+	/* A file that does not exist is an empty stream; another error is not. */
 	if (fd < 0 && fd != -ENOENT)
 		return fd;
 	if (n < 0)

@@ -123,7 +123,8 @@ struct job *job_ref(struct job *job)
 	return job;
 }
 
-/* For the next server, while users have results of it open. */
+/* Gives the record a name in STATE/unlinked: users have results of the removed job open,
+ * and the next server needs the record for them. */
 static void rename_record(struct job *job)
 {
 	char path[STORE_PATH_MAX], id[STORE_ID_SIZE];
@@ -165,7 +166,7 @@ void job_unref(struct job *job)
 
 void job_hold(struct job *job)
 {
-	job_ref(job); /* also for the wait */
+	job_ref(job); /* a second reference, for the time of the wait */
 	if (!fiber_lock_enter(&job->lock))
 		job_unref(job);
 }
@@ -202,7 +203,7 @@ void job_start(struct job *job, void (*fn)(struct job *job))
 
 	if (fiber_start(on_job_call, &call) == 0)
 		return;
-	fn(job); /* it may hold up the others a little */
+	fn(job); /* no memory for a fiber: the call blocks the loop */
 	job_unref(job);
 }
 
@@ -259,7 +260,7 @@ static int job_enlist(struct job *job, bool loaded)
 		return -ENOMEM;
 	}
 	watch_known(job);
-	/* By the clock: a counter would tell each user of the others' jobs. */
+	/* From the clock, as a counter would show each user how many jobs others make. */
 	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
 	user_count(job->owner, m->state, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The job object and the table of all jobs. A removed job has no name; its number is found
- * as long as a handle or a parked request has a reference. job_state.c alone assigns
- * meta.state. Context: the loop's thread; functions that write to the store are called in a
- * fiber that holds the job (job_hold()), and that fiber waits for the disk.
+ * The job object and the table of all jobs. A removed job has no name; its number is
+ * found as long as a handle or a parked request has a reference. job_state.c alone
+ * assigns meta.state. Context: the loop's thread; functions that write to the store are
+ * called in a fiber that holds the job (job_hold()), and that fiber waits for the disk.
  */
 #ifndef FSD_JOB_H
 #define FSD_JOB_H
@@ -25,17 +25,17 @@ struct job_watcher;
 
 struct job {
 	struct fsd *d;          /* borrowed */
-	struct job_meta meta;   /* as in the store; job_state.c and job.c change it */
+	struct job_meta meta;   /* as the store has it; job_state.c and job.c change it */
 	struct hash_node by_no, by_name;
-	struct list all;        /* in jobs->all, the oldest first */
+	struct list all;        /* in jobs->all, oldest first */
 	uint64_t seq;           /* unique; rises along that list */
-	unsigned refs;          /* of the table, of handles, of parked requests */
+	unsigned refs;          /* references by the table, handles and parked requests */
 	struct fiber_lock lock; /* the fiber that has it may change the job */
 	bool removed;           /* no longer in the tree */
 	struct user *owner;     /* borrowed; NULL: out of memory */
-	struct node *files;     /* owned: what the user wrote */
+	struct node *files;     /* owned: the files that the user wrote */
 	struct file_owner file_owner; /* the job as its files know it */
-	struct list rows;       /* of struct open_vfile */
+	struct list rows;       /* open results, of struct open_vfile */
 	char *error;            /* owned: text of `error`; NULL: empty, or not read yet */
 	bool error_stored;      /* the store has a text: job_error() reads it */
 	struct events *events;  /* owned: the newest run's, or NULL */
@@ -67,7 +67,8 @@ static inline struct job *job_of_node(const struct node *node)
 int jobs_new(struct fsd *d, const struct job_watcher *const *watchers);
 void jobs_end(struct fsd *d); /* ends every run, without a result */
 bool jobs_ended(const struct fsd *d); /* true also before jobs_new() */
-void jobs_free(struct jobs *jobs);    /* when no job has a reference; NULL is fine */
+void jobs_free(struct jobs *jobs);    /* Call it when no job has a reference. NULL is
+				       * fine. */
 /* Return: borrowed, or NULL. They load a job that is not loaded yet. */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
@@ -80,15 +81,16 @@ void jobs_walk(struct list_cursor *w, struct fsd *d); /* see list_cursor.h */
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,
 	     gid_t gid, struct job **ret_job);
-/* For unloaded_jobs.c: makes the object of a job that the store has. Return: 0 or -ENOMEM. */
+/* For unloaded_jobs.c: makes the object of a job that the store has. Return: 0 or
+ * -ENOMEM. */
 int job_load(struct fsd *d, const struct job_meta *meta, struct job **ret_job);
 int job_rename(struct job *job, const char *name);
 /* Kills the job's run and deletes the job. Return: 0; negative errno: the store could not
  * remove it, so it stays, and its run has ended as "cancelled". */
 int job_remove(struct job *job);
 
-/* Makes the object of a job that an earlier server has removed, for its open files. Return:
- * a new reference; NULL: no file of it was open, or out of memory. */
+/* Makes the object of a job that an earlier server has removed, for its open files.
+ * Return: a new reference; NULL: no file of it was open, or out of memory. */
 struct job *job_gone(struct fsd *d, uint64_t no);
 
 struct job *job_ref(struct job *job);
@@ -101,12 +103,12 @@ void jobs_let_go(void);
 /* Calls fn(job) in a fiber that holds the job: at once, unless another fiber holds it. */
 void job_start(struct job *job, void (*fn)(struct job *job));
 
-/* The name of a job that is being made or renamed, on the stack of the fiber that does it.
- * name_claim() waits until no other fiber has claimed that name. */
+/* The name of a job that is being made or renamed, on the stack of the fiber that does
+ * it. name_claim() waits until no other fiber has claimed that name. */
 struct name_claim {
 	struct list node;
 	const char *name;
-	struct list waiting; /* of struct claim_place */
+	struct list waiting; /* fibers that wait for the name, of struct claim_place */
 };
 void name_claim(struct fsd *d, struct name_claim *c, const char *name);
 /* Does not wait. Return: false if a job has the name, or another fiber has claimed it. */
@@ -127,14 +129,15 @@ const char *job_error(struct job *job);
 void job_set_error(struct job *job, const char *sentence);
 /* The same in memory alone: the store has the text already, or the disk is full. */
 void job_show_error(struct job *job, const char *sentence);
-/* job_log.c: adds a line to `log`. It is gathered, and stored soon or when `log` is read. */
+/* job_log.c: adds a line to `log`. It is gathered, and stored soon or when `log` is
+ * read. */
 void job_log(struct job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void job_log_flush(struct job *job); /* stores the lines; the fiber waits */
 void job_log_soon(struct job *job);  /* arms the timer that stores them */
 void job_log_begin(struct job *job); /* stores them in another fiber; does not wait */
-/* Opens `log` for reading; it may grow. Return: an owned descriptor; -ENOENT: it has no line
- * and cannot be made; another negative errno. */
+/* Opens `log` for reading; it may grow. Return: an owned descriptor; -ENOENT: it has no
+ * line and cannot be made; another negative errno. */
 int job_log_open(struct job *job);
 void job_log_drop(struct job *job); /* drops lines that are not stored */
 /* Return: true if the last line of `log` has exactly that text. In a fiber that holds the

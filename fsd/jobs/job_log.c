@@ -38,13 +38,13 @@ void job_lines_store_log(struct store *store, struct job_lines *l)
 		buf_done(&l->log);
 }
 
-/* After a failed write the lines are gathered again, before those that came meanwhile. */
+/* Notes the result. Lines whose write failed go before the lines that came meanwhile. */
 void job_lines_stored(struct job *job, struct job_lines *l)
 {
 	if (l->result < 0)
 		log_warn("job %s: its log cannot be written: %s",
 			 job->meta.name, strerror(-l->result));
-	/* Its next line comes with them, when there is room again. */
+	/* they are written with the next line */
 	if (l->log.len && l->log.len < GATHER_BYTES && !job->removed) {
 		if (job->log.lines.len)
 			buf_add(&l->log, job->log.lines.data, job->log.lines.len);
@@ -67,7 +67,7 @@ struct storing {
 	struct job_lines lines;
 };
 
-/* By a thread. */
+/* On a thread. */
 static int do_store(void *arg)
 {
 	struct storing *s = arg;
@@ -136,7 +136,7 @@ int job_log_open(struct job *job)
 
 	job_log_flush(job);
 	r = store_log_open(store, job->meta.no);
-	/* Before the first line, which may be waited for. */
+	/* makes the file, so that a reader can wait for the first line */
 	if (r == -ENOENT && store_log(store, job->meta.no, "", 0) == 0)
 		r = store_log_open(store, job->meta.no);
 	return r;
@@ -160,7 +160,8 @@ bool job_log_ends_with(struct job *job, const char *text)
 		return false;
 	line[n - 1] = '\0';
 	from = memrchr(line, '\n', (size_t)n - 1);
-	from = strchr(from ? from + 1 : line, ' '); /* behind the time */
+	from = strchr(from ? from + 1 : line, ' '); /* behind the time, which each line
+						     * begins with */
 	return from && !strcmp(from + 1, text);
 }
 

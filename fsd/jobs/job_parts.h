@@ -19,7 +19,8 @@ struct untold_record;
 /* job_state.c: acceptance at close(2), before the release of the file. */
 struct job_accept {
 	bool promised; /* the record says `queued`; the job starts with the release */
-	uint64_t by;   /* the handle of that close, as 1 + fh; 0: unknown */
+	uint64_t by;   /* handle of the file whose close(2) it was, as 1 + fh; 0:
+		        * unknown */
 	uint64_t no;   /* the record's queued_no */
 };
 
@@ -58,35 +59,36 @@ struct job_removed {
 
 /* submit/. */
 struct job_submit {
-	struct sched_place place; /* in the queue: while the job is accepted and not
-				     started, or during a rename or release that may
-				     start it */
+	struct sched_place place; /* place in the queue, while the job is accepted and not
+				   * started, or during a rename or release that may start
+				   * it */
 	struct submit_deferred *later; /* owned; not NULL: an examination is deferred */
 	struct submit_examined *examined; /* owned: the kept verdict of close(2), or NULL */
-	int failure;         /* why it was refused: negative errno: it could not be
-				read or stored, or the queue was full; 0: the job is
-				wrong */
-	struct list draft;   /* in struct submit's drafts, until the log names what
-				the draft waits for */
-	uint64_t draft_ns;   /* MONOTONIC: that line is due */
+	int failure;         /* why it was refused: a negative errno: the job could not be
+			      * read or stored, or the queue was full; 0: the job is
+			      * wrong */
+	struct list draft;   /* in struct submit's drafts, until `log` says what the draft
+			      * waits for */
+	uint64_t draft_ns;   /* MONOTONIC: when that line is due */
 };
 
 /* mount/inotify.c: changes that were not reported to inotify yet. */
 struct job_inotify {
-	struct list queue;  /* in one of its queues, with a reference */
+	struct list queue;  /* in one of inotify.c's queues, with a reference to the
+			     * job */
 	struct list notes;  /* owned: of struct note, oldest first */
-	uint64_t due_ns;    /* of the first of them, */
-	bool urgent;        /* which is soon: it is in the queue for that */
+	uint64_t due_ns;    /* when the first note is due */
+	bool urgent;        /* that is soon: the job is in the queue of urgent ones */
 	unsigned announced; /* 1 << row: results that watchers know of */
 	struct untold_record *untold; /* owned: while there are notes */
 };
 
 /* mount/blocked_reads.c: requests that wait for a change of the job. */
 struct job_readers {
-	struct list parked;  /* of struct parked */
-	struct list polls;   /* of struct blocked_poll */
-	struct list cursors; /* of struct list_cursor, through parked */
-	struct time_slice kick; /* goes through both */
+	struct list parked;  /* parked reads, of struct parked */
+	struct list polls;   /* poll handles, of struct blocked_poll */
+	struct list cursors; /* of struct list_cursor, in the list parked */
+	struct time_slice kick; /* its slices go through both lists */
 	struct list_cursor kick_at;
 	bool kicked;         /* kick is under way and has a reference */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads stored files of a job without blocking the loop. If the kernel has the bytes
- * in its cache the caller gets them at once; else a fiber reads them into the cache
- * and the job's watchers are called, so that a parked reader tries once more.
+ * Reads stored files of a job without blocking the loop. If the kernel has the bytes in
+ * its cache the caller gets them at once. Otherwise a fiber reads them into the cache and
+ * calls the job's watchers, so that a parked reader tries again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ struct fetch {
 	size_t size;
 };
 
-/* Into memory, where who waits for it finds it. */
+/* Reads the bytes into the kernel's cache, then lets the readers try again. */
 static void on_fetch(void *arg)
 {
 	struct fetch f = *(struct fetch *)arg;

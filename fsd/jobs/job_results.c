@@ -43,7 +43,7 @@ static void find_sink(struct job *job)
 			 "looked for: %s", job->meta.name, strerror(errno));
 }
 
-/* As the server before has left it. */
+/* Takes over what the previous server left in shared memory. */
 void job_results_adopt(struct job *job)
 {
 	struct job_record *k = job->meta.copy;
@@ -53,7 +53,8 @@ void job_results_adopt(struct job *job)
 	job->results.hidden = job_kept_hidden(job);
 	job->results.copied = k->copied;
 	job->leftover.tries = k->tries;
-	/* A job that was queued a moment ago may have left a sink/, which is not shown. */
+	/* A job that was queued a moment ago may have left a sink/, which is not
+	 * shown. */
 	if (k->sink && job_takes_copies(job))
 		find_sink(job);
 	k->sink = job->results.sink != NULL;

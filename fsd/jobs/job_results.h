@@ -23,13 +23,14 @@ struct job_results {
 				draft, or NULL */
 	unsigned hidden;     /* 1 << vfile: results that the user removed */
 	unsigned copied;     /* 1 << vfile: results that the user copied into it */
-	bool renamed;        /* of a job that was removed: its record has a name in
-				STATE/unlinked, since some are open; job.c's */
+	bool renamed;        /* the job was removed while results were open: its record
+			      * has a name in STATE/unlinked; job.c sets this */
 };
 
 /* --- output/ ---------------------------------------------------------------- */
 
-/* The output/ of the newest run (borrowed), or NULL. The first call searches the store. */
+/* The output/ of the newest run (borrowed), or NULL. The first call searches the
+ * store. */
 struct node *job_output(struct job *job);
 /* The same; the caller owns the node from now on. */
 struct node *job_take_output(struct job *job);
@@ -37,17 +38,19 @@ struct node *job_take_output(struct job *job);
 int job_output_make(struct job *job, unsigned run);
 /* Searches the store again: the run of another server may have made output/. */
 void job_output_find(struct job *job);
-/* Before the results of the newest run are removed from the store, if they can: those
- * that users have open get names in STATE/unlinked for the next server. */
+/* Call it before the results of the newest run are removed from the store: those that
+ * users have open get names in STATE/unlinked for the next server, if possible. */
 void job_keep_results(struct job *job);
 
 /* An open stream, log or result.json; embedded in its open file. */
 struct open_vfile {
 	struct list node; /* in job->rows */
-	uint64_t fh;      /* of the open file */
-	uint64_t *ino;    /* its record for the next server; 0 there: the file is lost */
+	uint64_t fh;      /* handle of the open file */
+	uint64_t *ino;    /* inode number in its record for the next server; set to 0: the
+			   * file is lost */
 	unsigned vfile, run;
-	bool renamed;     /* it has a name in STATE/unlinked: OPEN_ROW_FMT of fh */
+	bool renamed;     /* it has a name in STATE/unlinked, made by OPEN_ROW_FMT from
+			   * fh */
 };
 #define OPEN_ROW_FMT "f%016" PRIx64
 /* Call it when the file is closed: deletes its name in STATE/unlinked. */
@@ -55,16 +58,18 @@ void job_vfile_closed(struct job *job, struct open_vfile *vfile);
 
 /* --- a run's end and the next one -------------------------------------------- */
 
-/* For job.c: sets the results from the record; from shared memory, too; frees them. */
+/* For job.c: set the results from the record, and from shared memory; free them. */
 void job_results_find(struct job *job);
 void job_results_adopt(struct job *job);
 void job_results_free(struct job *job);
-/* For job_state.c: the newest run is undone. has: an earlier run has left results. */
+/* For job_state.c: takes back that a run was queued. has: an earlier run has left
+ * results. */
 void job_results_take_back(struct job *job, bool has);
-/* Shows the results of the run that has ended. recorded false: the record does not have that
- * end, so result.json and output/ stay hidden. */
+/* Shows the results of the run that has ended. recorded false: the record does not have
+ * that end, so result.json and output/ stay hidden. */
 void job_results_show(struct job *job, bool recorded);
-/* Takes the results out of the tree: the store has removed them, or another run begins. */
+/* Takes the results out of the tree: the store has removed them, or another run
+ * begins. */
 void job_results_hide(struct job *job);
 
 /* --- copies and virtual files ------------------------------------------------ */
@@ -75,18 +80,21 @@ void job_sink_drop(struct job *job);
 /* Call them when the user has removed this result, or copied one into a draft. */
 void job_vfile_hide(struct job *job, enum job_vfile vfile);
 void job_vfile_copied(struct job *job, enum job_vfile vfile);
-/* Writes hidden, copied and sink, which are in no file, to shared memory for the next server.
- * The second returns the hidden results of the newest run that a server left there. */
+/* Writes hidden, copied and sink, which are in no file, to shared memory for the next
+ * server. The second returns the hidden results of the newest run that a server left
+ * there. */
 void job_keep(struct job *job);
 unsigned job_kept_hidden(const struct job *job);
 
 bool job_is_frozen(const struct job *job); /* queued or running */
-bool job_takes_copies(const struct job *job); /* of results: a draft; no effect */
+bool job_takes_copies(const struct job *job); /* true for a draft: results may be copied
+					       * into it, and are ignored */
 /* Return: true if the virtual file exists now. */
 bool job_has_vfile(const struct job *job, enum job_vfile vfile);
 /* Return: true if the job is queued and its record says `running`, of any server. */
 bool job_was_put_back(const struct job *job);
-/* Return: true if the job is between two attempts, and the previous one showed the file. */
+/* Return: true if the job is between two attempts, and the previous one showed the
+ * file. */
 bool job_had_vfile(const struct job *job, enum job_vfile vfile);
 
 #endif

@@ -28,7 +28,7 @@ void job_fill_accepted(const struct job *job, struct job_meta *m)
 		job_fill_promised(job, job->accept.no, m);
 }
 
-/* For want of room the record stays as it was: the next server shows that. */
+/* If the disk is full the old record stays, and the next server shows that state. */
 static void job_record(struct job *job, bool again)
 {
 	struct job_meta meta = job->meta;

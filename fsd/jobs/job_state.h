@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Changes a job's state, and is the only code that does: the pure table of layout/state.h
- * gives the next state; then the record is written and the watchers are called. In a fiber
- * that holds the job, or on the loop before it serves.
+ * gives the next state; then the record is written and the watchers are called. In a
+ * fiber that holds the job, or on the loop before it serves.
  */
 #ifndef FSD_JOB_STATE_H
 #define FSD_JOB_STATE_H
@@ -11,10 +11,11 @@
 
 /* Return: 0, or -EINVAL: the event is not possible in this state (logged). */
 int job_post(struct job *job, enum job_event event);
-/* The same, when the record has the new state already, with that time (CLOCK_REALTIME). */
+/* The same, if the record has the new state already. at_ns: time of that record
+ * (CLOCK_REALTIME). */
 int job_posted(struct job *job, enum job_event event, uint64_t at_ns);
-/* The same for an end. end: the exit code and the times, as recorded; the log has its line
- * already. */
+/* The same for an end. end: the exit code and the times, as recorded; the log has its
+ * line already. */
 int job_ended(struct job *job, enum job_event event, const struct job_meta *end);
 /*
  * For a job that the previous server accepted at close(2), before the kernel sent the
@@ -26,8 +27,8 @@ void job_take_back(struct job *job, bool reopened);
 void job_promise(struct job *job, uint64_t by, uint64_t no);
 void job_unpromise(struct job *job);
 /* Set meta for the job's next run: retries and retention from its config; an accepted run
- * from its record; the next attempt of the same submission; a run that ends at once and is
- * not recorded. */
+ * from its record; the next attempt of the same submission; a run that ends at once and
+ * is not recorded. */
 void job_take_limits(struct job *job, const struct job_config *config);
 void job_take_accepted(struct job *job, const struct job_meta *accepted);
 void job_next_attempt(struct job *job);
@@ -35,8 +36,8 @@ void job_begin_unrecorded(struct job *job);
 /* Changes and writes the record. Return: 0 or negative errno. */
 int job_set_mode(struct job *job, mode_t mode);
 int job_set_held(struct job *job);
-/* Changes *meta, a copy of the job's record, to "queued with the next run". Every writer of
- * the record calls the second one, which does so only for a job that was accepted at
+/* Changes *meta, a copy of the job's record, to "queued with the next run". Every writer
+ * of the record calls the second one, which does so only for a job that was accepted at
  * close(2) and has not started; meta may have another name than the job. */
 void job_fill_promised(const struct job *job, uint64_t no, struct job_meta *meta);
 void job_fill_accepted(const struct job *job, struct job_meta *meta);

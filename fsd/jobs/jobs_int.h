@@ -8,25 +8,26 @@
 
 /* retention.c */
 struct retention {
-	struct sorted_ids left;  /* jobs that a previous server left done */
-	struct list doomed;      /* of struct job */
-	struct time_slice remove; /* goes through doomed */
-	struct time_slice begin; /* goes through left */
-	struct loop_timer timer; /* begins remove */
+	struct sorted_ids left;  /* jobs that were done when this server started */
+	struct list doomed;      /* jobs to be removed, of struct job */
+	struct time_slice remove; /* its slices go through doomed */
+	struct time_slice begin; /* its slices go through left */
+	struct loop_timer timer; /* starts remove */
 	struct hash owners;      /* owned: of struct retain_owner */
 };
 
 /* job_log.c */
 struct log_writer {
-	struct list unlogged;    /* of struct job: its log has lines that are */
-	struct loop_timer timer; /* written when this is due, */
-	bool writing;            /* by a fiber */
+	struct list unlogged;    /* jobs whose log has lines that are not stored, of
+				  * struct job */
+	struct loop_timer timer; /* when these lines are written */
+	bool writing;            /* a fiber is writing them */
 };
 
 /* leftover.c */
 struct leftovers {
 	struct sorted_ids queued, refused;
-	struct time_slice slice; /* takes them up */
+	struct time_slice slice; /* its slices take the jobs up */
 	bool (*take_up)(struct fsd *d, uint64_t until);
 };
 
@@ -44,9 +45,10 @@ struct jobs {
 	bool ended;             /* jobs_end() was called */
 	const struct job_watcher *const *watchers; /* borrowed; ends with NULL */
 	struct hash by_no, by_name;
-	struct list all, cursors; /* of struct job, struct list_cursor */
-	uint64_t seq;           /* given so far */
-	struct list claims;     /* of struct name_claim */
+	struct list all, cursors; /* jobs, of struct job; positions in that list, of
+				   * struct list_cursor */
+	uint64_t seq;           /* the last value that was given */
+	struct list claims;     /* names that fibers claim, of struct name_claim */
 	struct statistics *statistics; /* owned */
 	struct unloaded_jobs *unloaded; /* owned, or NULL: every job is in all */
 	struct retention retention;
@@ -63,7 +65,7 @@ void retention_end(struct retention *r);
 void log_writer_end(struct log_writer *w);
 void leftovers_end(struct leftovers *l);
 
-/* job_watch.c: calls the callback of that name of every watcher. */
+/* job_watch.c: each calls the callback of its name of every watcher. */
 void watch_known(struct job *job);
 void watch_entered(struct job *job);
 void watch_leaving(struct job *job);

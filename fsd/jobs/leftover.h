@@ -15,10 +15,10 @@
  * says so. The second: to the list of its state, queued or refused, if it has one. */
 void leftover_enlist(struct sorted_ids *list, const struct job_meta *m);
 void leftover_list(struct fsd *d, const struct job_meta *m);
-/* Before the first job: take_up() takes listed jobs up until `until` (now_ns()).
- * It returns true if there are more. */
+/* Call it before the first job. take_up() takes listed jobs up until now_ns() reaches
+ * `until`. It returns true if there are more. */
 void leftover_init(struct fsd *d, bool (*take_up)(struct fsd *d, uint64_t until));
-/* All that were found are listed: take_up() is called now, until then. */
+/* Call it when all jobs that were found are listed: calls take_up() once. */
 void leftover_begin(struct fsd *d, uint64_t until);
 /* Begins the time slices that take the listed jobs up. */
 void leftover_go_on(struct fsd *d);
@@ -32,8 +32,8 @@ void leftover_done(struct job *job);
 void leftover_loaded(struct job *job);
 /* A user has asked for the job: its directory is in the kernel's cache now. */
 void leftover_seen(struct job *job);
-/* Servers that have tried to have its newest run begin, and since when the job waits
- * for that (MONOTONIC; 0: unknown). */
+/* Sets how many servers have tried to begin the job's newest run, and since when the job
+ * waits (MONOTONIC; 0: unknown). */
 void leftover_retry(struct job *job, unsigned tries, uint64_t queued_ns);
 /* A new run was accepted: its wait begins now. */
 void leftover_forget_wait(struct job *job);

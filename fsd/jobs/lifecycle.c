@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How near this server is to its end. The flags are only ever set, but for draining,
- * which the operator may end. The deferred call lets server/shutdown.c examine the
- * counts of runs outside of whatever ended a run.
+ * The stage of this server on its way to its end. Each flag is set once; only draining
+ * can end, by the operator. lifecycle_post_idle() defers a call, so that
+ * server/shutdown.c examines the counts of runs when the caller that ended a run is done.
  */
 #include "lifecycle.h"
 

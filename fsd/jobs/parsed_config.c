@@ -42,8 +42,8 @@ static struct parsed_config *with_sentence(struct parsed_config *p, const struct
 	return p;
 }
 
-/* Whether there is such an environment is no matter of the text: a refusal for
- * that reason holds for this time alone. */
+/* Checks the environment. The result depends on the host and not on the text, so it is
+ * not cached for later: `misplaced`. */
 static void check_environment(struct parsed_config *p, const struct job *job,
 			      struct err *err)
 {
@@ -131,7 +131,8 @@ struct parsed_config *parsed_config_get(struct job *job, struct node *node)
 		     parse(fd, job));
 	}
 	if (job->config.parsed && (job->config.parsed->unread || job->config.parsed->misplaced))
-		return take_ptr(job->config.parsed); /* it is not what node holds */
+		return take_ptr(job->config.parsed); /* do not cache it: another attempt
+						      * may give another result */
 	return job->config.parsed ? parsed_config_ref(job->config.parsed) : NULL;
 }
 
@@ -145,7 +146,7 @@ struct parsed_config *parsed_closed(struct job *job, struct node *node)
 	parsed_config_unref(p);
 	if (!node->cut)
 		return parsed_config_defaults(job);
-	p = parsed_config_new(); /* something else was meant */
+	p = parsed_config_new(); /* an empty file is not {}: a write to it has failed */
 	if (!p)
 		return NULL;
 	p->result = err_set(&err, -ENODATA,

@@ -11,10 +11,10 @@
 
 struct parsed_config {
 	unsigned refs;
-	int result;        /* of config_parse() */
+	int result;        /* result of config_parse() */
 	bool unread;       /* result is of reading: the disk may give it later */
-	bool misplaced;    /* result is of the environments, which may change later;
-			      config is valid all the same */
+	bool misplaced;    /* result is about environments, which may change later; config
+			    * is valid */
 	bool empty;        /* blanks only; the result is -ENODATA */
 	struct err *err;   /* owned: the sentence if result < 0, or NULL; it is
 			      larger than all the rest, and few jobs have one */
@@ -34,8 +34,8 @@ struct node *parsed_config_node(struct job *job);
  * defaults if it has none. The config is valid; its environments may be gone. The fiber
  * waits until the files are loaded. NULL: there is no valid config, or no memory. */
 struct parsed_config *parsed_begun(struct job *job);
-/* For a result < 0. Return: true if the text is wrong; false if this host could not read or
- * check it. */
+/* For a result < 0. Return: true if the text is wrong; false if this host could not read
+ * or check it. */
 bool parsed_config_is_wrong(const struct parsed_config *p);
 /* True if parsed_config_get() would be slow now. */
 bool parsed_config_is_slow(const struct job *job, const struct node *node);

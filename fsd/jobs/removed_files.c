@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the removed inputs of a job's submission. A rename moves each, so a kill or a
- * crash of the host leaves it here or there. Their directory is looked for once in a
- * submission. A directory that other removed files needed as their parent is there
- * already when its own turn comes.
+ * Stores the removed inputs of a job's submission. A rename moves each file, so after a
+ * kill or a crash it is in one of the two places. Their directory is searched once for a
+ * submission. A directory may exist there before it is removed itself, as the parent of a
+ * removed file.
  */
 #include "removed_files.h"
 

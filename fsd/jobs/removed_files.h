@@ -18,8 +18,8 @@ int removed_files_take(struct job *job, struct node *node);
 /* The submission is over. */
 void removed_files_drop(struct job *job);
 
-/* An input by its path, of files/ or of these, in *ret; NULL: it is not there. Return: 0,
- * or negative errno: that is not known. */
+/* Finds an input by its path, in files/ or among the removed ones. *ret NULL: there is
+ * none. Return: 0; negative errno: unknown. */
 int job_input(struct job *job, const char *path, struct node **ret);
 
 #endif

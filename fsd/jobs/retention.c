@@ -16,8 +16,8 @@ struct retain_owner {
 	struct hash_node by_uid;
 	uid_t uid;
 	struct list finished;  /* of struct job, the oldest first */
-	uint64_t count;        /* its length */
-	uint64_t doomed_bytes; /* of the user's jobs that are about to be removed */
+	uint64_t count;        /* number of jobs in finished */
+	uint64_t doomed_bytes; /* bytes of the user's jobs that will be removed soon */
 };
 
 static const struct retain_limits *limits_of(const struct job *job)
@@ -49,7 +49,7 @@ bool retain_may_go(const struct job *job)
 
 /* --- removal --------------------------------------------------------------- */
 
-/* refs of ours: the table's, and those of who is at it. */
+/* Return: true if others use the job. ours: references of the table and of the caller. */
 static bool is_used(const struct job *job, unsigned ours)
 {
 	return job->refs > ours && !job->retain.held;
@@ -58,7 +58,7 @@ static bool is_used(const struct job *job, unsigned ours)
 static void leave(struct job *job);
 static void doom(struct job *job, const char *why);
 
-/* Between two attempts at what the disk did not let go. */
+/* The pause between two attempts, if the disk did not remove the job. */
 #define AGAIN_NS (10 * NS_PER_S)
 
 static void on_again(struct loop_timer *t)
@@ -115,8 +115,8 @@ static void remove_here(struct job *job)
 		remove_now(job);
 }
 
-/* Behind a start the helper is about to come. Without it the kernel would know
- * the job's name for a while longer. */
+/* After a start the helper comes soon. Without its help the kernel would keep the job's
+ * name in its cache for a while. */
 #define HELPER_NS (100 * NS_PER_MS)
 #define HELPER_TRIES 10
 
@@ -182,7 +182,7 @@ void retain_told(struct job *job)
 {
 	if (job->removed || job->retain.state != RETAIN_ASKED)
 		return;
-	if (!is_used(job, 1)) { /* it could not; it goes all the same */
+	if (!is_used(job, 1)) { /* the helper could not remove it: remove it here */
 		remove_here(job);
 		return;
 	}
@@ -264,7 +264,7 @@ static void on_time(struct loop_timer *t)
 			  : "its time (--retain-seconds) is over");
 }
 
-/* By the monotonic clock: who sets the other one removes nothing. */
+/* Uses the monotonic clock, so that setting the wall clock removes no job. */
 static void arm(struct job *job)
 {
 	uint64_t until = retain_until(job, job->meta.ended_ns);
@@ -310,8 +310,8 @@ static void enforce(struct job *job)
 	}
 }
 
-/* Return: the node of the owner's list behind which the job belongs, by its end. Usually the
- * last one; at a start some jobs end before all earlier ends are in the list. */
+/* Return: the node of the owner's list behind which the job belongs, by its end. Usually
+ * the last one; at a start some jobs end before all earlier ends are in the list. */
 static struct list *behind_older(struct job *job)
 {
 	struct list *head = &job->retain.owner->finished, *at = head;

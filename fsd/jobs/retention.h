@@ -28,7 +28,7 @@ struct retain_limits {
 
 enum retain_state {
 	RETAIN_KEPT,
-	RETAIN_DOOMED, /* in retention->doomed */
+	RETAIN_DOOMED, /* in retention->doomed: it will be removed */
 	RETAIN_ASKED,  /* the helper was asked to remove it */
 };
 
@@ -37,15 +37,15 @@ struct retain_owner; /* the finished jobs of one user */
 /* How long one job stays. struct job embeds it, zeroed. */
 struct retain {
 	struct retain_owner *owner; /* borrowed; NULL: not counted yet */
-	struct list node;        /* in owner->finished, by its end, or in
-				    retention->doomed */
+	struct list node;        /* in owner->finished, ordered by the job's end; or in
+				  * retention->doomed */
 	enum retain_state state;
 	const char *why;         /* a constant: why it is doomed */
-	uint64_t bytes;          /* that its removal frees */
-	struct loop_timer timer; /* its time is over */
-	bool held;               /* it was held until now: it is removed in any state,
-				    also if it is open */
-	unsigned tries;          /* of asking the helper, for such a job */
+	uint64_t bytes;          /* bytes that its removal frees */
+	struct loop_timer timer; /* fires when its time is over */
+	bool held;               /* its `hold` was closed: it is removed in any state,
+				  * even if its files are open */
+	unsigned tries;          /* how often the helper was asked to remove such a job */
 };
 
 /* Counts a job that an earlier server left. */
@@ -58,7 +58,8 @@ extern const struct job_watcher retain_watcher;
 void retain_let_go(struct job *job);
 /* Called for the helper's rmdir. Return: 0: the job is removed; -EBUSY: not now. */
 int retain_take(struct job *job);
-/* Call it when the helper has answered: a job that it has not removed is checked again. */
+/* Call it when the helper has answered: a job that it has not removed is checked
+ * again. */
 void retain_told(struct job *job);
 /* Removes a job whose `hold` was closed for the last time (held.h). */
 void retain_held_end(struct job *job);

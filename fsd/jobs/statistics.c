@@ -19,8 +19,8 @@ struct statistics {
 	uint64_t refused[REFUSED_MAX];
 	uint64_t connections_open, connections_made, connections_ended[NET_TOLD_MAX];
 	uint64_t sent, received; /* bytes of programs' connections */
-	struct histogram queue;                  /* how long runs waited, */
-	struct histogram run[LANG_MAX + 1];      /* ran, */
+	struct histogram queue;                  /* seconds that runs waited */
+	struct histogram run[LANG_MAX + 1];      /* seconds that runs took, by language */
 	struct histogram machine[VM_SOURCE_MAX]; /* waited for their machine */
 };
 

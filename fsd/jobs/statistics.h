@@ -11,8 +11,8 @@
 
 struct fsd;
 
-/* Why jobs are refused: what they are, the owner's quota, a queue that is full or
- * drained, what cannot be stored. */
+/* Why jobs are refused: their own contents, the owner's quota, a full or drained queue, a
+ * failure to store them. */
 enum refused {
 	REFUSED_CONFIG, REFUSED_QUOTA, REFUSED_QUEUE, REFUSED_ROOM, REFUSED_MAX
 };
@@ -22,13 +22,14 @@ void statistics_print(const struct fsd *d, struct buf *out);
 void statistics_accepted(struct fsd *d);
 void statistics_refused(struct fsd *d, enum refused why);
 void statistics_retried(struct fsd *d);
-void statistics_removed(struct fsd *d); /* while queued or running */
-/* lang: as langs[] has it, LANG_MAX: none. source: one of vm_source_names, or NULL. */
+void statistics_removed(struct fsd *d); /* a job was removed while it was queued or
+					 * running */
+/* lang: index in langs[]; LANG_MAX: none. source: one of vm_source_names, or NULL. */
 void statistics_ended(struct fsd *d, const struct job_result *res,
 		      unsigned lang, const char *source);
 
-/* A connection of a program was made; it was closed again; a connection or a look-up had
- * that end, or was refused so; bytes were moved. */
+/* A program's connection was opened; closed; a connection or a look-up ended in this way,
+ * or was refused; bytes were moved. */
 void statistics_connection_opened(struct fsd *d);
 void statistics_connection_closed(struct fsd *d);
 void statistics_connection_ended(struct fsd *d, enum net_told told);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds jobs by number and name in the table that the previous server has left in shared
- * memory, by two indexes of 8 bytes a job. A request for a job makes its struct job; a
- * turn does the same with the rest.
+ * memory, by two indexes of 8 bytes a job. A request for a job makes its struct job; time
+ * slices do this for the others.
  */
 #include "unloaded_jobs.h"
 
@@ -19,7 +19,7 @@
 #define HELP_NS (2 * NS_PER_MS)
 
 struct whole_record {
-	uint32_t live; /* JOB_RECORDS_VERSION: every job has such a record */
+	uint32_t live; /* JOB_RECORDS_VERSION: the table of records has every job */
 };
 
 static HANDOVER_TABLE(whole_records, "jobs-whole", 1, struct whole_record, 1);
@@ -27,9 +27,10 @@ static HANDOVER_TABLE(whole_records, "jobs-whole", 1, struct whole_record, 1);
 struct unloaded_jobs {
 	struct fsd *d; /* borrowed */
 	struct slot_index by_no, by_name;
-	bool *has; /* owned: by place */
-	uint32_t count, at; /* places there were; those before `at` are empty */
-	bool stays; /* but some that could not be taken down */
+	bool *has; /* owned: by slot: the job is not loaded yet */
+	uint32_t count, at; /* slots when the server started; slots before `at` are
+			     * done */
+	bool stays; /* all are loaded but some for which there was no memory */
 	struct time_slice slice;
 };
 
@@ -68,7 +69,7 @@ static struct job_record *find_name(const struct unloaded_jobs *s, const char *n
 	return NULL;
 }
 
-/* NULL: what was there was taken down, or never was there. */
+/* Return: the record in a slot; NULL: its job was loaded, or there was none. */
 static struct job_record *find_place(const struct unloaded_jobs *s, uint32_t place)
 {
 	return s->has[place] ? kept_at(s, place) : NULL;
@@ -104,8 +105,9 @@ static void take_off(struct unloaded_jobs *s, const struct job_meta *m)
 }
 
 /*
- * Writes and syncs the record again, before a user sees it: the earlier server may have been
- * killed before its sync, or after a failed one. was: the record that users have seen.
+ * Writes and syncs the record again, before a user sees it: the earlier server may have
+ * been killed before its sync, or after a failed one. was: the record that users have
+ * seen.
  */
 static void write_again(struct fsd *d, const struct job_record *was,
 			struct job_meta *m)
@@ -122,7 +124,8 @@ static void write_again(struct fsd *d, const struct job_record *was,
 	log_warn("job %s: its record may not outlive the host: %s", m->name,
 		 strerror(-r));
 	if (new_end)
-		m->state = JOB_RUNNING; /* no end of it is on record */
+		m->state = JOB_RUNNING; /* the record of its end may be lost: show no
+					 * end */
 }
 
 /* Reads a torn record from the disk, which has the old or the new one. */
@@ -211,7 +214,7 @@ void unloaded_free(struct fsd *d)
 	free(s);
 }
 
-/* Not one of it is believed. */
+/* The table is damaged: takes back the counts of all its jobs. */
 static void put_back(struct unloaded_jobs *s)
 {
 	struct job_record *k;
@@ -263,7 +266,7 @@ struct scan {
 	struct last_end {
 		uint64_t changed_ns;
 		struct job_record *kept; /* borrowed */
-	} last[LAST_ENDS]; /* in no order; changed_ns 0: none */
+	} last[LAST_ENDS]; /* unsorted; changed_ns 0: unused */
 };
 
 static void note_end(struct scan *s, const struct job_meta *m,
@@ -289,7 +292,8 @@ static int on_found(void *arg, const struct job_meta *meta)
 	return k ? 0 : -ENOMEM;
 }
 
-/* A server that dies meanwhile leaves nothing that is whole. */
+/* Reads all jobs from the disk. If this server dies before the end, the table does not
+ * count as complete. */
 static int read_disk(struct fsd *d, struct err *err)
 {
 	struct whole_record *whole = handover_fact(d->handover, &whole_records);
@@ -332,7 +336,7 @@ static struct job *take_down(struct unloaded_jobs *s, struct job_record *k)
 	struct job *job;
 
 	if (meta_copy_read(k, &m) < 0)
-		return NULL; /* who else writes there? */
+		return NULL; /* the record was valid before: do not trust it */
 	take_off(s, &m);
 	if (job_load(s->d, &m, &job) == 0)
 		return job;
@@ -368,8 +372,8 @@ void unloaded_each(struct fsd *d,
 			fn(arg, &m);
 }
 
-/* Loads jobs. A job for which there is no memory stays unloaded: users find it by name, but
- * listings do not show it. */
+/* Loads jobs. A job for which there is no memory stays unloaded: users find it by name,
+ * but listings do not show it. */
 static void take_some(struct unloaded_jobs *s, uint64_t until)
 {
 	struct job_record *k;

@@ -11,7 +11,8 @@
 
 #include "fsd/store/store.h"
 
-/* Of what cannot be listed no file is known, and none is read either. */
+/* Marks all files below node. Files of a directory that cannot be read have no nodes, and
+ * no job can use them either. */
 static void mark_all(struct node *node)
 {
 	node->unsynced = !node->is_dir;
@@ -70,7 +71,7 @@ static const struct node *find_marked(const struct node *node)
 	return NULL;
 }
 
-/* On the stack of the fiber that waits. */
+/* The argument of a task, on the stack of the fiber that waits. */
 struct look {
 	const struct job *job;
 	struct buf paths;
@@ -149,8 +150,8 @@ void unsynced_cut(struct node *node)
 
 struct listing {
 	struct buf *paths;
-	size_t cut;     /* bytes of each path that are left out, */
-	const char *as; /* and what is there instead */
+	size_t cut;     /* how many bytes at the start of each path are replaced */
+	const char *as; /* the text that replaces them */
 	char path[STORE_PATH_MAX];
 };
 

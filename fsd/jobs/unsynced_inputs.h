@@ -10,18 +10,20 @@
 
 #include "job.h"
 
-/* Marks the files of that list (store_sync_inputs()). */
+/* Marks the files of the list that store_sync_inputs() returned. */
 void unsynced_note(struct job *job, const struct buf *paths);
-/* Checks a job whose files are loaded. In a fiber or before the loop runs. Return: 0; -EIO:
- * an input is unsynced, and the sentence names the first; another negative errno. */
+/* Checks a job whose files are loaded. In a fiber or before the loop runs. Return: 0;
+ * -EIO: an input is unsynced, and the sentence names the first; another negative
+ * errno. */
 int unsynced_check(struct job *job, struct err *err);
 /* Removes the mark of a file that was truncated to 0. */
 void unsynced_cut(struct node *node);
-/* Marks a file after fsync(2) by its user failed with error. In a fiber that holds its job. */
+/* Marks a file after fsync(2) by its user failed with error. In a fiber that holds its
+ * job. */
 void unsynced_fsync(struct node *node, int error);
-/* Call it before node is renamed to `name` in dir, of the job `to` (perhaps the same job):
- * lists the node under both names, so that the next server finds it under either. In a
- * fiber. Return: 0; negative errno: do not rename. */
+/* Call it before node is renamed to `name` in dir, of the job `to` (perhaps the same
+ * job): lists the node under both names, so that the next server finds it under either.
+ * In a fiber. Return: 0; negative errno: do not rename. */
 int unsynced_rename(const struct node *node, struct job *to,
 		    const struct node *dir, const char *name);
 /* Call it after that: lists the node under its new name alone, and drops the file that it
