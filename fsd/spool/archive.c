@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpacks an archive by a job of its own, since this process parses no archive. The job's
- * input is the archive, and its output is the tree that becomes the claim's job. It may run
- * more than once, so no record of its acceptance is kept: a start begins anew.
+ * Unpacks an archive by a job, because this process must not parse archives. The archive
+ * is the job's input, and its output is the tree that becomes the claim's job. The job
+ * may run more than once, so its acceptance is not recorded: a start begins again.
  */
 #include "archive.h"
 
@@ -22,7 +22,7 @@
 #define UNPACKED "{\"args\":[\"archive%s\"],\"output_limit\":%llu%s}\n"
 #define LIMITS ",\"timeout\":300,\"memory_mb\":%llu"
 #define MEMORY_MOST_MB 4096u
-#define FILES_OF_ARCHIVE 6u /* what is unpacked lies in the machine's memory */
+#define FILES_OF_ARCHIVE 6u /* the machine keeps the unpacked files in its memory */
 
 static const char *const endings[] = { ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz",
 				       ".zip" };
@@ -47,7 +47,8 @@ size_t archive_base(const char *name)
 	return ending ? (size_t)(ending - name) : 0;
 }
 
-/* --- its job -------------------------------------------------------------------------- */
+/* --- its job
+ * -------------------------------------------------------------------------- */
 
 static uint64_t memory_mb(const struct claim *c)
 {
@@ -100,7 +101,7 @@ int archive_put(struct spool *s, struct claim *c, struct trouble *t)
 
 	claim_job_name(c->id, JOB_DRAFT_UNPACKS, from);
 	claim_job_name(c->id, JOB_UNPACKS, to);
-	claim_job_remove(s, to, true); /* of a try before */
+	claim_job_remove(s, to, true); /* it may remain from an earlier attempt */
 	draft = put_begin(s, c, JOB_DRAFT_UNPACKS, t);
 	if (draft < 0 || fill(s, c, draft, t) < 0)
 		return -1;
@@ -110,9 +111,11 @@ int archive_put(struct spool *s, struct claim *c, struct trouble *t)
 	return claim_job_await(c, draft, t);
 }
 
-/* --- what it has unpacked ----------------------------------------------------------------- */
+/* --- what it has unpacked
+ * ----------------------------------------------------------------- */
 
-/* The last line of its standard error; else what result.json says. */
+/* Takes the last line of its standard error as the reason, or else the message in
+ * result.json. */
 static int unpacked_badly(int dir, const struct job_view *v, struct trouble *t)
 {
 	enum trouble_kind kind = TROUBLE_ENTRY;
@@ -131,7 +134,8 @@ static int unpacked_badly(int dir, const struct job_view *v, struct trouble *t)
 		       v->message[0] ? v->message : line[0] ? line : v->status);
 }
 
-/* One directory at the top, and no other entry, is stripped. Return: a descriptor. */
+/* Opens the unpacked tree. If its top has one directory and no other entry, that
+ * directory is the tree. Return: a descriptor. */
 static int open_top(int tree, struct trouble *t)
 {
 	char name[NAME_MAX + 1] = "";

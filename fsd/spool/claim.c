@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims entries, and keeps what is known of them in their directories. Each change is one
- * call that a crash cannot split: mkdir, rename, open(O_CREAT), an appended line.
+ * Claims entries, and keeps what is known of them in their directories. Each change is
+ * one call that a crash cannot split: mkdir, rename, open(O_CREAT), an appended line.
  *
- * If several spools rename one entry, one rename succeeds. A server of NFS may do a rename and
- * lose its answer; the client then gets ENOENT for its second request, so the target is
- * looked at.
+ * If several spools rename one entry, one rename succeeds. A server of NFS may do a
+ * rename and lose its answer; the client then gets ENOENT for its second request, so the
+ * target is looked at.
  */
 #include "claim.h"
 
@@ -160,8 +160,8 @@ int claim_begin(struct claim *c, const char *word)
 	return add_line(c, line, (size_t)len);
 }
 
-/* Replaces the lines by a few of the same meaning: a disk that is full for days would add
- * thousands. */
+/* Replaces the lines of `tries` by a few with the same meaning: a disk that is full for
+ * days would add thousands. */
 static int shorten(struct claim *c)
 {
 	auto_buf struct buf text = { 0 };
@@ -179,7 +179,7 @@ static int shorten(struct claim *c)
 
 void claim_later(struct claim *c)
 {
-	/* If it fails, the next step says so. */
+	/* after an error here the next step reports it */
 	if (shorten(c) == 0)
 		claim_begin(c, LATER);
 }
@@ -189,9 +189,10 @@ bool claim_is_fatal(const struct claim *c, const char *word)
 	return c->tried && !strcmp(c->tried, word) && c->tries >= CLAIM_TRIES_MOST;
 }
 
-/* --- claiming ------------------------------------------------------------------------ */
+/* --- claiming
+ * ------------------------------------------------------------------------ */
 
-/* It has no input yet. */
+/* Makes the claim's directory, without an input. */
 static int make_dir(const struct place *p, struct claim **ret)
 {
 	char id[CLAIM_ID];
@@ -213,7 +214,7 @@ static int make_dir(const struct place *p, struct claim **ret)
 	return -ENOMEM;
 }
 
-/* Removes what claim_make() has made. */
+/* Undoes claim_make(). */
 static int undo(const struct place *p, struct claim *c, int r)
 {
 	unlinkat(c->dir, TRIES, 0);
@@ -242,15 +243,15 @@ int claim_make(const struct place *p, const char *name, struct claim **ret)
 
 int claim_give_back(const struct place *p, struct claim *c)
 {
-	/* Where there is no such rename it stays claimed: a plain one could replace another
-	 * entry. */
+	/* Without such a rename the entry stays claimed: a plain rename could replace
+	 * another entry. */
 	int r = rename_new(c->dir, CLAIM_INPUT, p->new, c->name);
 
 	return r < 0 ? r : undo(p, c, 0);
 }
 
-/* The last step that handles files had ended, and waited for a sync when the spool ended: the
- * entry is not to blame. */
+/* The last step that handles files had ended, and waited for a sync when the spool ended:
+ * the entry is not to blame. */
 static bool has_ended_well(const struct claim *c)
 {
 	bool takes = c->tried && !strcmp(c->tried, "take");
@@ -314,7 +315,8 @@ int claim_clear_submitted(struct claim *c)
 	return unlinkat(c->dir, SUBMITTED, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* --- results -------------------------------------------------------------------------- */
+/* --- results
+ * -------------------------------------------------------------------------- */
 
 int claim_write(struct claim *c, const char *name, const void *data, size_t len)
 {
@@ -340,7 +342,8 @@ int claim_write_exit_code(struct claim *c, const char *text)
 	return claim_write(c, NEW_EXIT_CODE, text, strlen(text));
 }
 
-/* --- publishing ------------------------------------------------------------------------- */
+/* --- publishing
+ * ------------------------------------------------------------------------- */
 
 /* "NAME.7" of "NAME", in NAME_MAX bytes. */
 static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1])
@@ -351,7 +354,7 @@ static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1
 	if (number > 1)
 		snprintf(end, sizeof(end), ".%u", number);
 	most = NAME_MAX - strlen(end);
-	if (len > most) /* not within a character */
+	if (len > most) /* do not cut a character */
 		for (len = most; len && ((unsigned char)base[len] & 0xc0) == 0x80; len--)
 			;
 	snprintf(ret, NAME_MAX + 1, "%.*s%s", (int)len, base, end);

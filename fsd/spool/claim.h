@@ -23,15 +23,15 @@
 #define CLAIM_INPUT "input"
 #define CLAIM_TRIES_MOST 3u /* begins of one step without an end */
 
-/* The one that is next. In brackets: until then it waits for something. */
+/* The step that is done next. In brackets: the event for which it waits first. */
 enum claim_step {
 	STEP_CHECK,   /* is its input whole, and of a kind that may run? */
 	STEP_PUT,     /* makes the job's draft, or that of the job that unpacks it */
-	STEP_UNPACK,  /* (until that has ended) makes the draft of its output */
-	STEP_SUBMIT,  /* (until `submitted` is synced) renames the draft */
-	STEP_RUN,     /* (until the job has ended) */
+	STEP_UNPACK,  /* (the unpacking job has ended) makes the draft of its output */
+	STEP_SUBMIT,  /* (`submitted` is synced) renames the draft */
+	STEP_RUN,     /* (the job has ended) */
 	STEP_TAKE,    /* copies the results */
-	STEP_PUBLISH, /* (until they are synced) renames the claim */
+	STEP_PUBLISH, /* (the results are synced) renames the claim */
 	STEP_REMOVE,  /* removes the job */
 	STEP_OVER,
 };
@@ -39,40 +39,42 @@ enum claim_step {
 struct claim {
 	struct list node;
 	char id[CLAIM_ID];
-	char name[NAME_MAX + 1]; /* of the entry; any bytes */
+	char name[NAME_MAX + 1]; /* the entry's name; any bytes */
 	enum claim_step step;
 	int dir;                 /* owned: run/INSTANCE/ID */
-	int wait;                /* owned: of the job it waits for, or -1 */
+	int wait;                /* owned: `wait` of the job that it waits for, or -1 */
 	bool ended;              /* `wait` was answered */
 	bool unsynced;
-	bool recovered;          /* by a start: there may be drafts of it */
-	uint64_t due_ns;         /* its step is not tried before */
-	uint64_t first_ns;       /* when its input failed first; 0: it did not */
-	unsigned tries;          /* equal lines at the end of `tries`, */
-	const char *tried;       /* and their word; or NULL */
-	unsigned lost;           /* how often its job was gone, */
-	unsigned retries;        /* and may be: of what its draft was made */
+	bool recovered;          /* found at the start: there may be drafts for it */
+	uint64_t due_ns;         /* its step is not tried before this time */
+	uint64_t first_ns;       /* when reading its input failed first; 0: it did not
+				  * fail */
+	unsigned tries;          /* how many equal lines the file `tries` ends with */
+	const char *tried;       /* the word in these lines; or NULL */
+	unsigned lost;           /* how often its job was lost */
+	unsigned retries;        /* how often it may be lost, by "retry" of its draft */
 };
 
 /*
- * Claims the entry `name` of new.
- * Return: 0; -ENOENT: another spool has it, or it was removed; -EACCES, -EPERM: this user
- * may not rename it; or another negative errno, of DIR.
+ * Claims the entry `name` in new/. Return: 0; -ENOENT: another spool has it, or it was
+ * removed; -EACCES, -EPERM: this user may not rename it; or another negative errno, about
+ * DIR.
  */
 int claim_make(const struct place *p, const char *name, struct claim **ret);
-/* Renames it back. Return: 0, and the claim is freed; -EEXIST: there is another entry of that
- * name by now; or another negative errno. */
+/* Renames the entry back to new/. Return: 0, and the claim is freed; -EEXIST: another
+ * entry has that name now; or another negative errno. */
 int claim_give_back(const struct place *p, struct claim *c);
-/* Of a directory that a start finds. Return: 0; -ENOENT: it was no claim yet, and was
- * removed; or negative errno. */
+/* Reads a claim's directory that a start has found. Return: 0; -ENOENT: the claim was not
+ * complete, and was removed; or negative errno. */
 int claim_find(const struct place *p, const char *id, struct claim **ret);
 void claim_free(struct claim *c);
 
-/* Before a step: adds a line. word: borrowed for ever. Return: 0 or negative errno. */
+/* Call it before a step: adds a line to `tries`. word: a constant. Return: 0 or negative
+ * errno. */
 int claim_begin(struct claim *c, const char *word);
-/* The step has ended without a result: it may be tried again. */
+/* Call it when the step has ended without a result: it may be tried again. */
 void claim_later(struct claim *c);
-/* Has the spool ended too often in that step? */
+/* True if the spool has died too often in that step. */
 bool claim_is_fatal(const struct claim *c, const char *word);
 
 /* Makes or removes `submitted`. Return: 0 or negative errno. */
@@ -81,17 +83,17 @@ int claim_clear_submitted(struct claim *c);
 
 /* Makes a file of the claim. Return: 0 or negative errno. */
 int claim_write(struct claim *c, const char *name, const void *data, size_t len);
-/* Writes the results of an entry that has none of a job. Return: 0 or negative errno. */
+/* Writes results for an entry that has no job. Return: 0 or negative errno. */
 int claim_fail(struct claim *c, enum job_status status, const char *sentence);
 /* Prepares exit_code, which claim_publish() gives its name when the rest is synced. */
 int claim_write_exit_code(struct claim *c, const char *text);
-/* Removes what a step has left. */
+/* Removes files that an incomplete step has left. */
 void claim_clear_results(struct claim *c);
 
 /*
- * Renames it to done/NAME or failed/NAME. base: NAME, if it is free.
- * ret_good: is it in done?
- * Return: 0; -ENOENT: another instance has taken it over; or negative errno.
+ * Renames the claim to done/NAME or failed/NAME. base: NAME, if that is free. ret_good:
+ * it went to done/. Return: 0; -ENOENT: another instance has taken the claim over; or
+ * negative errno.
  */
 int claim_publish(const struct place *p, struct claim *c, const char *base,
 		  bool keep_input, bool *ret_good);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the results of an entry that has none of a job: result.json with the same keys as
- * that of a job, and its sentence in the file error. It is apart from claim.c because it
- * renders JSON, for which other systems than Linux have no library here.
+ * Writes the results of an entry that has no job's results: result.json with the same
+ * keys as a job's, and the sentence in `error`. A file of its own because it renders
+ * JSON, for which fsd has no library on systems other than Linux.
  */
 #include "claim.h"
 

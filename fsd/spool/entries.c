@@ -27,8 +27,8 @@
 #include "entries_int.h"
 
 #define AHEAD 4096
-#define EXAMINE_MOST 500 /* entries for each update, */
-#define EXAMINE_MS 50    /* or those that are begun in this time */
+#define EXAMINE_MOST 500 /* entries that one update examines */
+#define EXAMINE_MS 50    /* milliseconds in which one update begins examinations */
 
 /* --- examining ------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static bool may_examine_fresh(const struct entries *e)
 	return !list_empty(&e->fresh) && e->ahead + e->complete.count < AHEAD;
 }
 
-/* In turns, so that slow entries delay no fresh ones. */
+/* Alternates between slow and fresh entries, so that slow ones delay no fresh ones. */
 static void examine_due(struct entries *e, int64_t now)
 {
 	int64_t ahead = entries_clock() - now;
@@ -182,7 +182,7 @@ int entries_update(struct entries *e, int64_t now, struct err *err)
 	return r;
 }
 
-/* It was examined before, maybe long ago: no process had time to claim it. */
+/* Examines a complete entry again: its last examination may be long ago. */
 static bool is_still_complete(struct entries *e, struct entry *x)
 {
 	struct survey s = { .ask_writers = true };
@@ -194,7 +194,7 @@ static bool is_still_complete(struct entries *e, struct entry *x)
 		return true;
 	if (s.writer == WRITER_OPEN)
 		return false;
-	if (s.sight.type == S_IFDIR) /* its files are examined after the claim */
+	if (s.sight.type == S_IFDIR) /* the files in it are examined after the claim */
 		return x->unreadable_since ||
 		       (x->sight.type == S_IFDIR && x->sight.ino == s.sight.ino);
 	return sight_same(&s.sight, &x->sight);

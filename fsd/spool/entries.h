@@ -59,7 +59,7 @@ struct entries_options {
 
 struct entries_counts {
 	size_t all;         /* entries, without ignored names */
-	size_t complete;    /* of these, what entries_next() may return */
+	size_t complete;    /* how many of them entries_next() may return */
 	int64_t oldest_ms;  /* since the oldest one was seen first; 0: there is none */
 };
 
@@ -70,13 +70,13 @@ void entries_free(struct entries *e);
 
 /* poll(2) it for POLLIN. Return: -1, which poll(2) ignores, without events. */
 int entries_fd(const struct entries *e);
-/* Until entries_update() has something to do. */
+/* Return: milliseconds until entries_update() has work. */
 int entries_timeout_ms(const struct entries *e, int64_t now);
 /*
  * Reads events, scans the directory if that is due, examines entries that are due. Does a
- * bounded part: entries_timeout_ms() is then 0.
- * Return: 0; or negative errno: the directory cannot be read. The entries stay then, and the
- * next scan is tried after poll_ms.
+ * bounded part: entries_timeout_ms() is then 0. Return: 0; or negative errno: the
+ * directory cannot be read. The entries stay then, and the next scan is tried after
+ * poll_ms.
  */
 int entries_update(struct entries *e, int64_t now, struct err *err);
 
@@ -89,16 +89,17 @@ const char *entries_next(struct entries *e, int64_t now);
 
 /*
  * The caller has renamed it to `input` in the directory `at`. Forgets the entry, removes
- * its marker FILE.ready, and checks what was claimed as entry_check() does.
- * Return: 0; -EBUSY: `is still being written`, has changed since it was complete, or cannot be
- * read for now: rename it back; other negative errno: it can never run. The sentence says why.
+ * its marker FILE.ready, and checks what was claimed as entry_check() does. Return: 0;
+ * -EBUSY: `is still being written`, has changed since it was complete, or cannot be read
+ * for now: rename it back; other negative errno: it can never run. The sentence says why.
  */
 int entries_claimed(struct entries *e, const char *name, int at, const char *input,
 		    struct err *err);
-/* It is no longer in the directory, and not by this caller. */
+/* Call it when the entry is gone from the directory, and this caller has not renamed
+ * it. */
 void entries_gone(struct entries *e, const char *name);
-/* The caller has renamed it back, or could not claim it. It is complete by rule 2 or 3 after
- * that, never by rule 1. */
+/* Call it when the caller has renamed the entry back, or could not claim it. After that
+ * rule 2 or 3 decides when it is complete, never rule 1. */
 void entries_returned(struct entries *e, const char *name, int64_t now);
 
 void entries_count(const struct entries *e, int64_t now, struct entries_counts *ret);
@@ -109,18 +110,17 @@ void entries_count(const struct entries *e, int64_t now, struct entries_counts *
 bool entry_is_ignored(const char *name);
 
 /*
- * Opens an entry for reading, without following a link and without waiting.
- * name: has no slash. *ret_is_dir may be NULL.
- * Return: descriptor; or negative errno, with a sentence for a person: -EINVAL for what is
- * never opened (link, FIFO, device, socket).
+ * Opens an entry for reading, without following a link and without waiting. name: has no
+ * slash. *ret_is_dir may be NULL. Return: descriptor; or negative errno, with a sentence
+ * for a person: -EINVAL for what is never opened (link, FIFO, device, socket).
  */
 int entry_open(int dir, const char *name, bool *ret_is_dir, struct err *err);
 
 /*
- * Checks a claimed entry: a file, or a directory with files and directories in it only, which
- * no process has open for writing.
- * Return: 0; -EBUSY: `is still being written`, or cannot be read for now; other negative errno.
- * The sentence begins with the path below dir.
+ * Checks a claimed entry: a file, or a directory with files and directories in it only,
+ * which no process has open for writing. Return: 0; -EBUSY: `is still being written`, or
+ * cannot be read for now; other negative errno. The sentence begins with the path below
+ * dir.
  */
 int entry_check(int dir, const char *name, struct err *err);
 

@@ -26,13 +26,13 @@ enum entry_state {
 
 struct entry {
 	struct entry *same_hash;
-	struct list in_all;   /* by order */
-	struct list in_fresh; /* by order */
+	struct list in_all;   /* in order of their numbers */
+	struct list in_fresh; /* in order of their numbers */
 	uint64_t order;       /* unique; the smaller, the earlier seen */
 	int64_t seen;
-	int64_t since;        /* its sight is the same since then */
+	int64_t since;        /* since when two surveys were equal */
 	int64_t unreadable_since; /* 0: it can be read */
-	int64_t key;          /* of its queue: when it is due, or 0 */
+	int64_t key;          /* when it is due, the key of its queue; or 0 */
 	struct sight sight;
 	uint32_t scan;        /* the last one that found it */
 	uint32_t slot;        /* its index in the queue of its state */
@@ -63,7 +63,7 @@ struct queue {
 };
 
 struct entry *queue_first(const struct queue *q);
-/* Allocates for so many. Return: 0 or -ENOMEM. */
+/* Makes room for so many elements. Return: 0 or -ENOMEM. */
 int queue_reserve(struct queue *q, size_t count);
 /* There has to be space for it. */
 void queue_add(struct queue *q, struct entry *x);
@@ -89,18 +89,18 @@ struct entries {
 struct entry *entries_add(struct entries *e, const char *name, int64_t now);
 /* Frees it. */
 void entries_forget(struct entries *e, struct entry *x);
-/* It is examined at `due`. state: ENTRY_AHEAD or ENTRY_SLOW. */
+/* Lets the entry be examined at `due`. state: ENTRY_AHEAD or ENTRY_SLOW. */
 void entries_wait(struct entries *e, struct entry *x, enum entry_state state,
 		  int64_t due);
 void entries_set_complete(struct entries *e, struct entry *x);
-/* Rule 2 or 3 begins anew. */
+/* Starts the time of rule 2 or 3 again. */
 void entries_restart(struct entries *e, struct entry *x, int64_t now);
 
 /* --- entries_rules.c, entries_scan.c ------------------------------------------ */
 
 /* ahead: the time of entries_clock() less that of the caller. */
 void entries_examine(struct entries *e, struct entry *x, int64_t ahead);
-/* Reads all names. Adds those that are new, forgets those that are gone. Return: as
+/* Reads all names of the directory. Adds new ones, forgets missing ones. Return: as
  * entries_update(). */
 int entries_scan(struct entries *e, int64_t now, struct err *err);
 

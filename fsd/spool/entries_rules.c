@@ -62,7 +62,7 @@ static int64_t next_due(const struct entries *e, const struct entry *x, int64_t 
 	return now + MAX(MAX(pause, cost * 8), MAX((int64_t)e->settle_ms, 1));
 }
 
-/* Rules 2 to 4: it is the same as before. */
+/* Rules 2 to 4, for an entry that has not changed since its last survey. */
 static void decide_same(struct entries *e, struct entry *x, const struct survey *s,
 			int64_t cost, int64_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans a spool's directory: reads all names, and no other data of the entries. Adds unknown
- * names, sorted. A scan that fails midway removes no entry.
+ * Scans a spool's directory: reads all names, and no other data of the entries. Adds
+ * unknown names, sorted. A scan that fails midway removes no entry.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Marks what is known, collects the names of what is not. */
+/* Marks known names, collects unknown ones. */
 static int read_names(struct entries *e, DIR *d, struct names *ret)
 {
 	struct dirent *found;
@@ -82,7 +82,7 @@ static int open_dir(const struct entries *e, DIR **ret)
 	return 0;
 }
 
-/* In the order in which they were seen. */
+/* Forgets entries that are gone, in the order in which they were seen. */
 static void forget_gone(struct entries *e)
 {
 	list_for_each(node, next, &e->all) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Defines what an entry of a spool may be: names that are never taken, types that are
- * never opened, and the check of an entry that has just been claimed.
+ * Defines what an entry of a spool may be: names that are ignored, file types that are
+ * not opened, and the check of an entry that was just claimed.
  */
 #include "entries.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the job of a claim as a draft, of a directory, a program file or an archive's tree; and
- * copies its results into the claim, exit_code last. A copy of results that fails is removed,
- * which also frees its space, and is made again later.
+ * Makes the job of a claim as a draft, of a directory, a program file or an archive's
+ * tree; and copies its results into the claim, exit_code last. A copy of results that
+ * fails is removed, which also frees its space, and is made again later.
  *
- * A user may still change what lies in a claimed directory, by a descriptor that was opened
- * before. So files are copied by descriptors, no link is followed, and config.json is read
- * once: the text that was checked is the text that the job gets.
+ * A user may still change what lies in a claimed directory, by a descriptor that was
+ * opened before. So files are copied by descriptors, no link is followed, and config.json
+ * is read once: the text that was checked is the text that the job gets.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,8 @@
 
 #define CONFIG "config.json"
 
-/* --- names ---------------------------------------------------------------------------- */
+/* --- names
+ * ---------------------------------------------------------------------------- */
 
 static const char *const prefixes[JOB_KINDS] = {
 	[JOB_OF_CLAIM] = "spool-", [JOB_DRAFT_OF_CLAIM] = ".spool-",
@@ -80,7 +81,8 @@ void put_base(const struct spool *s, const struct claim *c, char ret[NAME_MAX + 
 	snprintf(ret, NAME_MAX + 1, "%.*s", (int)(len ? len : strlen(c->name)), c->name);
 }
 
-/* --- files ------------------------------------------------------------------------------ */
+/* --- files
+ * ------------------------------------------------------------------------------ */
 
 int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct trouble *t)
 {
@@ -91,7 +93,8 @@ int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct troub
 	if (mkdirat(s->mount.root, name, 0700) < 0) {
 		if (errno != EEXIST)
 			return trouble_mount(t, -errno, -1);
-		claim_job_remove(s, name, true); /* of a try before */
+		claim_job_remove(s, name, true); /* it may remain from an earlier
+						  * attempt */
 		if (mkdirat(s->mount.root, name, 0700) < 0)
 			return trouble_mount(t, -errno, -1);
 	}
@@ -144,7 +147,8 @@ int put_text(int draft, const char *name, const char *data, size_t len,
 	return r < 0 ? trouble_mount(t, r, draft) : 0;
 }
 
-/* --- config.json -------------------------------------------------------------------------- */
+/* --- config.json
+ * -------------------------------------------------------------------------- */
 
 /* Reads it once. A missing one is {}. */
 static int read_config(int from, struct buf *ret, struct trouble *t)
@@ -174,8 +178,8 @@ static int read_config(int from, struct buf *ret, struct trouble *t)
 	return 0;
 }
 
-/* A job with one of these would wait for somebody, end in another way, or vanish before its
- * results were taken. */
+/* Keys of config.json that a spool refuses: the job would wait for a user, end in another
+ * way, or disappear before its results are copied. */
 static const char *refused_key(const struct job_config *config)
 {
 	const struct {
@@ -219,7 +223,8 @@ static int check_config(struct buf *text, bool *needs_code, unsigned *retries,
 			     "remove it", key) : 0;
 }
 
-/* --- a directory ------------------------------------------------------------------------------ */
+/* --- a directory
+ * ------------------------------------------------------------------------------ */
 
 struct tree {
 	struct spool *s;
@@ -319,7 +324,8 @@ static int put_directory(struct spool *s, struct claim *c, struct trouble *t)
 	return put_tree(s, c, from, t);
 }
 
-/* --- a program file ----------------------------------------------------------------------------- */
+/* --- a program file
+ * ----------------------------------------------------------------------------- */
 
 static bool begins_with_interpreter(const struct claim *c)
 {
@@ -329,7 +335,8 @@ static bool begins_with_interpreter(const struct claim *c)
 	return fd >= 0 && read(fd, text, 2) == 2 && !memcmp(text, "#!", 2);
 }
 
-/* "code.py" of "main.py", "code" of what begins with #!. Return: false: it is no program. */
+/* Finds the program's name in the job: "code.py" for "main.py", "code" for a file that
+ * begins with #!. Return: false: it is no program. */
 static bool find_code_name(const struct claim *c, char ret[CODE_NAME])
 {
 	return code_name(c->name, ret) || begins_with_interpreter(c);
@@ -354,7 +361,8 @@ static int put_file(struct spool *s, struct claim *c, struct trouble *t)
 	return r ? r : put_text(draft, CONFIG, "{}\n", 3, t);
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it
+ * --------------------------------------------------------------------------------- */
 
 int put_draft(struct spool *s, struct claim *c, struct trouble *t)
 {
@@ -369,7 +377,8 @@ int put_draft(struct spool *s, struct claim *c, struct trouble *t)
 	return archive_base(c->name) ? archive_put(s, c, t) : put_file(s, c, t);
 }
 
-/* --- results --------------------------------------------------------------------------------- */
+/* --- results
+ * --------------------------------------------------------------------------------- */
 
 static const char *const result_files[] = { "stdout", "stderr", "output", "result.json",
 					    "log", NULL };
@@ -389,7 +398,7 @@ static int take_files(struct spool *s, struct claim *c, int dir, struct trouble 
 	return 0;
 }
 
-/* It is empty of most jobs, and then left out. */
+/* Copies the job's `error`; most jobs have an empty one, which is left out. */
 static int take_error(struct claim *c, int dir, struct trouble *t)
 {
 	char text[16384];

@@ -7,14 +7,14 @@
 
 /* The worse, the greater. */
 enum writer {
-	WRITER_NONE,    /* no process has it open for writing */
+	WRITER_NONE,    /* no process has the file open for writing */
 	WRITER_UNKNOWN, /* the system cannot say */
 	WRITER_OPEN,    /* a process has */
 };
 
-/* fd: a regular file that is open for reading only, on no network filesystem: a lease says
- * nothing of other hosts. A writer that opens the file in this
- * moment waits some microseconds; with O_NONBLOCK it gets EWOULDBLOCK. */
+/* fd: a regular file that is open for reading only, on no network filesystem: a lease
+ * says nothing of other hosts. A writer that opens the file in this moment waits some
+ * microseconds; with O_NONBLOCK it gets EWOULDBLOCK. */
 enum writer lease_ask(int fd);
 
 #endif

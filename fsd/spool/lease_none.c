@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For systems without leases. The spool then waits longer before it takes a file that
+ * For systems without leases. There the spool waits longer before it takes a file that
  * does not change.
  */
 #include "lease.h"

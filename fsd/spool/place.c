@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes and opens the directories of a spool. Results appear by a rename, so all of them must
- * be in one filesystem and in one mount.
+ * Makes and opens the directories of a spool. Results appear by a rename, so all of them
+ * must be in one filesystem and in one mount.
  *
- * Each instance has a directory in run, which only its user may enter. There are its claims,
- * the file `.lock`, which its process locks, and the file `.id`: a random prefix of the IDs
- * of its claims. The mount has the jobs of several spools, and an instance removes those of
- * its own prefix only. A copy of DIR has another inode in `.id` than its own, so it gets
- * another prefix.
+ * Each instance has a directory in run, which only its user may enter. There are its
+ * claims, the file `.lock`, which its process locks, and the file `.id`: a random prefix
+ * of the IDs of its claims. The mount has the jobs of several spools, and an instance
+ * removes those of its own prefix only. A copy of DIR has another inode in `.id` than its
+ * own, so it gets another prefix.
  */
 #include "place.h"
 
@@ -42,8 +42,8 @@ static int open_dir(int at, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Makes a directory if it is missing. The umask takes nothing from its mode. An old one keeps
- * its mode unless set. */
+/* Makes a directory if it is missing, with exactly this mode: the umask has no effect. An
+ * existing one keeps its mode unless set. */
 static int make_dir(const struct place *p, int at, const char *name, mode_t mode,
 		    bool set, int *ret_fd, struct err *err)
 {
@@ -226,7 +226,8 @@ bool place_is_low(const struct place *p)
 	       (uint64_t)st.f_bavail * st.f_frsize < FREE_LEAST;
 }
 
-/* --- claims -------------------------------------------------------------------------- */
+/* --- claims
+ * -------------------------------------------------------------------------- */
 
 bool place_is_claim(const char *name)
 {

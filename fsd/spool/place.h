@@ -2,8 +2,8 @@
 /*
  * The directories of a spool.
  *
- *   DIR/new        entries that are dropped
- *   DIR/tmp        where users prepare them
+ *   DIR/new               entries that users drop
+ *   DIR/tmp               where users prepare them
  *   DIR/run/INSTANCE/ID   claims of one instance
  *   DIR/done, DIR/failed  results
  *   DIR/status
@@ -25,14 +25,14 @@ struct place {
 	int mine;         /* owned: run/INSTANCE */
 	int lock;         /* owned: no other process is this instance on this host */
 	char prefix[PLACE_PREFIX + 1];
-	mode_t mask;      /* of what is published */
+	mode_t mask;      /* mode bits of published results */
 };
 #define PLACE_NONE                                                            \
 	{ .dir = -1, .new = -1, .run = -1, .done = -1, .failed = -1,          \
 	  .mine = -1, .lock = -1 }
 
-/* Makes what is missing, and opens all. Return: 0; -EBUSY: another process is this
- * instance; or negative errno. Then, too, place_close(). */
+/* Makes missing directories, and opens all. Return: 0; -EBUSY: another process is this
+ * instance; or negative errno. Call place_close() in each case. */
 int place_open(struct place *p, const struct spool_options *o, struct err *err);
 /* Takes the lock and reads or makes the prefix. */
 int place_lock(struct place *p, struct err *err);
@@ -45,8 +45,8 @@ bool place_is_low(const struct place *p);
 bool place_is_claim(const char *name);
 /* Does any instance have the claim? */
 bool place_has_claim(const struct place *p, const char *id);
-/* Moves the claims of a dead instance to run/INSTANCE. Return: how many; -EBUSY: its process
- * lives on this host; or negative errno. */
+/* Moves the claims of a dead instance to run/INSTANCE. Return: how many; -EBUSY: its
+ * process lives on this host; or negative errno. */
 int place_take_over(const struct place *p, const char *from, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With --program an entry is no program but the input of one: its job has the program and the
- * options of the command line, and the entry under its own name. The program is found once, when
- * the spool starts, and before the process gives up its rights.
+ * With --program an entry is no program but the input of one: its job has the program and
+ * the options of the command line, and the entry under its own name. The program is found
+ * once, when the spool starts, and before the process gives up its rights.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,8 @@
 #include "fsd/client/run_say.h"
 #include "spool_int.h"
 
-/* --- its draft --------------------------------------------------------------------------- */
+/* --- its draft
+ * --------------------------------------------------------------------------- */
 
 static int failed(struct spool *s, const struct job_draft *d, struct trouble *t)
 {
@@ -31,7 +32,7 @@ static int failed(struct spool *s, const struct job_draft *d, struct trouble *t)
 	case DRAFT_REFUSED:
 		break;
 	}
-	/* It is not the entry's fault: all others would fail, too. */
+	/* the entry is not the cause: every other one would fail as well */
 	return trouble(t, TROUBLE_PROGRAM, "%s", d->said);
 }
 
@@ -84,17 +85,19 @@ int program_put(struct spool *s, struct claim *c, struct trouble *t)
 	d.arg_count = args.count;
 	claim_job_name(c->id, JOB_DRAFT_OF_CLAIM, name);
 	if (r == 0) {
-		claim_job_remove(s, name, true); /* of a try before */
+		claim_job_remove(s, name, true); /* it may remain from an earlier
+						  * attempt */
 		r = job_draft_make(&d, name, false) ? failed(s, &d, t) : 0;
 	}
 	if (r == 0)
 		r = put_copy(s, c->dir, CLAIM_INPUT, d.dir, c->name, t);
-	fd_close(&d.dir); /* its claim knows it by its name */
+	fd_close(&d.dir); /* the claim finds the draft by its name */
 	job_args_done(&args);
 	return r;
 }
 
-/* --- once -------------------------------------------------------------------------------- */
+/* --- once
+ * -------------------------------------------------------------------------------- */
 
 int program_begin(struct spool *s)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A spool handles files of strangers, so its process keeps no right that only a mistake could
- * use. Landlock leaves DIR, the mount, and what the options of --program name, to read. A list
- * of system calls is permitted: none makes a process, executes a program or opens a socket.
+ * A spool handles files of strangers, so its process keeps no right that only a mistake
+ * could use. Landlock leaves DIR, the mount, and what the options of --program name, to
+ * read. A list of system calls is permitted: none makes a process, executes a program or
+ * opens a socket.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true /* it looks for leaks with processes of its own */
+#define SANITIZED true /* the sanitizer looks for leaks with processes of its own */
 #else
 #define SANITIZED false
 #endif

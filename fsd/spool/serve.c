@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that serves a spool. One loop: it advances claims, claims entries while there is
- * room in the window, and waits for events, ends of jobs and signals. All claims that wait for
- * the disk share one syncfs(2), which takes about as long as one fsync(2): ends that come
- * during a sync share the next one.
+ * The process that serves a spool. One loop: it advances claims, claims entries while
+ * there is room in the window, and waits for events, ends of jobs and signals. All claims
+ * that wait for the disk share one syncfs(2), which takes about as long as one fsync(2):
+ * ends that come during a sync share the next one.
  *
- * Backpressure: DIR/new is the queue. When the mount or DIR takes nothing more, no entry is
- * claimed for 1 to 30 seconds.
+ * Backpressure: DIR/new is the queue. When the mount or DIR takes nothing more, no entry
+ * is claimed for 1 to 30 seconds.
  */
 #include "serve.h"
 
@@ -29,7 +29,7 @@
 #define PAUSE_LEAST NS_PER_S
 #define PAUSE_MOST (30 * NS_PER_S)
 #define MOUNT_PAUSE_MS 500
-#define WINDOW_DEFAULT 8 /* where the mount does not say how many machines it has */
+#define WINDOW_DEFAULT 8 /* used if the mount does not report how many machines it has */
 #define FILES_EACH 2     /* descriptors of a claim */
 #define FILES_OTHER 64
 
@@ -40,7 +40,8 @@ bool spool_is_ending(struct spool *s)
 	return s->ending;
 }
 
-/* --- backpressure ---------------------------------------------------------------------- */
+/* --- backpressure
+ * ---------------------------------------------------------------------- */
 
 void spool_block(struct spool *s, enum block why, const char *text)
 {
@@ -59,7 +60,7 @@ void spool_unblock(struct spool *s)
 	s->block_pause_ns = s->block_until_ns = 0;
 }
 
-/* The next failure blocks anew, for longer. */
+/* True while no entry is claimed. The next failure blocks again, and for longer. */
 static bool is_blocked(struct spool *s)
 {
 	if (s->block && now_ns() >= s->block_until_ns)
@@ -69,7 +70,8 @@ static bool is_blocked(struct spool *s)
 	return s->block;
 }
 
-/* --- a round ------------------------------------------------------------------------------ */
+/* --- a round
+ * ------------------------------------------------------------------------------ */
 
 static int advance_all(struct spool *s)
 {
@@ -126,9 +128,10 @@ static int round_of(struct spool *s)
 	return sync_all(s) ? advance_all(s) : 0;
 }
 
-/* --- waiting -------------------------------------------------------------------------------- */
+/* --- waiting
+ * -------------------------------------------------------------------------------- */
 
-/* Until then a claim does nothing by itself. UINT64_MAX: until an event. */
+/* Return: until when a claim needs no work. UINT64_MAX: until an event. */
 static uint64_t due_of(const struct spool *s, const struct claim *c)
 {
 	if (c->wait >= 0 && !c->ended)
@@ -200,7 +203,8 @@ static int loop(struct spool *s)
 	return 0;
 }
 
-/* --- the beginning ------------------------------------------------------------------------------ */
+/* --- the beginning
+ * ------------------------------------------------------------------------------ */
 
 static unsigned find_window(const struct spool *s)
 {

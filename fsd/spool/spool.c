@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsd spool. A process serves (serve.c), and gives up all rights but those on DIR and on its
- * mount. A mount that was made anew is another one for the kernel, so that process cannot use
- * it: it ends, and this process starts another one.
+ * fsd spool. A process serves (serve.c), after it has given up all rights but those on
+ * DIR and on its mount. If the mount is made again, it is another mount for the kernel,
+ * which that process cannot use. So it ends, and this process starts another one.
  */
 #include "spool.h"
 
@@ -48,7 +48,8 @@ static void wanted_signals(sigset_t *set)
 
 static void serve(const struct spool_options *o, bool again, pid_t parent)
 {
-	/* The kernel kills this process if the parent dies: a lock would be left. */
+	/* The kernel kills this process when the parent dies; otherwise the lock would
+	 * remain. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
 	prctl(PR_SET_NAME, "fsd-spool");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd spool: what is dropped into a directory runs as jobs of a mount. */
+/* fsd spool: runs files and directories that are dropped into a directory, as jobs of a
+ * mount. */
 #ifndef FSD_SPOOL_H
 #define FSD_SPOOL_H
 
@@ -10,17 +11,19 @@ struct run_client;
 
 struct spool_options {
 	const char *dir;
-	const char *name;      /* of this instance; NULL: the host's name */
+	const char *name;      /* name of this instance; NULL: the host's name */
 	const char *mount;     /* --mount; NULL: as which_mount() chooses */
 	const char *ready;     /* the marker of a complete entry; NULL: none */
-	const char *take_over; /* of this instance's claims; NULL: serve */
-	/* The program that each entry is an input of, with its options; NULL: an entry is a
-	 * program. */
+	const char *take_over; /* another instance whose claims are taken over; NULL:
+			        * serve */
+	/* The program that each entry is an input of, with its options; NULL: an entry is
+	 * a program. */
 	const struct run_client *program;
-	unsigned window;       /* most claimed entries; 0: twice the machines */
+	unsigned window;       /* most claims at a time; 0: twice the number of
+			        * machines */
 	unsigned settle_ms, poll_ms;
 	uint64_t keep_done_s, keep_failed_s; /* 0: for ever */
-	bool no_input;         /* done/NAME has no input */
+	bool no_input;         /* leave the input out of done/NAME */
 	bool drop_only;        /* other users may drop, and cannot list */
 	bool poll_only;        /* use no events of the system */
 	bool no_sync;

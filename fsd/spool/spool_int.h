@@ -26,9 +26,10 @@
 /* Why a step has failed. The sentence has no end. */
 enum trouble_kind {
 	TROUBLE_NONE,
-	TROUBLE_ENTRY,      /* it can never run: it goes to failed */
-	TROUBLE_UNREADABLE, /* the same, if that is so for a while */
-	TROUBLE_WRITTEN,    /* it is still being written */
+	TROUBLE_ENTRY,      /* the entry can never run: it goes to failed/ */
+	TROUBLE_UNREADABLE, /* the entry cannot be read; after a while it goes to
+			     * failed/ */
+	TROUBLE_WRITTEN,    /* the entry is still being written */
 	TROUBLE_MOUNT,      /* the mount takes nothing now */
 	TROUBLE_PROGRAM,    /* the program of --program cannot be run */
 	TROUBLE_LOST,       /* the mount is dead */
@@ -51,7 +52,7 @@ enum block {
 	BLOCK_QUOTA, /* EDQUOT */
 	BLOCK_SPACE, /* ENOSPC in the mount */
 	BLOCK_DRAIN, /* ESHUTDOWN */
-	BLOCK_MOUNT, /* it does not answer, or fails otherwise */
+	BLOCK_MOUNT, /* the mount does not answer, or fails in another way */
 	BLOCK_DISK,  /* DIR has no space, or fails */
 	BLOCK_PROGRAM, /* the files or options of --program are wrong */
 	BLOCK_MAX
@@ -66,29 +67,31 @@ struct spool {
 	struct client_mount mount; /* owned */
 	struct client_signals signals; /* owned */
 	bool ending; /* a signal came */
-	struct program *program; /* owned: of --program, else NULL */
+	struct program *program; /* owned: the program of --program, or NULL */
 	struct entries *entries;
 	struct list claims;
-	unsigned count;   /* of these, those that are not published */
+	unsigned count;   /* how many claims are not published yet */
 	unsigned window;
 	enum block block;
 	uint64_t block_until_ns, block_pause_ns;
 	uint64_t done, failed; /* published by this process */
 	uint64_t denied; /* claims that failed, since this user has not the right */
-	enum block said;       /* on standard error */
-	uint64_t say_ns;       /* when an entry that cannot be taken is said again */
-	uint64_t status_ns;    /* when DIR/status is due, */
-	uint64_t fresh_ns;     /* and when even if it is the same */
-	struct buf status;     /* this instance's lines in it */
+	enum block said;       /* the block that was printed last */
+	uint64_t say_ns;       /* when an entry that cannot be claimed is reported
+			        * again */
+	uint64_t status_ns;    /* when DIR/status is checked next */
+	uint64_t fresh_ns;     /* when DIR/status is written even without a change */
+	struct buf status;     /* this instance's lines in DIR/status */
 	struct cleaning {
-		DIR *dir;        /* owned: that is looked at; or NULL */
-		uint64_t keep_s; /* its results stay so long */
-		size_t next;     /* of done and failed */
+		DIR *dir;        /* owned: the directory that is being searched, or
+				  * NULL */
+		uint64_t keep_s; /* seconds that results stay in that directory */
+		size_t next;     /* index of the next directory, of done and failed */
 		uint64_t due_ns;
 	} cleaning;
 };
 
-/* Has a signal come? */
+/* True if a signal has come. */
 bool spool_is_ending(struct spool *s);
 
 /* --- troubles (steps.c) ------------------------------------------------------------- */
@@ -96,9 +99,10 @@ bool spool_is_ending(struct spool *s);
 /* Return: -1, so that a caller can write `return trouble(t, ...)`. */
 int trouble(struct trouble *t, enum trouble_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Of a call on DIR. r: negative errno. */
+/* Makes the trouble of a failed call on DIR. r: negative errno. */
 int trouble_disk(struct trouble *t, int r);
-/* Of a call on the mount. dir: of the job, whose `error` says it better; or -1. */
+/* Makes the trouble of a failed call on the mount. dir: of the job, whose `error` has a
+ * better sentence; or -1. */
 int trouble_mount(struct trouble *t, int r, int dir);
 
 /* --- the job (job.c) --------------------------------------------------------------- */
@@ -108,18 +112,18 @@ enum job_kind { JOB_OF_CLAIM, JOB_DRAFT_OF_CLAIM, JOB_UNPACKS, JOB_DRAFT_UNPACKS
 #define JOB_NAME (CLAIM_ID + 16)
 /* "spool-ID", ".spool-ID", "unpack-ID", ".unpack-ID". */
 void claim_job_name(const char *id, enum job_kind kind, char ret[JOB_NAME]);
-/* The ID in such a name, or NULL. */
+/* Return: the ID in such a name, or NULL. */
 const char *claim_id_of_job(const char *name);
 /* Return: its directory, or negative errno. */
 int claim_job_open(const struct spool *s, const struct claim *c, enum job_kind kind);
 /* Removes a job or a draft. waits: until it has gone. */
 void claim_job_remove(const struct spool *s, const char *name, bool waits);
-/* Opens `wait` of the job whose directory is dir. Return: 0 or -1. */
+/* Opens `wait` of the job in dir. Return: 0, or -1 with a trouble. */
 int claim_job_await(struct claim *c, int dir, struct trouble *t);
 
-/* These return 0, or -1 with a trouble. */
+/* Make the draft of a claim. Return: 0, or -1 with a trouble. */
 int put_draft(struct spool *s, struct claim *c, struct trouble *t);
-/* Of a directory: all in it, program and config.json included. */
+/* The same for a directory: copies all its entries, program and config.json included. */
 int put_tree(struct spool *s, struct claim *c, int from, struct trouble *t);
 /* Makes the empty draft. Return: its directory, or -1. */
 int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct trouble *t);
@@ -133,15 +137,17 @@ int claim_take_results(struct spool *s, struct claim *c, struct trouble *t);
 /* NAME of the results. */
 void put_base(const struct spool *s, const struct claim *c, char ret[NAME_MAX + 1]);
 
-/* --- archives (archive.c) -------------------------------------------------------------- */
+/* --- archives (archive.c)
+ * -------------------------------------------------------------- */
 
 /* Length of the name without an archive's ending; 0: it is none. */
 size_t archive_base(const char *name);
 int archive_put(struct spool *s, struct claim *c, struct trouble *t);
-/* Its job has ended: makes the draft of what it has unpacked. */
+/* Call it when the unpacking job has ended: makes the draft of its output. */
 int archive_take(struct spool *s, struct claim *c, struct trouble *t);
 
-/* --- the program of --program (program.c) --------------------------------------------------- */
+/* --- the program of --program (program.c)
+ * --------------------------------------------------- */
 
 /* Return: 0 or the exit code, and standard error has the sentence. Then, too,
  * program_end(). */
@@ -150,9 +156,10 @@ void program_end(struct spool *s);
 /* Makes the draft of a claim. */
 int program_put(struct spool *s, struct claim *c, struct trouble *t);
 
-/* --- steps (steps.c) ---------------------------------------------------------------------- */
+/* --- steps (steps.c)
+ * ---------------------------------------------------------------------- */
 
-/* Does what can be done of it now. Return: 0; -1: the mount is dead. */
+/* Does all steps of the claim that are possible now. Return: 0; -1: the mount is dead. */
 int claim_advance(struct spool *s, struct claim *c);
 /* Claims one entry. Return: as claim_advance(). */
 int claim_entry(struct spool *s, const char *name);
@@ -162,7 +169,8 @@ int claims_find(struct spool *s);
 /* Removes jobs that belong to no claim any more. */
 void claims_drop_orphans(struct spool *s);
 
-/* --- the rest ------------------------------------------------------------------------------- */
+/* --- the rest
+ * ------------------------------------------------------------------------------- */
 
 /* No entry is claimed for a while. */
 void spool_block(struct spool *s, enum block why, const char *text);
@@ -178,10 +186,10 @@ void clean_round(struct spool *s);
 void clean_end(struct spool *s);
 /* UINT64_MAX: never. */
 uint64_t clean_due_ns(const struct spool *s);
-/* Removes what a killed process was removing. */
+/* Completes removals that a killed process had begun. */
 void clean_leftovers(const struct spool *s);
 
-/* Gives up what the loop does not need. */
+/* Gives up the rights that the loop does not need. */
 int spool_restrain(const struct spool *s, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes DIR/status, figures as Prometheus reads them. Each instance keeps its own lines in
- * run/INSTANCE/.status, and whichever writes DIR/status copies those of all: the figures of an
- * instance that has died stay, for it keeps its claims.
+ * Writes DIR/status: figures in the format of Prometheus. Each instance writes its own
+ * lines to run/INSTANCE/.status, and the one that writes DIR/status copies the lines of
+ * all. So the figures of a dead instance remain, since its claims do.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ const char *const block_names[BLOCK_MAX] = {
 	[BLOCK_DISK] = "disk",	 [BLOCK_PROGRAM] = "program",
 };
 
-/* Those of one instance. */
+/* The figures of one instance. */
 static const struct {
 	const char *name, *type, *help;
 } figures[] = {
@@ -40,9 +40,10 @@ static const struct {
 	{ "fsd_spool_blocked", "gauge", "1: no entry is taken, for this reason." },
 };
 
-/* --- files -------------------------------------------------------------------------------- */
+/* --- files
+ * -------------------------------------------------------------------------------- */
 
-/* By a rename. Return: 0 or -1. */
+/* Writes the file, by a rename. Return: 0 or -1. */
 static int put(int dir, const char *name, const struct buf *text)
 {
 	char new[NAME_MAX + 1];
@@ -73,7 +74,8 @@ static void read_lines(int run, const char *instance, struct buf *ret)
 		buf_add(ret, text, (size_t)n);
 }
 
-/* --- the lines ------------------------------------------------------------------------------- */
+/* --- the lines
+ * ------------------------------------------------------------------------------- */
 
 static void own_lines(const struct spool *s, struct buf *b)
 {
@@ -95,7 +97,7 @@ static void own_lines(const struct spool *s, struct buf *b)
 			block_names[i], s->block == (enum block)i);
 }
 
-/* All lines of one figure stand together. */
+/* Appends one figure of all instances: the format wants its lines together. */
 static void add_figure(struct buf *out, size_t i, const struct buf *lines)
 {
 	size_t len = strlen(figures[i].name);

@@ -29,7 +29,8 @@
 #define UNREADABLE_NS (ENTRIES_UNREADABLE_MS * NS_PER_MS)
 #define SAY_NS (60 * NS_PER_S)
 
-/* --- troubles ------------------------------------------------------------------------- */
+/* --- troubles
+ * ------------------------------------------------------------------------- */
 
 int trouble(struct trouble *t, enum trouble_kind kind, const char *fmt, ...)
 {
@@ -59,7 +60,7 @@ static bool is_among(int r, const int *numbers, size_t count)
 int trouble_mount(struct trouble *t, int r, int dir)
 {
 	static const int dead[] = { ENOTCONN, ECONNABORTED, ENODEV };
-	/* what the job is; all others may pass */
+	/* errors that are the job's fault; all others may pass */
 	static const int refused[] = { EINVAL, EFBIG, EPERM, ENAMETOOLONG, EILSEQ, EISDIR,
 				       ENOTDIR, ELOOP, EEXIST };
 	char text[500] = "";
@@ -94,7 +95,8 @@ static enum block block_of(const struct trouble *t)
 	return BLOCK_MOUNT;
 }
 
-/* --- what comes of them ------------------------------------------------------------------- */
+/* --- what comes of them
+ * ------------------------------------------------------------------- */
 
 static void forget(struct spool *s, struct claim *c)
 {
@@ -148,7 +150,8 @@ static void fail(struct spool *s, struct claim *c, enum job_status status,
 	sync_first(s, c, STEP_PUBLISH);
 }
 
-/* Its input cannot be read, or an archive ends early: that may pass. */
+/* The input cannot be read, or an archive ends early: this may change, so it is tried for
+ * a while. */
 static void unreadable(struct spool *s, struct claim *c, const struct trouble *t)
 {
 	uint64_t now = now_ns();
@@ -227,9 +230,10 @@ static int meet(struct spool *s, struct claim *c, const struct trouble *t)
 	return 0;
 }
 
-/* --- the steps -------------------------------------------------------------------------------- */
+/* --- the steps
+ * -------------------------------------------------------------------------------- */
 
-/* Before a step that handles the entry's files. */
+/* Call it before a step that reads the entry's files. */
 static int begin(struct claim *c, const char *word, struct trouble *t)
 {
 	int r;
@@ -245,7 +249,7 @@ static int begin(struct claim *c, const char *word, struct trouble *t)
 static int checked(struct claim *c, int r, const struct err *err, struct trouble *t)
 {
 	static const int passing[] = { EACCES, EIO, ESTALE, ENOENT, EMFILE, ENFILE, ENOMEM };
-	/* its user knows it by its own name */
+	/* replace our own name of the input by the user's */
 	size_t skip = !strncmp(err->text, CLAIM_INPUT, strlen(CLAIM_INPUT)) ?
 			      strlen(CLAIM_INPUT) : 0;
 
@@ -303,8 +307,8 @@ static int state_of(int dir)
 	return n < 0 ? (int)n : state_parse(text);
 }
 
-/* A draft did not start when it was renamed: the queue was full just then, or the job is not
- * complete. */
+/* A draft did not start when it was renamed: the queue was full just then, or the job is
+ * not complete. */
 static int start(int dir, struct trouble *t)
 {
 	auto_close int fd = openat(dir, "ctl", O_WRONLY | O_CLOEXEC);
@@ -338,8 +342,8 @@ static int accepted(struct spool *s, struct claim *c, struct trouble *t)
 	return claim_job_await(c, dir, t);
 }
 
-/* A start has found a draft, so that it was not accepted. After a crash of the host it may
- * lack files, and is made again. */
+/* True if a start has found a draft that was not accepted. After a crash of the host it
+ * may lack files, so it is made again. */
 static bool is_of_another_start(struct spool *s, struct claim *c)
 {
 	auto_close int draft = c->recovered ? claim_job_open(s, c, JOB_DRAFT_OF_CLAIM) : -1;
@@ -451,7 +455,8 @@ int claim_advance(struct spool *s, struct claim *c)
 	return 0;
 }
 
-/* --- claiming ------------------------------------------------------------------------------------ */
+/* --- claiming
+ * ------------------------------------------------------------------------------------ */
 
 /* r: why it could not be claimed. */
 static int not_claimed(struct spool *s, const char *name, int r)
@@ -490,7 +495,8 @@ int claim_entry(struct spool *s, const char *name)
 	return claim_advance(s, c);
 }
 
-/* --- what a start finds ----------------------------------------------------------------------------- */
+/* --- what a start finds
+ * ----------------------------------------------------------------------------- */
 
 static bool is_known(const struct spool *s, const char *id)
 {

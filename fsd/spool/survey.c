@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Examines one entry of a spool: a file by stat(2), a directory with all that is in it. It
- * works by descriptors of directories and single names, and follows no link, so that the
- * owner of an entry cannot lead it elsewhere by a rename. A file is opened without waiting,
- * and only after stat(2) has said that it is one. POSIX alone, but for the leases.
+ * Examines one entry of a spool: a file by stat(2), a directory with all that is in it.
+ * It works by descriptors of directories and single names, and follows no link, so that
+ * the owner of an entry cannot lead it elsewhere by a rename. A file is opened without
+ * waiting, and only after stat(2) has said that it is one. POSIX alone, but for the
+ * leases.
  */
 #include "survey.h"
 
@@ -42,7 +43,7 @@ static uint64_t hash_content(const struct stat *st)
 	return mix_time(mix(1, (uint64_t)st->st_size), &st->st_mtim);
 }
 
-/* Of a file below the entry: no rename of the entry itself changes it. */
+/* Hashes a file below the entry, by a path that a rename of the entry does not change. */
 static uint64_t hash_below(uint64_t parent, const char *name, const struct stat *st)
 {
 	uint64_t hash = mix(mix_name(parent, name), (uint64_t)st->st_ino);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One examination of an entry: what stat(2) says of it, and of all that is in it. */
+/* A survey: one examination of an entry by stat(2), for a directory with all its
+ * files. */
 #ifndef FSD_SPOOL_SURVEY_H
 #define FSD_SPOOL_SURVEY_H
 
@@ -45,8 +46,8 @@ struct survey {
  */
 int survey_take(struct survey *s, int dir, const char *name);
 bool sight_same(const struct sight *a, const struct sight *b);
-/* The same file with the same content, even if a rename has set its ctime. Of
- * directories: both surveys were deep. */
+/* True if both are the same file with the same content, even if a rename has set its
+ * ctime. For directories both surveys must be deep. */
 bool sight_same_content(const struct sight *a, const struct sight *b);
 /* Will an error of survey_take() stay as long as the entry does not change? */
 bool survey_is_lasting(int r);

@@ -23,7 +23,8 @@
 enum watch_change {
 	WATCH_CHANGED, /* made, closed by a writer, or its attributes are others */
 	WATCH_RENAMED, /* a rename brought it, over another one perhaps */
-	WATCH_REMOVED, /* it left by unlink or rename; another one may be there by now */
+	WATCH_REMOVED, /* its name was removed or renamed; another entry may have that
+		        * name now */
 };
 
 typedef void watch_fn(void *arg, const char *name, enum watch_change change);
@@ -61,8 +62,8 @@ void watch_end(struct watch *w);
 /* Reads events; calls fn for each name. */
 void watch_read(struct watch *w, watch_fn *fn, void *arg, int64_t now);
 bool watch_is_due(const struct watch *w, int64_t now);
-/* The scan took cost milliseconds and ended at now. Of the time after it an eighth at most
- * goes into scans, however many events there are. */
+/* Call it when a scan that took cost milliseconds has ended at `now`. Scans take at most
+ * an eighth of the time, however many events come. */
 void watch_scanned(struct watch *w, enum watch_scan result, int64_t cost, int64_t now);
 
 #endif
