@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts new files and directories where old ones may stand. NFS, Lustre and sshfs do not have
- * the renames of rename.h. A plain rename of a directory fails there if a directory with files
- * is in its place, and two renames replace one. Between these two the name is missing.
+ * Puts new files and directories where old ones may stand. NFS, Lustre and sshfs do not
+ * have the renames of rename.h. A plain rename of a directory fails there if a directory
+ * with files is in its place, and two renames replace one. Between these two the name is
+ * missing.
  */
 #include "beside.h"
 
@@ -18,7 +19,7 @@
 #include "rename.h"
 
 #define ENDING ".fsd-"
-#define OLD "old" /* beside BESIDE_NEW: what was replaced */
+#define OLD "old" /* in the directory of BESIDE_NEW: the entry that was replaced */
 
 /* The longest start of a name that fits, without a half of a character. */
 static int name_part(const char *name)
@@ -44,7 +45,7 @@ int beside_begin(struct beside *b, int parent, const char *name)
 	return 0;
 }
 
-/* One that was killed between two renames has moved the old away: that is put back. */
+/* A process was killed between its two renames: moves the old entry back to its name. */
 static void put_back(void *arg, const char *name)
 {
 	const struct beside *b = arg;
@@ -73,7 +74,7 @@ static bool is_unknown(int error)
 	return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
 }
 
-/* The kind of what has the name now, or 0. */
+/* Return: the file type of the entry that has the name now; 0: none. */
 static mode_t old_kind(const struct beside *b)
 {
 	struct stat st;
@@ -119,7 +120,7 @@ static int put_over(const struct beside *b)
 
 	if (renameat(b->own, BESIDE_NEW, b->parent, b->name) == 0)
 		return 0;
-	r = -errno; /* of a directory with files: ENOTEMPTY, EEXIST, by sshfs EPERM */
+	r = -errno; /* a directory with files: ENOTEMPTY, EEXIST; sshfs: EPERM */
 	if (fstatat(b->own, BESIDE_NEW, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISDIR(st.st_mode) || old_kind(b) != S_IFDIR)
 		return r;

@@ -23,15 +23,15 @@ struct beside {
 	int parent; /* owned, or -1 */
 	int own;    /* owned, or -1: not made */
 	char name[NAME_MAX + 1];
-	char prefix[NAME_MAX + 1]; /* of names of directories like made */
+	char prefix[NAME_MAX + 1]; /* how the names of such directories begin */
 	char made[NAME_MAX + 1];
 };
 #define BESIDE_NONE { .parent = -1, .own = -1 }
 
 enum beside_how {
-	BESIDE_FRESH, /* a directory; what is there already stays: -EEXIST */
-	BESIDE_OVER,  /* it replaces what is there: a file a file or a link, a directory
-			 a directory with all that is in it */
+	BESIDE_FRESH, /* a directory; an existing entry stays: -EEXIST */
+	BESIDE_OVER,  /* replaces the existing entry: a file replaces a file or a link, a
+		       * directory replaces a directory with everything in it */
 };
 
 /* Takes parent. Return: 0, or -EINVAL: no file can have that name; then, too,
@@ -43,9 +43,9 @@ int beside_make(struct beside *b);
 int beside_put(struct beside *b, enum beside_how how);
 void beside_end(struct beside *b); /* no-op on none */
 
-/* Renames a file or a directory to a name that must be new. Where the filesystem cannot do
- * both in one step the name is looked up first; a directory that is not empty is replaced
- * in no case. Return: 0, -EEXIST, or another negative errno. */
+/* Renames a file or a directory to a name that must be new. Where the filesystem cannot
+ * do both in one step the name is looked up first; a directory that is not empty is
+ * replaced in no case. Return: 0, -EEXIST, or another negative errno. */
 int rename_fresh(int from, const char *name, int to, const char *as);
 
 #endif

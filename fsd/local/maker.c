@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names a process for other hosts. A pid means something in one pid namespace and during one
- * start of the kernel, so both are in the text. All processes of an earlier start of the same
- * host have ended. A host is known by its machine-id and its name together, since copies of a
- * machine share the first and containers the second.
+ * Names a process for other hosts. A pid means something in one pid namespace and during
+ * one start of the kernel, so both are in the text. All processes of an earlier start of
+ * the same host have ended. A host is known by its machine-id and its name together,
+ * since copies of a machine share the first and containers the second.
  */
 #include "maker.h"
 
@@ -18,7 +18,7 @@
 
 #include "layout/layout.h"
 
-#define DIGITS 16 /* of a host and of a boot */
+#define DIGITS 16 /* of the text that identifies a host or a boot */
 
 struct maker {
 	char host[DIGITS + 1]; /* "0": not known */
@@ -81,11 +81,12 @@ static bool find_pids(unsigned long long *ret)
 	return sscanf(text, "pid:[%llu]", ret) == 1;
 }
 
-/* When a process has started, in ticks of its kernel. 0: there is none. */
+/* Return: when a process started, in ticks of its kernel; 0: it does not exist. */
 static unsigned long long start_of(unsigned long long pid)
 {
 	char path[64], text[1024], *at;
-	int column = 2; /* behind the name, which may have blanks and brackets */
+	int column = 2; /* counted from behind the name, which may contain blanks and
+			 * brackets */
 
 	snprintf(path, sizeof(path), "/proc/%llu/stat", pid);
 	at = read_line(path, text, sizeof(text)) ? strrchr(text, ')') : NULL;

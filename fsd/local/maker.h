@@ -15,8 +15,8 @@
 
 /* This process. Return: 0 or negative errno. */
 int maker_text(char ret[MAKER_TEXT]);
-/* Has the process of that text ended? Only a process of the same host can know. Return:
- * false also where it cannot be known, and of another text. */
+/* Return: true if the process of this text has ended. Only its own host can know that.
+ * False also if it is unknown, and for any other text. */
 bool maker_has_ended(const char *text);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes to an output without waiting for its reader. The nonblocking flag belongs to the
- * open file description, which other processes may share. So a pipe or a terminal is opened
- * a second time with that flag. Where that fails, a write follows only a poll(2) that says
- * yes, and takes no more than PIPE_BUF bytes.
+ * open file description, which other processes may share. So a pipe or a terminal is
+ * opened a second time with that flag. Where that fails, a write follows only a poll(2)
+ * that says yes, and takes no more than PIPE_BUF bytes.
  */
 #include "nonblocking_output.h"
 
@@ -47,7 +47,7 @@ void nonblocking_output_open(struct nonblocking_output *o, int fd)
 	if (fd >= 0)
 		o->fd = fd;
 	o->owned = fd >= 0;
-	o->would_wait = fd < 0; /* another user's, most often */
+	o->would_wait = fd < 0; /* usually because the terminal is another user's */
 }
 
 void nonblocking_output_close(struct nonblocking_output *o)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stream of ours whose reader may pause (a pager, Ctrl-S): to write never
- * waits, so that the writer can wait for something else as well. The flags of
- * the descriptor stay as they are, since others may share them.
+ * Writes to a stream whose reader may pause (a pager, Ctrl-S), without waiting, so that
+ * the writer can wait for other events, too. The flags of the descriptor do not change,
+ * since other processes may share it.
  */
 #ifndef FSD_NONBLOCKING_OUTPUT_H
 #define FSD_NONBLOCKING_OUTPUT_H
@@ -12,10 +12,10 @@
 #include <sys/types.h>
 
 struct nonblocking_output {
-	int fd;         /* what is written and polled */
-	bool owned;     /* it is a second opening of the stream, */
+	int fd;         /* the descriptor to write to and to poll */
+	bool owned;     /* fd is a second opening of the stream */
 	bool socket;
-	bool would_wait; /* or the stream itself, and a write may wait */
+	bool would_wait; /* fd is the stream itself, so a write may wait */
 };
 
 /* fd is borrowed until nonblocking_output_close(). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes directories that go with their process, and removes those that a killed process
- * left. The mark is the last file to go: until then the next process recognizes the rest of
- * a removal that was killed.
+ * Makes directories that are removed when their process ends, and removes those of killed
+ * processes. A file marks such a directory. It is deleted last, so if a removal is killed
+ * the next process recognizes the rest.
  */
 #include "own_dir.h"
 
@@ -119,7 +119,7 @@ static bool has_no_lock(int error)
 	       error == EOPNOTSUPP || error == ENOLCK;
 }
 
-/* ENOENT: one that cleans has seen it before it was locked. */
+/* ENOENT: a process that cleans up has removed it before it was locked: try again. */
 int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1])
 {
 	char maker[MAKER_TEXT] = "";
@@ -130,7 +130,8 @@ int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1])
 	for (int i = 0; i < TRIES && (r == -ENOENT || r == -EEXIST); i++) {
 		r = make_one(at, prefix, maker, ret);
 		if (has_no_lock(-r) && !*maker)
-			r = maker_text(maker) < 0 ? r : -EEXIST; /* with it */
+			r = maker_text(maker) < 0 ? r : -EEXIST; /* the name has the
+								  * process in it */
 	}
 	return r;
 }
@@ -145,7 +146,7 @@ void own_dir_remove(int at, const char *name)
 	if (dir < 0)
 		return;
 	tree_remove_all(dir, OWN_DIR_MARK);
-	/* The mark is there as long as anything else is. */
+	/* The mark exists as long as any other entry does. */
 	if (!has_mark_only(dir))
 		return;
 	unlinkat(dir, OWN_DIR_MARK, 0);
@@ -154,8 +155,8 @@ void own_dir_remove(int at, const char *name)
 
 /* --- those that were left --------------------------------------------------- */
 
-/* Is it a name that make_one() gives? Return: what follows the random characters, "" for
- * one with a lock; NULL: it is none. */
+/* Checks whether make_one() makes such names. Return: the text behind the random
+ * characters, "" for a directory with a lock; NULL: another name. */
 static const char *maker_of(const char *name, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -178,7 +179,8 @@ static bool is_own(int fd, const char *name)
 		((st.st_mode & (0777 | S_ISVTX)) == MODE && has_mark_only(fd)));
 }
 
-/* Ours, and the process that made it is dead. *ret: then the lock, if it has one. */
+/* True if the directory is ours and its process is dead. *ret: its lock, if it has
+ * one. */
 static bool is_left(int parent, const char *name, const char *prefix, int *ret)
 {
 	auto_close int fd = -1;

@@ -28,14 +28,14 @@
 
 /* Names are in the directory `at`, or paths with AT_FDCWD. */
 
-/* Makes one, takes its lock and writes the mark. ret: its name. Return: a descriptor of the
- * directory, which holds the lock, or negative errno. */
+/* Makes one, takes its lock and writes the mark. ret: its name. Return: a descriptor of
+ * the directory, which holds the lock, or negative errno. */
 int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1]);
-/* Removes one with all that is in it, but not what is mounted there. The mark goes last:
- * what could not be removed is found again. */
+/* Removes such a directory with all its entries, but does not enter mounts in it. The
+ * mark goes last, so an incomplete removal is found again. */
 void own_dir_remove(int at, const char *name);
-/* Removes those in the directory `at` that killed processes of this user have left.
- * before: is called with the name of each before its removal; may be NULL. */
+/* Removes the directories in `at` that killed processes of this user have left. before:
+ * called with each name before its removal; may be NULL. */
 void own_dir_clean(int at, const char *prefix,
 		   void (*before)(void *arg, const char *name), void *arg);
 

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-/* Then neither events nor leases tell of all changes. True if it is not known. */
+/* True if the directory is on a network file system, or if that is unknown: then neither
+ * events nor leases report all changes. */
 bool is_remote(int fd);
 /*
  * Asks the server of a network filesystem for the state that a file or directory has now.

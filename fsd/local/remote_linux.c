@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Knows network filesystems by the type that statfs(2) gives. FUSE is one of them: sshfs and
- * the like are more frequent than local ones, and a local one is only scanned more often.
+ * Knows network filesystems by the type that statfs(2) gives. FUSE is one of them: sshfs
+ * and the like are more frequent than local ones, and a local one is only scanned more
+ * often.
  */
 #include "remote.h"
 
@@ -27,7 +28,7 @@ static const uint32_t types[] = {
 	0x6b414653, /* kAFS */
 	0x73757245, /* Coda */
 	0x7461636f, /* OCFS2: a disk that several hosts share */
-	0x01161970, /* GFS2: likewise */
+	0x01161970, /* GFS2, too */
 };
 
 bool is_remote(int fd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For systems where a filesystem is not asked for its type: each directory is scanned as if
- * other hosts changed it.
+ * For systems where the type of a file system cannot be asked: each directory is treated
+ * as if other hosts changed it.
  */
 #include "remote.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For systems that have no such renames. The callers then look first whether a name is free,
- * and use two plain renames for a swap.
+ * For systems without such renames. The callers then check first whether a name is free,
+ * and swap by two plain renames.
  */
 #include "rename.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and removes trees. It descends by descriptors of directories, follows a link only
- * if the caller asks for that, and reports the path of the first error.
+ * Copies and removes trees. It opens each directory relative to its parent's descriptor,
+ * follows links only if the caller asks for that, and reports the path of the first
+ * error.
  */
 #include "tree_copy.h"
 
@@ -73,7 +74,8 @@ int tree_copy_stream(struct tree_copy *t, int from, int to)
 		if (n == 0)
 			return 0;
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue; /* a process that shares it made it so */
+			continue; /* another process that shares the pipe has set
+				   * O_NONBLOCK */
 		if (n < 0)
 			return failed(t, false, NULL);
 		if (write_all(to, room, (size_t)n) < 0)
@@ -113,8 +115,9 @@ static int copy_file(struct tree_copy *t, int from, const struct stat *st,
 	return close(take_fd(&to)) < 0 ? failed(t, true, NULL) : 0;
 }
 
-/* Does a link so deep in the tree lead out of it? Only ".." at its beginning is followed
- * up: behind a name it may lead anywhere, if the name is a link itself. */
+/* Return: true if the target of a link, so deep in the tree, leads out of the tree. Only
+ * ".." at its beginning is evaluated: behind a name, which may be a link itself, it may
+ * lead anywhere. */
 static bool leads_out(const char *target, unsigned depth)
 {
 	unsigned up = 1; /* the tree itself, in which the first level is */
@@ -227,14 +230,15 @@ static int copy_opened(struct tree_copy *t, const struct where *w,
 					     (follow ? 0 : O_NOFOLLOW));
 	if (from < 0 || fstat(from, &st) < 0)
 		return failed(t, false, NULL);
-	/* Its owner may have put another one there since. A pipe's reads may never end. */
+	/* the owner may have replaced it since, and reading a pipe may never end */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return refuse(t, kind_of(st.st_mode));
 	return S_ISDIR(st.st_mode) ? copy_dir(t, from, &st, w, as)
 				   : copy_file(t, from, &st, w->to, as);
 }
 
-/* The path grows with the depth, and stays as it is when there is an error. */
+/* Copies an entry. t->path is that of the entry meanwhile, and stays so after an
+ * error. */
 static int copy_entry(struct tree_copy *t, const struct where *w,
 		      const char *name, bool follow, const char *as)
 {
@@ -284,8 +288,8 @@ void tree_remove_all(int dir, const char *but)
 	closedir(d);
 }
 
-/* A removal enters a directory only on the filesystem of its parent. The owner may write to
- * it behind this. Return: may it be emptied? */
+/* Return: true if a removal may enter the directory: it is on the file system of its
+ * parent. Its owner may write to it meanwhile. */
 static bool may_empty(int at, int dir)
 {
 	struct stat in, st;

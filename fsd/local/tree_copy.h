@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies and removes trees of files, by descriptors of directories: a name that
- * somebody replaces meanwhile leads nowhere else. */
+/* Copies and removes trees of files. It opens each directory relative to its parent's
+ * descriptor, so a name that another process replaces meanwhile leads nowhere else. */
 #ifndef FSD_TREE_COPY_H
 #define FSD_TREE_COPY_H
 
@@ -11,32 +11,32 @@ struct tree_copy {
 	/* Called before each block is copied, and before each file. Return: 0, or
 	 * what tree_copy() returns then. NULL: no call. */
 	int (*may)(void *arg);
-	/* Names at the top that are left out. NULL: none. */
+	/* Return: true for a name at the top that is left out. NULL: none is. */
 	bool (*skip)(void *arg, const char *name);
 	void *arg;
-	bool follow;     /* copy what links in the tree lead to */
+	bool follow;     /* copy the files to which links in the tree lead */
 	bool closed;     /* refuse links that lead out of the tree */
-	bool now;        /* times are those of the copy, not of what is copied */
+	bool now;        /* do not copy times: the copies have the present time */
 	bool sync;       /* fsync(2) of each file and directory of the copy */
-	char path[4096]; /* ret, of an error: what it is about */
-	const char *why; /* ret, likewise */
+	char path[4096]; /* returned after an error: the path that it is about */
+	const char *why; /* returned after an error: the reason */
 	bool writing;    /* ret: the error is of the copy */
 	bool link;       /* ret: it is a link that was not taken */
 };
 
-/* Copies what `name` in `from` is (a file, a directory with all that is in it, a
- * link as a link, unless follow) to `as` in `to`, with modes and times. Return: 0, a
- * negative errno, or what may() has returned. */
+/* Copies the entry `name` in `from` to `as` in `to`, with modes and times: a file, a
+ * directory with everything in it, or a link (as a link, unless follow). Return: 0, a
+ * negative errno, or the value that may() returned. */
 int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
 	      int to, const char *as);
-/* All that is in the directory `from`, into `to`. */
+/* Copies all entries of the directory `from` into `to`. */
 int tree_copy_all(struct tree_copy *t, int from, int to);
 /* write(2) of all. Return: 0 or negative errno. */
 int write_all(int fd, const void *data, size_t len);
-/* Until the end of a descriptor. */
+/* Copies from a descriptor until its end. */
 int tree_copy_stream(struct tree_copy *t, int from, int to);
-/* Removes as much as goes, but not what is mounted there. Return: 0 or negative errno of
- * the last step. */
+/* Removes as much as possible, and does not enter mounts. Return: 0, or the negative
+ * errno of the last failure. */
 int tree_remove(int at, const char *name);
 /* The same with all that is in a directory, but for one name at its top, or NULL. */
 void tree_remove_all(int dir, const char *but);
