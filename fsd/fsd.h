@@ -44,7 +44,7 @@ struct machines;
 struct fsd_options {
 	const char *mountpoint; /* absolute */
 	bool allow_other;
-	struct config_limits limits; /* of each job */
+	struct config_limits limits; /* the largest values that config.json may ask for */
 	const struct retain_limits *retain;
 };
 

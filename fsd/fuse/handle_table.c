@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An array of the open objects, by the place of their record in shared memory. The record
- * is the next server's; this array is made anew by each server.
+ * An array of open objects, by the slot of their record in shared memory. The records are
+ * for the next server; each server makes its own array.
  */
 #include "handle_table.h"
 

@@ -43,8 +43,8 @@ static bool sets_attributes(const unsigned long long *call)
 	return found;
 }
 
-/* Returns whether t may be copied to: a copy of a finished job brings its own
- * state, error, log and ctl. */
+/* Returns whether cp may write over t: a copy of a finished job brings its own state,
+ * error, log and ctl. */
 static bool may_be_copied(const struct target *t)
 {
 	return t->kind == T_VFILE && job_vfiles[t->vfile].kind != VFILE_DIR &&
@@ -99,7 +99,7 @@ static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 		   : r != -ENOENT || (!may_be_removed(t, call) &&
 				      !find_copy(req, parent, name, &copy)))
 		return r;
-	/* If the call is not known, no exception applies. */
+	/* the caller's system call is unknown: no exception applies */
 	if (broker_call(ops_fsd(req)->broker, fuse_req_ctx(req)->pid, call) < 0)
 		call[0] = CALL_UNKNOWN;
 	/* again: broker_call() may have waited */

@@ -92,7 +92,7 @@ static int try_read(struct job *job, const struct blocked_read *what, char *room
 enum answer {
 	ANSWERED,
 	NOT_YET, /* wait for a change */
-	GO_ON, /* try again: something else must be done first */
+	GO_ON, /* try again, after other work */
 };
 
 static enum answer answer(struct job *job, fuse_req_t req,
@@ -272,7 +272,7 @@ static bool answer_parked(struct job *job, uint64_t until)
 
 	while (job->readers.kick_at.head && (at = list_cursor_next(&job->readers.kick_at))) {
 		struct parked *p = list_entry(at, struct parked, node);
-		/* if it is answered, p is freed */
+		/* if the request is answered, p is freed */
 		enum answer now =
 			p->data ? answer_write(p->job, p->req, p->data,
 					       &p->what)

@@ -25,7 +25,7 @@ struct blocked_read {
 	size_t size;
 	bool nonblock; /* return EAGAIN instead of parking */
 	uint64_t unique; /* STDIN_FEED: the kernel's number of the request */
-	/* or NULL: gets the offset behind the bytes read; valid longer than the
+	/* NULL, or gets the offset behind the bytes read; valid longer than the
 	 * request */
 	uint64_t *end;
 	/* EVENTS: the open file's; valid longer than the request */

@@ -301,11 +301,11 @@ bool broker_drain(struct broker *k)
 	bool any = k && !list_empty(&k->waiting);
 
 	while (any && !list_empty(&k->waiting))
-		take_answer(k, 0); /* on an error no caller waits any more */
+		take_answer(k, 0); /* after an error no caller waits any more */
 	return any;
 }
 
-/* Call it when no caller is left. */
+/* Call it when no caller waits. */
 void broker_close(struct broker *k)
 {
 	if (!k)

@@ -51,7 +51,7 @@ static void open_and_close(const char *name, int flags, bool grew)
 	int fd = open(name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
 
 	if (fd >= 0 && grew && write(fd, "", 1) < 0) {
-		/* as above */
+		/* the file may be gone; then there is no event */
 	}
 	fd_close(&fd);
 }
@@ -130,7 +130,8 @@ static void let_go(int *root)
 	fd_close(root);
 }
 
-/* --- rights --------------------------------------------------------------------------- */
+/* --- rights
+ * --------------------------------------------------------------------------- */
 
 /*
  * Makes its root a directory in which no file can be opened. Without

@@ -43,7 +43,7 @@ struct inotify_message {
 	uint8_t count;
 	bool remove; /* remove the job itself; count is 1 */
 	struct inotify_step steps[INOTIFY_STEPS_MAX];
-	char job[LIMIT_FILE_NAME + 1]; /* its present name */
+	char job[LIMIT_FILE_NAME + 1]; /* the job's present name */
 };
 
 /* --- the server's side -------------------------------------------------- */
@@ -74,7 +74,7 @@ struct inotify {
 	int sock, pidfd; /* of the helper; owned, or -1 */
 	pid_t pid; /* the helper's; 0: there is none */
 	unsigned place; /* its index in helpers_record.pid */
-	struct former { /* a helper whose server is dead */
+	struct former { /* a helper that an earlier server started */
 		pid_t pid;        /* 0: there is none */
 		int pidfd;        /* owned */
 		struct loop_fd src;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libfuse's header, of the one version of its interface that is used here. */
+/* Includes libfuse's header, in the one version of its interface that fsd uses. */
 #ifndef FSD_LIBRARY_H
 #define FSD_LIBRARY_H
 

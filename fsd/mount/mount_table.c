@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads /proc/self/mounts anew at each call. It asks no file system, so a mount that does
- * not answer cannot block it.
+ * Reads /proc/self/mounts at each call. It sends no request to a file system, so a mount
+ * that does not answer cannot block it.
  */
 #include "mount_table.h"
 

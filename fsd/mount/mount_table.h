@@ -14,7 +14,7 @@
 
 struct mount_found {
 	char path[PATH_MAX];
-	uid_t owner; /* who made it */
+	uid_t owner; /* the user who mounted it */
 };
 
 /* Returns the device of the topmost mount at path; 0: not known. */

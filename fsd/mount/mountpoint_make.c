@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The supervisor's side of the mount: makes it and unmounts it, with
- * fusermount3 where this user may not. Runs in the supervisor, which has one
- * thread; may wait for fusermount3.
+ * The supervisor's side of the mount: makes it and unmounts it, by fusermount3 if this
+ * user may not do it directly. Runs in the supervisor, which has one thread; may wait for
+ * fusermount3.
  */
 #include "mountpoint.h"
 

@@ -14,11 +14,11 @@
 
 /* --- shared with the next server ------------------------------------------------ */
 
-/* How far a request has come, wherever it lies. */
+/* The progress of a request. */
 struct request_progress {
 	uint32_t tries;  /* servers that died while they looked at it */
-	uint32_t begun;  /* what cannot be done twice has begun, */
-	uint64_t before; /* and what the operation found before */
+	uint32_t begun;  /* an operation that must not be done twice has begun */
+	uint64_t before; /* the state that this operation found: see requests_begin() */
 };
 
 #define MESSAGE_MAX ((1u << 20) + 4096u)
@@ -28,16 +28,17 @@ struct request_progress {
 struct request_message {
 	uint64_t seq;
 	struct request_progress progress;
-	uint8_t data[MESSAGE_MAX]; /* its first word is 0: none */
+	uint8_t data[MESSAGE_MAX]; /* the first word is the message's length; 0: no
+				    * message */
 };
 
 #define REQUEST_SHORT 200u /* bytes of a request that need no blocks */
 
-/* A request whose answer is still to come. */
+/* A request that has no answer yet. */
 struct request_record {
 	uint32_t live;
 	uint32_t len;
-	uint64_t seq;    /* in this order they came */
+	uint64_t seq;    /* the order in which requests came */
 	struct request_progress progress;
 	union {
 		uint8_t data[REQUEST_SHORT];
@@ -49,7 +50,7 @@ struct request_record {
 struct mount_record {
 	uint32_t live;
 	uint32_t init_len; /* 0: the kernel has not begun */
-	uint64_t last_seq; /* of requests */
+	uint64_t last_seq; /* the last seq that a request got */
 	_Alignas(uint64_t) uint8_t init[4096];
 	struct request_message message[MESSAGES];
 };
@@ -66,7 +67,7 @@ struct pending {
 struct look {
 	struct list node; /* in requests->looks */
 	struct fsd *d;
-	const uint8_t *data; /* of the message, or `copy` */
+	const uint8_t *data; /* data of the message, or `copy` */
 	uint32_t len;
 	uint64_t unique;
 	bool answered;
@@ -85,7 +86,8 @@ struct mountpoint {
 	struct loop_fd src;
 };
 
-#define REQUESTS_ROOM (128u << 10) /* most bytes of one reply of a follow */
+#define REQUESTS_ROOM (128u << 10) /* most bytes of one reply to a read of a .follow
+				    * file */
 
 struct requests {
 	struct mountpoint mountpoint;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes back idle machines of sessions and sandboxes when another user waits, as sched.h
- * describes, and tells what is kept. On the loop's thread.
+ * describes, and reports which machines are kept. On the loop's thread.
  */
 #include "sched_int.h"
 
 #define LOOK_NS NS_PER_S
-#define USUAL_MEMORY MIB(256) /* of a job without memory_mb */
+#define USUAL_MEMORY MIB(256) /* memory of a job without memory_mb */
 
 /* Return: the bytes of use for WHY_MEMORY, else its machines. */
 static uint64_t amount(enum why why, const struct sched_use *use)
@@ -152,7 +152,8 @@ bool sched_has_turn(struct sched *s, uid_t uid)
 	return has_turn(s, &u, WHY_MACHINES);
 }
 
-/* Return: what a job of usual size would lack even if all runs had ended; FITS: nothing. */
+/* Return: what a job of usual size would lack even if all runs had ended; FITS:
+ * nothing. */
 static enum why kept_all(struct sched *s)
 {
 	const struct sched_slot usual = { .memory = USUAL_MEMORY };

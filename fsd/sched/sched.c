@@ -18,7 +18,7 @@
 
 #define LOOK_NS NS_PER_S         /* between checks: no event tells of free memory */
 #define FRESH_NS (5 * NS_PER_MS) /* how long a reading of the memory is used */
-#define PASS_NS (10 * NS_PER_S)  /* how long others pass the next run */
+#define PASS_NS (10 * NS_PER_S)  /* how long other runs may pass the next run */
 
 /* --- fitting ------------------------------------------------------------ */
 
@@ -204,7 +204,8 @@ static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 	return s->host.now() - s->blocked_ns < PASS_NS;
 }
 
-/* Return: the user's run behind slot, in all levels; slot NULL: the first one. NULL: none. */
+/* Return: the user's run behind slot, in all levels; slot NULL: the first one. NULL:
+ * none. */
 static struct sched_slot *slot_after(const struct sched_user *u,
 				     const struct sched_slot *slot)
 {
@@ -254,7 +255,8 @@ static struct sched_slot *next(struct sched *s)
 	if (s->has.machines >= s->limits.machines ||
 	    working_cpus(s) >= s->limits.cpus)
 		return NULL; /* the usual case when many runs wait: cheap */
-	/* After PASS_NS no other slot goes first, not even one of a user with less service. */
+	/* After PASS_NS no other slot goes first, not even one of a user with less
+	 * service. */
 	slot = s->blocked;
 	if (slot) {
 		why = sched_fits(s, slot);
@@ -313,8 +315,8 @@ static void on_look(struct loop_call *call)
 	}
 	if (s->waiting)
 		sched_take_turns(s);
-	/* No event tells of these: free memory, a machine that works, a machine that is idle
-	 * for long. */
+	/* No event tells of these: free memory, a machine that works, a machine that is
+	 * idle for long. */
 	if (s->waiting && (s->short_of_memory || is_sick(s) || s->kept.machines))
 		loop_timer_set(s->loop, &s->again, LOOK_NS);
 	else

@@ -18,7 +18,7 @@ enum why {
 	WHY_CPUS,
 	WHY_MEMORY,
 	WHY_SICK,
-	WHY_BARRED, /* all runs are */
+	WHY_BARRED, /* no run may begin: sched_host.barred */
 };
 
 /* The waiting runs of one user with one priority, the oldest first. */
@@ -57,7 +57,7 @@ struct sched {
 	struct hash by_uid;      /* of struct sched_user, owned */
 	struct list users;       /* of struct sched_user with waiting runs */
 	uint64_t waiting;        /* runs */
-	uint64_t coming;         /* kept places (struct sched_place) */
+	uint64_t coming;         /* number of kept places (struct sched_place) */
 	uint64_t entered;        /* slots that have entered so far */
 	struct list every;       /* of struct sched_user: all */
 	struct sched_use has;    /* promised */
@@ -67,7 +67,7 @@ struct sched {
 	uint64_t floor_ns;       /* the account of the user served last */
 	unsigned round;          /* counts the rounds of choosing */
 	struct sched_slot *blocked; /* borrowed: the next run, which does not fit; or NULL */
-	uint64_t blocked_ns;     /* it became that */
+	uint64_t blocked_ns;     /* since when it is blocked */
 	bool short_of_memory;    /* a run waits for memory */
 	struct vm_memory memory; /* read at memory_ns */
 	uint64_t memory_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Default directories: that of the state by the user's home; those of image,
- * QEMU and environments by the program's path. The environment variables of
- * fsd(8) come first. Owns no state.
+ * Default directories: for the state by the user's home; for image, QEMU and environments
+ * by the program's path. The environment variables of fsd(8) have priority. Owns no
+ * state.
  */
 #include "default_dirs.h"
 

@@ -98,12 +98,12 @@
 	  "return when the mount answers", CLI_TEXT, NULL) \
 	X("log-level", "LEVEL", BY(set_level), \
 	  "error, warn, info or debug", CLI_WORDS, "error warn info debug") \
-	/* for fsd run */ \
+	/* used by fsd run */ \
 	X("cache", "DIR", TEXT(vm.cache_dir), NULL, CLI_DIR, NULL) \
 	X("private", NULL, FLAG(die_with_parent), NULL, CLI_TEXT, NULL) \
-	/* for env build: machines that run one program with a #! */ \
+	/* used by env build: machines that run one program with a #! line */ \
 	X("plain", NULL, FLAG(vm.plain), NULL, CLI_TEXT, NULL) \
-	/* for fsd template: use no template of others */ \
+	/* used by fsd template: use no template of other directories */ \
 	X("alone", NULL, FLAG(alone), NULL, CLI_TEXT, NULL)
 
 struct mount_options {
@@ -125,7 +125,7 @@ struct mount_options {
 	/* Borrowed: the arguments that these options were parsed from; each
 	 * server parses them again. */
 	char **argv;
-	int argc;             /* to be parsed again by each server */
+	int argc;             /* the arguments, which each server parses again */
 	/* owned; texts that mount_options_parse() found */
 	char *found[4 + ENVIRONMENT_PLACES];
 };

@@ -103,7 +103,7 @@ static void on_idle(void *arg)
 struct disk_record {
 	uint32_t live;
 	uint32_t refused, read_only; /* why, an errno; and that they were too many */
-	/* Servers that the disk has ended, the last one first, as now_ns() has it. */
+	/* When the disk ended servers, the last time first: now_ns(). */
 	uint64_t refused_ns[REFUSALS];
 };
 

@@ -63,7 +63,8 @@
 struct supervisor {
 	const struct mount_options *options;
 	struct ready *ready; /* NULL once notified */
-	/* owned: path of the service manager's socket; NULL once notified, or none waits */
+	/* owned: path of the service manager's socket; NULL once notified, or none
+	 * waits */
 	char *manager;
 	int signals, handover;      /* owned */
 	struct fuse_session *session; /* owned: the mount's session, or NULL */
@@ -77,7 +78,7 @@ struct supervisor {
 	struct fdstore_table *kept; /* owned: the stored descriptors */
 	enum supervisor_upgrade upgrade;
 	int asked; /* signal that asked for an upgrade, until it is forwarded */
-	uint64_t started_ns; /* when the server was started (now_ns()) */
+	uint64_t started_ns; /* when it started the server (now_ns()) */
 	bool serves, ever_served;
 	bool ending; /* a user has asked for the end */
 	bool given_up; /* ... and a candidate was killed because of that */
@@ -457,7 +458,8 @@ static void on_signal(struct supervisor *h)
 		upgrade(h);
 }
 
-/* --- start and end ------------------------------------------------------------------- */
+/* --- start and end
+ * ------------------------------------------------------------------- */
 
 static int watch_signals(struct supervisor *h)
 {

@@ -12,19 +12,21 @@
 #include "store.h"
 #include "fsd/handover/handover.h"
 
-/* A job, for the next server: what its meta says (store.h), and facts that no file has. */
+/* A job, for the next server: what its meta says (store.h), and facts that no file
+ * has. */
 struct job_record {
 	uint32_t live;
-	uint32_t torn;   /* the disk may say something else, or nothing */
+	uint32_t torn;   /* the disk may have another record, or none */
 	uint64_t no;
 	uint32_t uid, gid, mode, state, run, exit_code;
 	uint32_t attempt, retry, retain_s;
-	uint32_t hidden, hidden_run; /* struct job's, of that run's results, */
+	uint32_t hidden, hidden_run; /* hidden of struct job_results, for run
+				      * hidden_run */
 	uint16_t copied;
 	uint8_t sink;                /* whether there is one */
 	uint8_t tries;               /* struct job's */
 	uint32_t held;
-	uint32_t due; /* draft.c: its log is going to say what it waits for */
+	uint32_t due; /* draft.c: a line of its log is due that says what it waits for */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[208];
 };
@@ -35,8 +37,8 @@ extern const struct handover_table job_records;
 /* Adds a copy, torn, for a job whose record is about to be made. On the loop's thread.
  * Return: borrowed from the table, until meta_copy_free(); NULL: the table is full. */
 struct job_record *meta_copy_new(struct handover *in, uint64_t no);
-/* Call it before meta is written or removed: sets `torn`. Here and below k may be NULL. On
- * the thread that writes meta. */
+/* Call it before meta is written or removed: sets `torn`. Here and below k may be NULL.
+ * On the thread that writes meta. */
 void meta_copy_begin(struct job_record *k);
 /* Call one of these when the disk has m, or no record any more. On that thread. */
 void meta_copy_end(struct job_record *k, const struct job_meta *m);

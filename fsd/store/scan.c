@@ -182,7 +182,8 @@ static int read_entry(struct store *s, const struct dirent *e,
 	return -ENOENT;
 }
 
-/* Return: 0: a job; 1: no job, removed or set aside; negative errno: it cannot be read. */
+/* Return: 0: a job; 1: no job, removed or set aside; negative errno: it cannot be
+ * read. */
 static int take_entry(struct store *s, const struct dirent *e,
 		      struct job_meta *m)
 {
@@ -247,7 +248,8 @@ static int by_no(const void *a, const void *b)
 	return x->no < y->no ? -1 : x->no > y->no;
 }
 
-/* Return: 0; negative errno: the record keeps its older format. */
+/* Writes the record in the present format. Return: 0; negative errno: it keeps the older
+ * one. */
 static int modernize(struct store *s, struct job_meta *m)
 {
 	int r = m->format < STORE_FORMAT ? store_meta_write(s, m) : 0;

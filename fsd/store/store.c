@@ -31,7 +31,7 @@ struct store {
 	bool relaxed;
 	char *read_only;      /* owned: the reason, a sentence; NULL: it is not */
 	void (*refused)(void *arg, int error);
-	void *arg;            /* of refused */
+	void *arg;            /* argument of refused */
 	_Atomic bool refusing; /* a thread has called refused() */
 	uint64_t next_no;
 	_Atomic uint64_t next_trash;
@@ -97,7 +97,7 @@ struct leave {
 	int jobs, trash; /* borrowed */
 	const char *path, *to;
 	bool is_dir;
-	char name[32];   /* in the trash */
+	char name[32];   /* its name in the trash */
 	bool trashed;
 };
 

@@ -57,16 +57,17 @@ struct job_meta {
 	mode_t mode;           /* the job directory's own, 0777 */
 	enum job_state state;
 	unsigned run;          /* number of the newest run, 0: none yet */
-	unsigned exit_code;    /* of that run, when done */
+	unsigned exit_code;    /* of run `run`, when it is done */
 	uint64_t created_ns, changed_ns; /* CLOCK_REALTIME */
 	uint64_t queued_no;    /* larger than that of any job accepted before;
 				  0: this job was never accepted */
-	uint64_t ended_ns;     /* CLOCK_REALTIME: of the newest run, when done */
+	uint64_t ended_ns;     /* CLOCK_REALTIME: end of run `run`, when it is done */
 	unsigned attempt;      /* number of run `run` within this submission, from 1 */
-	unsigned retry;        /* most attempts behind the first one */
+	unsigned retry;        /* most further attempts after the first one */
 	uint32_t retain_s;     /* seconds between its end and its removal; 0: never */
 	bool held;             /* removed when the last open `hold` is closed */
-	unsigned format;       /* of the text that it was read from; 0: not read */
+	unsigned format;       /* format of the text from which it was read; 0: not
+			        * read */
 	struct job_record *copy; /* borrowed: this record's copy in shared memory,
 				     or NULL; each writer of meta updates it */
 };
@@ -95,9 +96,10 @@ void store_finish_tasks(struct store *s);
  */
 void store_on_refusal(struct store *s, void (*refused)(void *arg, int error),
 		      void *arg);
-/* Makes the mount read-only: no job starts and no user writes. why: a sentence, copied. */
+/* Makes the mount read-only: no job starts and no user writes. why: a sentence,
+ * copied. */
 void store_set_read_only(struct store *s, const char *why);
-/* That sentence (borrowed), or NULL. */
+/* Return: that sentence, borrowed; NULL: the mount is not read-only. */
 const char *store_read_only(const struct store *s);
 /* True if r is want of room, memory or descriptors: the same call may succeed later. */
 bool store_is_short(int r);
@@ -150,7 +152,8 @@ void store_seen_no(struct store *s, uint64_t no);
  * files that fsd does not write. fresh: jobs/ does not exist yet.
  */
 int store_format_check(int root, const char *dir, bool fresh, struct err *err);
-/* Syncs the file system, then writes our format. Call it when every job has that format. */
+/* Syncs the file system, then writes our format. Call it when every job has that
+ * format. */
 int store_format_set(int root, struct err *err);
 
 /* tidy.c: deletes leftovers of a killed server in a job's directory: runs before `run`,
@@ -250,7 +253,7 @@ int store_run_reset(struct store *s, uint64_t no, unsigned run,
 /* Moves rN/ to the trash. run 0: does nothing. */
 void store_run_drop(struct store *s, uint64_t no, unsigned run);
 bool store_run_has(struct store *s, uint64_t no, unsigned run);
-#define ORDER_FILE "order" /* of rN/; see event_line.h */
+#define ORDER_FILE "order" /* a file in rN/; see event_line.h */
 /* Opens or makes the stream rN/name for appending and reading. Return: an owned
  * descriptor, or negative errno. */
 int store_stream_open(struct store *s, uint64_t no, unsigned run,
@@ -358,8 +361,8 @@ void store_close_file(struct store *s, int fd);
 /* Files of at least this size take the file system long to free. */
 #define STORE_LARGE MIB(8)
 
-/* Renames path (relative to STATE/jobs) into the trash; a worker thread deletes it. Return:
- * 0, also if path does not exist; or negative errno. */
+/* Renames path (relative to STATE/jobs) into the trash; a worker thread deletes it.
+ * Return: 0, also if path does not exist; or negative errno. */
 int store_trash(struct store *s, const char *path);
 /* Removes a file or an empty directory; a large file goes to the trash. */
 int store_delete(struct store *s, const char *path, bool is_dir);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program of a job that is about to start: its language, its first bytes, and
- * whether it may run where the config wants it. */
+/* Checks the program of a job that is about to start: its language, its first bytes, and
+ * whether it may run in the way that the config asks for. */
 #include "submit_int.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the missing parts of a draft, and for each the file whose name is nearest. Pure but
- * for loading directories. */
+/* Finds the missing parts of a draft, and for each the file whose name is nearest. Pure
+ * but for loading directories. */
 #include "draft_int.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@
 
 struct nearest {
 	const struct node *node; /* the first of the nearest, or NULL */
-	unsigned score, others;  /* of the same score */
+	unsigned score, others;  /* its score; how many other names have the same */
 };
 
 typedef unsigned score_fn(const char *name, const char *wanted);
@@ -92,8 +92,8 @@ static struct nearest nearest_below(struct node *dir, score_fn *score,
 	return found;
 }
 
-/* Scores a file that may be a program under a wrong name: not hidden, no backup, not stdin,
- * and not config.json or a name near to it. */
+/* Scores a file that may be a program under a wrong name: not hidden, no backup, not
+ * stdin, and not config.json or a name near to it. */
 static unsigned score_plain(const char *name, const char *wanted)
 {
 	(void)wanted;

@@ -8,7 +8,7 @@
 
 #include "fsd/fsd.h"
 
-/* As the previous server has left it. */
+/* Takes over the drain of the previous server. */
 void drain_take_over(struct fsd *d);
 void drain_begin(struct fsd *d);
 /* Starts what was accepted meanwhile; no effect while the server stops. */

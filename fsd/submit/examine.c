@@ -23,11 +23,11 @@ struct candidates {
 	struct node *known, *bare, *unknown; /* the last of each kind, borrowed */
 	unsigned programs; /* known and bare ones */
 	bool open;         /* a process has one open for writing */
-	char names[160];   /* of the programs: "code.py and code.js" */
+	char names[160];   /* names of the programs: "code.py and code.js" */
 };
 
-/* True if a handle can write to n. closing: the node of a handle that is being closed, which
- * does not count. */
+/* True if a handle can write to n. closing: the node of a handle that is being closed,
+ * which does not count. */
 static bool is_open(const struct node *n, const struct node *closing)
 {
 	return n->writers > (n == closing);
@@ -238,7 +238,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 
 /* A READY verdict of close(2), before the release of one file. */
 struct submit_examined {
-	uint64_t version;     /* of the job's files then */
+	uint64_t version;     /* version of the job's files when it was examined */
 	struct node *closing; /* a reference: that file */
 	struct run_spec spec;
 };

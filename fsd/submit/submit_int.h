@@ -12,12 +12,12 @@
 /* The result of examining a job. */
 enum verdict {
 	ABSENT, /* a part is missing */
-	OPEN,   /* all parts exist; a process still has one open for writing */
+	OPEN,   /* all parts exist, but a process still has one open for writing */
 	HELD,   /* complete; waits for `start` in ctl, or for a rename of the job */
 	WRONG,  /* the job is wrong; err has the sentence */
-	FAILED, /* it cannot be read or stored, or the queue is full; err has the
-		   sentence and the errno */
-	READY,  /* it may start */
+	FAILED, /* the job cannot be read or stored, or the queue is full; err has the
+		 * sentence and the errno */
+	READY,  /* the job may start */
 };
 
 /* Converts the result of a check that returns -EINVAL only for a wrong job. */
@@ -36,13 +36,13 @@ static inline bool verdict_is_wait(enum verdict v)
 	return v == ABSENT || v == OPEN || v == HELD;
 }
 
-/* Examines the whole job. by_ctl: for `start` in ctl, which needs no config.json. On READY
- * the caller owns *spec: run_start() takes it, run_spec_done() frees it. */
+/* Examines the whole job. by_ctl: for `start` in ctl, which needs no config.json. On
+ * READY the caller owns *spec: run_start() takes it, run_spec_done() frees it. */
 enum verdict submit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
-/* The same, without the check for inputs whose fsync(2) failed. Does not wait if the job's
- * files are loaded. closing: a file whose close is being answered, which does not count as
- * a writer; or NULL. */
+/* The same, without the check for inputs whose fsync(2) failed. Does not wait if the
+ * job's files are loaded. closing: a file whose close is being answered, which does not
+ * count as a writer; or NULL. */
 enum verdict submit_examine_contents(struct job *job, bool by_ctl,
 				     const struct node *closing, struct run_spec *spec,
 				     struct err *err);
@@ -63,11 +63,11 @@ struct submit_deferred {
 	struct job *job;   /* a reference, while loading; or NULL */
 };
 
-/* Return: true if the examination must wait: job->submit.later says what is done then. Out
- * of memory: false, and the examination blocks. */
+/* Return: true if the examination must wait: job->submit.later says what is done then.
+ * Out of memory: false, and the examination blocks. */
 bool submit_defer(struct job *job);
-/* Finds the program. On READY *ret_code (borrowed) is its file, or NULL: the config has the
- * program, or needs none. */
+/* Finds the program. On READY *ret_code (borrowed) is its file, or NULL: the config has
+ * the program, or needs none. */
 enum verdict submit_find_code(struct job *job, const struct job_config *config,
 			      const struct node *closing,
 			      struct node **ret_code, struct err *err);

@@ -13,8 +13,8 @@
 
 struct quota {
 	struct quota_limits limits;
-	struct hash users; /* of struct quota_user; they stay, */
-	struct list all;   /* in the order of their first job */
+	struct hash users; /* of struct quota_user; an entry stays until the end */
+	struct list all;   /* the same, in the order of their first job */
 };
 
 struct quota_user {

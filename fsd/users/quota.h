@@ -58,16 +58,17 @@ uint64_t quota_bytes(const struct quota_user *u); /* 0: they are not counted */
 uint64_t quota_left(const struct quota_user *u); /* UINT64_MAX: no limit */
 /* Adds bytes that exist already, so it never fails. To subtract, pass -bytes. */
 void quota_count_bytes(struct quota_user *u, uint64_t more);
-/* 0, or -EDQUOT with a sentence if there is no room for so many more. */
+/* Return: 0; -EDQUOT with a sentence: there is no space for so many more bytes. */
 int quota_check_bytes(const struct quota_user *u, uint64_t more,
 		      struct err *err);
 
-/* May one more run of the user have a machine? The caller counts its runs that have a
- * machine, and those that wait for one; sched.c chooses among them. u may be NULL. */
+/* True if one more run of the user may have a machine. The caller counts the user's runs
+ * that have a machine, and those that wait; sched.c chooses among these. u may be
+ * NULL. */
 bool quota_may_run(const struct quota_user *u);
 void quota_count_running(struct quota_user *u, int more);
 void quota_count_waiting(struct quota_user *u, int more);
-/* How many of the user's runs may have a machine. */
+/* Return: how many of the user's runs may have a machine at a time. */
 uint64_t quota_running(const struct quota_user *u);
 
 #endif

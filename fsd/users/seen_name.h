@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names by which the operator sees sessions and sandboxes of all users. Users
- * choose names each for themselves, so NAME may be that of several. root's own
- * has it, else the oldest; each other one is NAME@UID. NAME@UID finds that user's
- * NAME whether it stands in the list or not.
+ * The names under which the operator sees sessions and sandboxes of all users. Two users
+ * may choose the same NAME. Then root's own is shown as NAME, or else the oldest; the
+ * others are shown as NAME@UID. A lookup of NAME@UID finds that user's NAME, whether the
+ * list shows it or not.
  */
 #ifndef FSD_SEEN_NAME_H
 #define FSD_SEEN_NAME_H

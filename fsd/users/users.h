@@ -39,11 +39,11 @@ void users_free(struct users *users); /* NULL is fine */
  * (CLOCK_REALTIME). */
 void users_began(struct users *users, uint64_t started_ns, uint64_t health_ns);
 uint64_t users_started_ns(const struct users *users);
-/* The operator changed what all users see in .fsd. Return: now. */
+/* Call it when the operator changed a file in .fsd that all users see. Return: now. */
 uint64_t users_health_changed(struct users *users);
 /* Borrowed; NULL: there are no quotas. */
 struct quota *users_quota(const struct users *users);
-/* Jobs in each state: all users' with all, else uid's. */
+/* Counts the jobs in each state: of all users, or of uid. */
 void users_count(struct users *users, uid_t uid, bool all,
 		 uint64_t count[JOB_STATE_MAX]);
 

@@ -7,13 +7,14 @@
 
 struct users {
 	struct list list;    /* owned: of struct user */
-	struct hash by_uid;  /* the same */
+	struct hash by_uid;  /* by its uid */
 	struct quota *quota; /* owned, or NULL */
 	struct list errors;  /* owned: of struct last_error, newest first */
-	uint64_t started_ns; /* CLOCK_REALTIME: the mount was made, */
-	uint64_t health_ns;  /* the operator changed what all see, */
+	uint64_t started_ns; /* CLOCK_REALTIME: when the mount was made */
+	uint64_t health_ns;  /* CLOCK_REALTIME: when the operator changed a file that all
+			      * see */
 	struct times times;  /* anybody's job or anything of .fsd changed */
-	uint64_t open_most;  /* descriptors for what one user has open */
+	uint64_t open_most;  /* most descriptors for the open files of one user */
 };
 
 void last_errors_free(struct users *users);
