@@ -55,7 +55,7 @@ struct vm_memory {
 /* The part of the host that this process may use, as its CPU affinity and its
  * control groups allow. Batch systems and containers set these. */
 struct vm_allotment {
-	unsigned processors; /* at least 1; rounded up */
+	unsigned processors; /* processors of the host, rounded up; at least 1 */
 	uint64_t memory;     /* bytes */
 };
 

@@ -25,7 +25,7 @@ struct vm_input {
 	uint32_t mode;    /* 07777 */
 	uint64_t size; /* bytes to send; if the file is shorter the job fails */
 	uint64_t skip; /* bytes to skip at the start of the file */
-	struct wire_time mtime; /* not known: the guest uses its present time */
+	struct wire_time mtime; /* if not known, the guest uses its present time */
 	/* a link's target; borrowed; passes wire_link_ok() */
 	const char *target;
 };

@@ -316,7 +316,7 @@ static ssize_t send_out(struct channel *ch)
 	if (ch->transport)
 		return channel_transport_put(ch);
 	if (t)
-		/* before send(): a kill may come right after it */
+		/* call it before send(): this process may be killed right after send() */
 		replay_mark_begun(t);
 	if (ch->replay && !goes_whole(ch))
 		ch->replay->sent = 0; /* a part of a frame may go */

@@ -38,7 +38,7 @@ struct channel_events {
 	void (*heated)(void *arg, uint32_t runners);
 	/* The first frame about the job has come and is handled next. */
 	void (*heard)(void *arg);
-	void (*finished)(void *arg); /* after the job's own `finished` */
+	void (*finished)(void *arg); /* called after the job's own `finished` */
 	/* The machine's network helper has ended; its programs run on without. May be
 	 * called again by the next server. NULL: not used. */
 	void (*network_ended)(void *arg);

@@ -17,7 +17,7 @@
 #define FS_WAIT_NS (WAIT_JOB_S * NS_PER_S)
 
 struct asked {
-	struct list node;     /* in fs_waiting, then in fs_flight */
+	struct list node;     /* link in fs_waiting, later in fs_flight */
 	/* only the fields that wire_fs_reply_check() reads */
 	struct wire_fs fs;
 	vm_fs_done *done;

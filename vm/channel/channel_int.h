@@ -48,7 +48,7 @@ struct channel {
 	struct loop *loop;              /* borrowed */
 	const struct channel_events *ev;
 	void *arg;
-	struct loop_fd sock;            /* its fd is owned */
+	struct loop_fd sock;            /* the channel owns its fd */
 	struct loop_timer deadline;
 	/* calls channel_pump(), and handles frames that hold stopped */
 	struct loop_call wake;

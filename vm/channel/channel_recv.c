@@ -471,7 +471,7 @@ void channel_frame(struct channel *ch, const struct wire_header *h,
 	case WIRE_NETWORK_ENDED:
 		return on_network_ended(ch, h);
 	case WIRE_PONG:
-		return; /* it has set its clock */
+		return; /* the guest has set its clock */
 	default:
 		return bad(ch, h, "is not the guest's to send");
 	}

@@ -205,7 +205,8 @@ int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 	return n > WIRE_LANE_MAX ? -EMFILE : open_number(ls, n, ev, arg, ret);
 }
 
-/* --- a machine's beginning and end ---------------------------------------------------- */
+/* --- a machine's beginning and end
+ * ---------------------------------------------------- */
 
 void lanes_drain(struct lanes *ls)
 {
@@ -220,7 +221,7 @@ void lanes_drain(struct lanes *ls)
 
 			if (!l || !l->ch)
 				continue;
-			/* its channel may take more after this drain */
+			/* the lane's channel may take more after this drain */
 			more |= l->refused;
 			l->refused = false;
 			channel_drain(l->ch);
@@ -306,7 +307,8 @@ int lanes_new(struct loop *loop, struct channel *ch,
 	return 0;
 }
 
-/* --- of a process that is dead -------------------------------------------------------- */
+/* --- of a process that is dead
+ * -------------------------------------------------------- */
 
 int lanes_adopt(struct loop *loop, int wire, struct vm_mux *mux,
 		unsigned scale, const struct lanes_events *ev, void *arg,

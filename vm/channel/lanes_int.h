@@ -22,7 +22,7 @@ struct lane {
 	/* Its channel has a frame to send, and `out` had no room or another
 	 * lane had the turn. */
 	bool wants;
-	/* while closing: CLOSED must come by then (now_ns()) */
+	/* of a lane that is closed: when CLOSED must have come (now_ns()) */
 	uint64_t closed_by_ns;
 };
 
@@ -30,7 +30,7 @@ struct lanes {
 	struct loop *loop;       /* borrowed */
 	const struct lanes_events *ev;
 	void *arg;
-	/* factors of every timeout: now; with few lanes */
+	/* factor of every timeout: at present; with few lanes */
 	unsigned scale, least;
 	struct loop_fd sock; /* the machine's socket; its fd is owned */
 	struct loop_call wake; /* frames are buffered, or there is room */
@@ -43,7 +43,7 @@ struct lanes {
 	struct lane *lane[WIRE_LANE_MAX + 1]; /* owned; NULL: not open */
 	unsigned next; /* number of the lane that may send next */
 	const struct lane *turn; /* the lane that sends now, or NULL */
-	bool turn_used; /* that lane has sent its frame of this turn */
+	bool turn_used; /* the lane has sent its frame of this turn */
 	unsigned wanting; /* lanes with `wants` set */
 	bool heard; /* ev->heard() was called */
 	bool stalled; /* the machine is not read because a lane is full */

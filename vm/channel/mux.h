@@ -15,14 +15,14 @@
 #include "ring.h"
 #include "replay.h"
 
-#define VM_MUX_IN (256u << 10) /* at least two frames */
+#define VM_MUX_IN (256u << 10) /* bytes; room for at least two frames */
 /* several frames: a JOB, and those that close a lane */
 #define VM_MUX_OUT (2u << 20)
 
 enum mux_lane {
 	MUX_FREE, /* the guest does not know the lane */
 	MUX_IDLE, /* open, without a job */
-	MUX_BUSY, /* from its JOB until that job has ended */
+	MUX_BUSY, /* a job was sent and has not ended */
 	MUX_CLOSING, /* CLOSE was put; until CLOSED comes */
 	MUX_LANE_MAX
 };
@@ -35,7 +35,7 @@ struct mux_note {
 
 /* Pointers in it are valid only in the process that wrote them. */
 struct vm_mux {
-	uint32_t live; /* for the owner's use */
+	uint32_t live; /* used by the owner only */
 	/* SHARE is in `out`: another process can adopt the machine */
 	uint32_t shared;
 	struct vm_reach reach;

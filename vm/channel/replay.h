@@ -74,7 +74,8 @@ struct vm_replay_feed {
 	/* The next value of `put`, valid when that `out` has reached position
 	 * `at`; 0: none. */
 	uint64_t next, at;
-	struct mmsghdr call; /* its msg_len: how many bytes are in feed_bytes */
+	struct mmsghdr call; /* the call that receives; its msg_len: how many bytes are in
+			      * feed_bytes */
 };
 
 /* Pointers in it are valid only in the process that wrote them. */
@@ -83,7 +84,7 @@ struct vm_replay {
 	uint32_t live;
 	uint32_t run;
 	uint64_t job;
-	uint64_t queued_ns, granted_ns, started_ns; /* MONOTONIC */
+	uint64_t queued_ns, granted_ns, started_ns; /* CLOCK_MONOTONIC */
 	uint64_t started_real_ns;
 	/* Bytes of memory that its run has reserved. */
 	uint64_t memory;
@@ -120,7 +121,7 @@ struct vm_replay {
 	/* The lane of its job in a shared machine; all 0: it has a machine of
 	 * its own, not a session's. The owner sets sandbox, seat and step. */
 	uint64_t sandbox, seat;
-	uint64_t step;  /* of its session, from 1 */
+	uint64_t step;  /* number of the session's step, from 1 */
 	uint32_t epoch; /* servers that had the machine before this one */
 	uint32_t lane;
 	/* of its program in the machine, valid once started_ns is set */

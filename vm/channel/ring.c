@@ -107,7 +107,7 @@ ssize_t ring_send(struct ring *r, struct ring_room room, int sock)
 void ring_rest(const struct ring *r, struct ring_room room)
 {
 	if (!ring_len(r))
-		/* if it fails the pages stay */
+		/* an error only means that the pages stay in memory */
 		madvise(room.data, room.size, MADV_REMOVE);
 }
 

@@ -21,10 +21,10 @@ struct environment_catalog_of {
 	 * NULL */
 	const char *named;
 	const char *abi; /* the image's; "": not known, every set fits */
-	const char *packages; /* of the image, "name version" a line */
+	const char *packages; /* the image's packages, a line "name version" each */
 };
 
-/* NULL without memory. */
+/* Return: NULL without memory. */
 struct environment_catalog *
 environment_catalog_new(const struct environment_catalog_of *of);
 void environment_catalog_free(struct environment_catalog *c); /* may be NULL */

@@ -248,7 +248,8 @@ static int below_of(const struct environment_catalog *c,
 	r = environment_open(&places, w->spec, &e, err);
 	if (r < 0)
 		return r;
-	memcpy(ret, e->id, SHA_HEX); /* it was made since the index was read */
+	memcpy(ret, e->id, SHA_HEX); /* the environment was made after the index was
+				      * read */
 	environment_unref(e);
 	return 0;
 }

@@ -37,7 +37,7 @@ struct environment_catalog {
 	struct environment_names names;
 	struct entry **entry; /* owned, each owned */
 	size_t count;
-	struct packages base, base_mapped; /* of the image */
+	struct packages base, base_mapped; /* the image's packages */
 };
 
 /*

@@ -43,10 +43,11 @@ struct environment {
 	char id[SHA_HEX];
 	char abi[ENVIRONMENT_ABI_MAX];
 	char parent[SHA_HEX]; /* an id, or "base" */
-	/* its own first, then its parent's, and so on */
+	/* its own layer first, then its parent's, and so on */
 	struct environment_layer layers[ENVIRONMENT_LAYERS_MAX];
 	unsigned layer_count;
-	struct environment_layer texts[ENV_TEXTS]; /* of this set only */
+	struct environment_layer texts[ENV_TEXTS]; /* texts of this set, not of its
+						    * parents */
 	char warm_sum[SHA_HEX];
 	uint64_t heap; /* bytes that the warm Python runner has; 0: not known */
 	/* number of its own packages, without its parents' */

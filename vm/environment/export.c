@@ -18,7 +18,7 @@
 
 /* --- writing ---------------------------------------------------------------- */
 
-/* for the end of the tar, and for padding */
+/* the end of the tar, and padding */
 static const uint8_t zeros[2 * TAR_BLOCK];
 
 struct writer {

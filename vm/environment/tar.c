@@ -20,7 +20,7 @@ enum {
 	MAGIC = 257, MAGIC_LEN = 5,
 	PREFIX = 345,
 };
-#define TAR_TIME 1735689600ull /* the same for all files, as in the image */
+#define TAR_TIME 1735689600ull /* the time of every file, as in the image */
 
 /* Sums all bytes, with blanks in place of the checksum's own. */
 static unsigned check_of(const uint8_t *block)

@@ -12,9 +12,9 @@
 
 /* A set in the making. */
 struct environment_new {
-	int top;       /* DIR */
-	int dir; /* DIR/sets/.new-*, locked; put the four files into it */
-	char name[32]; /* of that directory */
+	int top;       /* descriptor of DIR */
+	int dir; /* descriptor of DIR/sets/.new-*, locked; put the four files into it */
+	char name[32]; /* name of that directory */
 };
 #define ENVIRONMENT_NEW_INIT { .top = -1, .dir = -1 }
 
@@ -29,7 +29,7 @@ struct environment_facts {
 	const char *abi; /* abi of the image that the set was made for */
 	const char *parent; /* an id; NULL: base */
 	uint64_t heap;
-	const char *const *needs; /* NULL-ended; NULL: none */
+	const char *const *needs; /* ends with NULL; NULL: it needs no other set */
 };
 /*
  * Turns a new set, whose directory has the four files, into sets/ID and gives

@@ -47,7 +47,8 @@ struct fake {
 	/* next machines that will be killed from outside */
 	uint64_t taken_starts;
 	uint64_t fail_templates;
-	/* How many more machines will freeze, and how many will die, once they are idle. */
+	/* How many more machines will freeze, and how many will die, once they are
+	 * idle. */
 	uint64_t freezes, idle_deaths;
 	/* its fd is owned; -1: the jailer is never ended */
 	struct loop_fd jailer;
@@ -71,7 +72,7 @@ struct fake_machine {
 	struct loop_timer timer; /* time to up() */
 	struct loop_call reap, costs;
 	const char *why;
-	bool taken; /* it ends by a kill from outside */
+	bool taken; /* a kill from outside has ended it */
 	struct loop_timer limit; /* timeout for an answer */
 	bool fails, freezes, frozen;
 };

@@ -18,7 +18,7 @@ struct call {
 	const struct wire_fs *fs;
 	struct list *files[2]; /* of its tree; new files go to the first list */
 	unsigned lists;
-	struct fake_file *file; /* at the path, or NULL */
+	struct fake_file *file; /* the file at the path, or NULL */
 	struct wire_writer out;
 };
 
@@ -282,7 +282,7 @@ static int op_hidden(struct call *c)
 
 static int op_processes(struct call *c)
 {
-	if (!c->g->shared) /* as the real guest does */
+	if (!c->g->shared) /* the real guest does the same */
 		return -EOPNOTSUPP;
 	fake_processes(c->g, &c->out);
 	return 0;

@@ -271,7 +271,7 @@ static void on_file(struct fake_guest *g, const struct wire_header *h,
 	g->open_to = &g->stdin_data;
 	if (!path || h->arg == WIRE_FILE_STDIN)
 		return;
-	if (old) /* of an earlier step */
+	if (old) /* the file is from an earlier step */
 		fake_file_free(old);
 	g->open_to = &fake_file_new(to, path, h->arg, mode)->data;
 	if (target)

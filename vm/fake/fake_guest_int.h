@@ -33,7 +33,7 @@ struct fake_process {
 
 struct fake_guest {
 	struct loop *loop;
-	struct loop_fd sock;    /* its fd is owned */
+	struct loop_fd sock;    /* the guest owns its fd */
 	struct loop_timer sleep;
 	struct loop_call step; /* runs the script's next lines */
 	void (*crash)(void *arg);
@@ -47,7 +47,7 @@ struct fake_guest {
 	struct list inputs, outputs; /* fake_file.node */
 	struct buf *open_to; /* data of the input that is coming */
 	char *script, *line; /* owned; `line`: the next line in it */
-	const char *until; /* in script: the path that `until` waits for */
+	const char *until; /* the path in script that `until` waits for */
 	struct buf stdin_data;
 	/* ended by the host; closed by the program */
 	bool stdin_end, stdin_closed;
@@ -57,7 +57,7 @@ struct fake_guest {
 	uint32_t left_out;
 	uint64_t started_ns;
 	struct buf memory; /* texts of `remember`, in a session */
-	bool in_session; /* it has run a step */
+	bool in_session; /* the lane has run a step */
 	bool survives; /* KILL ends only the step */
 	bool asked;             /* KILL_ALL has come */
 	char *fs_fault; /* owned: how FS fails, or NULL */
@@ -66,7 +66,7 @@ struct fake_guest {
 	size_t drops_at;
 	uint64_t drop_ns;
 	bool drops_forever;
-	uint32_t pid; /* of the running program; 0: none */
+	uint32_t pid; /* pid of the running program; 0: none runs */
 
 	/* --- of a shared machine ---------------------------------------- */
 	bool shared;

@@ -87,7 +87,7 @@ char *fake_script_of(struct fake_guest *g)
 		const char *path = g->job.argv.item[i];
 		struct fake_file *f = find_input(g, base_name(path));
 
-		/* behind an interpreter; else it is a command's argument */
+		/* an interpreter's argument; otherwise a command's */
 		if (f && (i == 0 || !strncmp(path, WIRE_HOME "/",
 					     sizeof(WIRE_HOME))))
 			return strdup(f->data.data ? f->data.data : "");

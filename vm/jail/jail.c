@@ -36,7 +36,7 @@ struct jail {
 	struct loop_fd says;
 	struct list machines; /* jailed.node */
 	uint32_t last_id;
-	bool adopted; /* it belongs to an earlier server */
+	bool adopted; /* the jailer belongs to an earlier server */
 	bool unheard; /* the first message was not read yet */
 	struct walls *walls; /* borrowed: gets the findings of that message */
 	bool strict;

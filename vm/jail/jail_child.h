@@ -17,8 +17,8 @@
 /* Limits of a process, as numbers. */
 struct jail_bounds {
 	uid_t uid; /* user and group id; 0: unchanged */
-	bool own_names; /* it may name the host in its UTS namespace */
-	bool own_cgroup_ns; /* it may make a cgroup namespace */
+	bool own_names; /* the process may set the host name of its UTS namespace */
+	bool own_cgroup_ns; /* the process may make a cgroup namespace */
 	uint64_t file_bytes;     /* RLIMIT_FSIZE */
 	unsigned threads;        /* RLIMIT_NPROC, 0: not set */
 	uint64_t address_bytes;  /* RLIMIT_AS, 0: not set */
@@ -29,7 +29,7 @@ struct jail_bounds {
 struct jail_child {
 	const char *const *argv;
 	int null; /* /dev/null, opened in the host's root */
-	int fds[JAIL_FDS_MAX]; /* by enum jail_fd; RAM is not passed on */
+	int fds[JAIL_FDS_MAX]; /* indexed by enum jail_fd; RAM is not passed on */
 	unsigned fd_count;
 	unsigned layers; /* how many of the last fds are layers */
 	int status; /* a SOCK_SEQPACKET socket to the jailer */

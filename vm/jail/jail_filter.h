@@ -18,12 +18,13 @@
 
 /* The machines that a row is for. */
 enum {
-	FILTER_TCG = 1, FILTER_KVM = 2, /* by accelerator */
-	/* by kind: a row names both, or one */
+	FILTER_TCG = 1, FILTER_KVM = 2, /* the accelerator: a row names one or both */
+	/* the kind of machine: a row names one or both */
 	FILTER_BOOT = 4, FILTER_RESTORE = 8,
-	FILTER_RARE = 16, /* not seen in every run: errors, other libraries */
+	FILTER_RARE = 16, /* the call does not happen in every run: errors, other
+			   * libraries */
 	FILTER_FORK = 32, /* kind: forked off a zygote; starts no program */
-	FILTER_FORK_RARE = 128, /* as FILTER_RARE, for forked machines */
+	FILTER_FORK_RARE = 128, /* the same for forked machines */
 	FILTER_ZYGOTE = 64, /* kind: a restored machine that is forked */
 	FILTER_ALL = FILTER_TCG | FILTER_KVM | FILTER_BOOT | FILTER_RESTORE,
 };

@@ -25,8 +25,8 @@
 #define JAIL_INITRD "/initrd"
 
 struct jail_file {
-	char path[JAIL_PATH_MAX]; /* on the host */
-	char inside[JAIL_PATH_MAX]; /* in the jail; absolute, no ".." */
+	char path[JAIL_PATH_MAX]; /* path on the host */
+	char inside[JAIL_PATH_MAX]; /* path in the jail; absolute, without ".." */
 	int same_as; /* descriptor of the file that `path` must be; 0: any */
 };
 

@@ -33,7 +33,7 @@
 #define SLOTS_MORE 16
 #define QEMU_MIB 1024u /* MiB of addresses for QEMU itself */
 #define ZYGOTE_MS 3000 /* limit for a fork; it takes some 5 ms */
-#define THREADS_MAX 128 /* of one user id, plus one for each processor */
+#define THREADS_MAX 128 /* threads of one user id; one more for each processor */
 
 /* --- user ids ------------------------------------------------------------------ */
 

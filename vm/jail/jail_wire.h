@@ -54,7 +54,7 @@ enum jail_fd {
 	JAIL_FD_WIRE,   /* a socket */
 	JAIL_FD_ROOTFS,
 	JAIL_FD_RAM, /* RESTORE and ZYGOTE: read-only; not of a FORK */
-	JAIL_FD_STATE,  /* RESTORE, ZYGOTE only */
+	JAIL_FD_STATE,  /* only for RESTORE and ZYGOTE */
 	JAIL_FD_LAYER, /* the layers, behind the last descriptor above */
 };
 

@@ -52,8 +52,8 @@ static const struct {
 	{ CLONE_NEWCGROUP, WALL_CGROUP_NS, "its own" },
 };
 
-/* status: of a process that has set the names in a UTS namespace of its own. A container's
- * filter may forbid that call, whatever the capabilities. */
+/* status: of a process that has set the names in a UTS namespace of its own. A
+ * container's filter may forbid that call, whatever the capabilities. */
 static void note_names(struct jailer *j, int status, struct walls *w)
 {
 	j->own_names = status == 0;
@@ -229,17 +229,19 @@ static void enter_root(struct jailer *j, const struct jail_files *files,
 		 "and the kernel's", files->count);
 }
 
-/* --- its own rights ------------------------------------------------------------------ */
+/* --- its own rights
+ * ------------------------------------------------------------------ */
 
 static const unsigned kept[] = {
-	CAP_SYS_ADMIN, /* to make namespaces */
+	CAP_SYS_ADMIN, /* makes namespaces */
 	/* a child changes its ids and drops the rest */
 	CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
 	CAP_KILL, /* machines run as other users */
 	CAP_DAC_OVERRIDE, /* the top of a cgroup tree may be read-only */
 };
 
-/* --- messages ------------------------------------------------------------------------- */
+/* --- messages
+ * ------------------------------------------------------------------------- */
 
 static void answer(const struct jailer *j, const struct jail_answer *a)
 {
@@ -373,7 +375,8 @@ static bool receive(struct jailer *j)
 	return false;
 }
 
-/* --- the loop --------------------------------------------------------------------------- */
+/* --- the loop
+ * --------------------------------------------------------------------------- */
 
 #define PER_SLOT 3
 

@@ -15,7 +15,8 @@
 
 struct qemu_program {
 	char path[PATH_MAX];
-	char root[PATH_MAX]; /* its tree, without links; "": the host's own */
+	char root[PATH_MAX]; /* the tree that QEMU lies in, without links; "": the host's
+			      * own */
 	/* The first words of its command line; ends with NULL. */
 	const char *word[QEMU_WORDS + 1];
 	char text[3 * PATH_MAX];

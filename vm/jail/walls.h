@@ -15,7 +15,7 @@ enum wall {
 	WALL_PID, WALL_NET, WALL_IPC, WALL_UTS, WALL_CGROUP_NS,
 	WALL_CAPS, /* no capability in any set, and none can be gained */
 	WALL_SECCOMP,      /* the outer filter */
-	WALL_SANDBOX,      /* QEMU's own filter */
+	WALL_SANDBOX,      /* the filter that QEMU has itself */
 	WALL_LANDLOCK,
 	WALL_CGROUP, /* limits of memory, processor and processes */
 	WALL_RLIMITS,
@@ -35,7 +35,7 @@ struct walls {
 };
 
 struct wall_info {
-	const char *name;   /* in .fsd/security */
+	const char *name;   /* the wall's name in .fsd/security */
 	bool required; /* --policy strict requires this wall */
 	const char *does;   /* the attacks that the wall stops */
 	const char *remedy; /* what to do if the wall is missing */

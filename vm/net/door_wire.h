@@ -35,7 +35,7 @@
  * The sender of NEW needs a send buffer of DOOR_SEND_BUFFER bytes for it.
  */
 #define DOOR_WISH_MAX (288u << 10)
-#define DOOR_SEND_BUFFER (192 << 10) /* for SO_SNDBUF; the kernel doubles it */
+#define DOOR_SEND_BUFFER (192 << 10) /* value of SO_SNDBUF; the kernel doubles it */
 #define DOOR_TEXT_MAX 512u
 #define DOOR_FDS_MAX 2u
 
@@ -67,15 +67,15 @@ struct door_order {
 
 /* The walls around the door's process that /proc does not show. */
 #define DOOR_WALL_LANDLOCK 1u
-#define DOOR_WALL_USER 2u /* it has leased a user id of its own */
+#define DOOR_WALL_USER 2u /* the door has leased a user id of its own */
 #define DOOR_WALLS_ALL 3u
 #define DOOR_NO_USER UINT32_MAX
 
 /*
- * POLICY. code 0: a memfd comes with it, and a second one if has_ca. The first one has the
- * policy's bytes, then one uint32_t for each entry of "users", in the order of the parsed
- * policy: the user's id, or DOOR_NO_USER. Only the door can look up users' names. The
- * second one has certificates in PEM form.
+ * POLICY. code 0: a memfd comes with it, and a second one if has_ca. The first one has
+ * the policy's bytes, then one uint32_t for each entry of "users", in the order of the
+ * parsed policy: the user's id, or DOOR_NO_USER. Only the door can look up users' names.
+ * The second one has certificates in PEM form.
  */
 struct door_policy {
 	uint32_t version, op;
@@ -96,8 +96,9 @@ struct door_record {
 	uint32_t has_address;
 	struct net_address address;
 	uint64_t at_ns; /* CLOCK_MONOTONIC */
-	char name[WIRE_NET_NAME_MAX + 1]; /* as asked for; or an address */
-	char why[DOOR_TEXT_MAX]; /* for a person: "no rule names it"; "": none */
+	char name[WIRE_NET_NAME_MAX + 1]; /* the name that the program asked for; or an
+					   * address */
+	char why[DOOR_TEXT_MAX]; /* a reason such as "no rule names it"; "": none */
 };
 
 /* RESOLVE, CONNECT, CHECK. CHECK asks whether an open stream may continue. */

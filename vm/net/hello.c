@@ -158,7 +158,7 @@ static void read_hello(struct reader *r, struct hello *ret)
 	wrong_unless(r, length);
 	skip(r, &left, length); /* compression */
 	if (r->trouble || !left)
-		return; /* before TLS 1.2 a hello could have no extensions */
+		return; /* before TLS 1.2 a hello may have no extensions */
 	length = get_of(r, &left, 2);
 	wrong_unless(r, length == left);
 	read_extensions(r, length, ret);

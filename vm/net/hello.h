@@ -17,14 +17,14 @@
 enum hello_kind {
 	HELLO_PART,  /* more bytes must come */
 	HELLO_WHOLE,
-	HELLO_OTHER, /* not TLS */
+	HELLO_OTHER, /* the stream is not TLS */
 	HELLO_BAD,   /* begins as TLS, and is not a ClientHello as RFC 8446 has it */
 };
 
 struct hello {
 	size_t need; /* PART: bytes from the stream's start to call again with */
 	bool named;  /* WHOLE: it has a server name; */
-	char name[HOST_NAME_MAX_LEN + 1]; /* in lower case */
+	char name[HOST_NAME_MAX_LEN + 1]; /* the server name, in lower case */
 	bool encrypted; /* WHOLE: it has the ECH extension, maybe as GREASE */
 };
 
@@ -33,7 +33,7 @@ struct hello {
 enum hello_kind hello_read(const uint8_t *bytes, size_t size, struct hello *ret);
 
 enum hello_verdict {
-	HELLO_WAIT, /* for more bytes */
+	HELLO_WAIT, /* more bytes are needed */
 	HELLO_PASS,
 	HELLO_OTHER_NAME, /* verdict sni */
 	HELLO_ENCRYPTED,  /* verdict ech */
@@ -41,7 +41,7 @@ enum hello_verdict {
 
 struct hello_rule {
 	const char *name; /* the stream's */
-	unsigned port;    /* on 443 a hello must come */
+	unsigned port;    /* port of the stream; on 443 a hello must come */
 	bool allows_ech;
 };
 

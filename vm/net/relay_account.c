@@ -22,7 +22,8 @@
 #define SAID_RESERVED 8u
 #define FINISH_NS (2 * NS_PER_S)
 #define WINDOW_USUAL (128u << 10)
-#define WINDOWS_TOGETHER (32u << 20) /* of all streams in one direction */
+#define WINDOWS_TOGETHER (32u << 20) /* bytes under way on all streams, in one
+				      * direction */
 
 /* --- words -------------------------------------------------------------------------- */
 

@@ -25,13 +25,14 @@
 #define RELAY_SAID_MAX 256u
 #define RELAY_QUESTIONS 512u /* look-ups at a time */
 #define RELAY_BUCKETS 256u
-#define RELAY_WAIT_NS (5 * NS_PER_S) /* for a door, for the rate, for a hello */
+#define RELAY_WAIT_NS (5 * NS_PER_S) /* longest wait for a door, for the rate, or for a
+				      * hello */
 
 struct relay;
 
 /* One connection. */
 struct stream {
-	struct list node; /* in a bucket of relay.streams */
+	struct list node; /* link in a bucket of relay.streams */
 	struct list turn; /* in relay.turns while its socket may have bytes to read */
 	struct relay *relay;
 	struct net_stream wire;
@@ -40,28 +41,29 @@ struct stream {
 	struct loop_fd src;
 	bool reads;    /* the loop tells when there are bytes to read */
 	bool blocked;  /* the guest has to acknowledge bytes first */
-	bool shut;     /* its socket has no more to send: SHUT_WR */
+	bool shut;     /* its socket sends no more: shutdown(SHUT_WR) was called */
 	bool holds;    /* the first bytes are held back until the hello is whole */
 	bool allows_ech, reported;
 	size_t need;   /* holds: bytes to look at next */
-	struct loop_timer limit; /* of the hello; is_hosts: until the next try */
+	struct loop_timer limit; /* timeout of the hello; with is_hosts the time of the
+				  * next try */
 	/* bytes for the socket, from in_at on; owned; NULL: none */
 	uint8_t *in;
 	size_t in_at, in_size;
 	uint64_t sent, received, began_ns;
 	uint64_t tries_ns; /* is_hosts: until then it is tried again; 0: no longer */
-	uint32_t port;   /* of the server, or the program's own */
+	uint32_t port;   /* the server's port, or the program's own */
 	bool is_hosts;   /* a client of a port */
-	struct net_address address; /* of the server */
+	struct net_address address; /* the server's address */
 	char name[WIRE_NET_NAME_MAX + 1];
 };
 
 /* A question to the door. */
 struct question {
-	struct list node;      /* in relay.waiting or relay.asked */
+	struct list node;      /* link in relay.waiting or relay.asked */
 	uint32_t op, id;       /* enum door_op */
-	struct stream *stream; /* NULL: RESOLVE */
-	bool paid;             /* it was counted by the rate */
+	struct stream *stream; /* NULL: the question is RESOLVE */
+	bool paid;             /* the rate has counted it */
 	uint64_t until_ns;     /* waiting: fails then; 0: never */
 	char name[WIRE_NET_NAME_MAX + 1];
 };

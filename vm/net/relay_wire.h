@@ -47,16 +47,16 @@ struct relay_order {
 	uint32_t connections; /* START: most at a time, 1 to RELAY_CONNECTIONS_MAX */
 	/* START: most new ones and look-ups a second, 1 to RELAY_RATE_MAX */
 	uint32_t rate;
-	uint64_t bytes;       /* START: most, both directions together; not 0 */
+	uint64_t bytes;       /* START: most bytes, both directions together; not 0 */
 	uint32_t uid;         /* START: the owner, who may connect to ports */
 	uint32_t port;        /* PORT, CLOSE: 1 to 65535 */
 };
 
 struct relay_said {
 	uint32_t version, op;
-	uint32_t stream; /* ENDED */
+	uint32_t stream; /* ENDED: its number */
 	uint32_t told;   /* ENDED: enum net_told */
-	uint32_t port;   /* ENDED: of a stream of PORT that port; else 0 */
+	uint32_t port;   /* ENDED: the port of a stream of PORT; otherwise 0 */
 	/* ENDED: of the stream; TOTAL, FINISHED: of all. As the program sees them. */
 	uint64_t sent, received;
 	uint64_t ms; /* ENDED: how long it was open */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 union room {
-	struct cmsghdr head; /* for its alignment */
+	struct cmsghdr head; /* aligns the buffer */
 	char bytes[CMSG_SPACE(FDPASS_MAX * sizeof(int))];
 };
 

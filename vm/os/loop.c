@@ -31,9 +31,9 @@ struct loop {
 	bool quit;
 	struct loop_timer **heap; /* owned array of borrowed timers */
 	unsigned heap_len, heap_size;
-	uint64_t timer_armed_ns; /* when timerfd is set to fire; 0: not set */
-	struct list deferred;       /* of loop_call */
-	struct inbox posted;        /* of loop_call, from other threads */
+	uint64_t timer_armed_ns; /* the time for which timerfd is set; 0: it is not set */
+	struct list deferred;       /* list of struct loop_call */
+	struct inbox posted;        /* struct loop_call that other threads have posted */
 	atomic_bool asleep; /* the thread that posts must wake it */
 	struct loop_fd wake, clock; /* eventfd, timerfd */
 	struct epoll_event batch[BATCH];

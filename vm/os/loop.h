@@ -22,14 +22,14 @@ struct loop_fd {
 	uint32_t events;
 	void (*fn)(struct loop_fd *src, uint32_t events);
 	void *arg;
-	struct loop *loop; /* NULL: not added */
+	struct loop *loop; /* NULL: the descriptor was not added */
 };
 
 /* Embedded; zero it. Fires once; arm it again for more. */
 struct loop_timer {
 	void (*fn)(struct loop_timer *t);
 	void *arg;
-	struct loop *loop; /* NULL: not armed */
+	struct loop *loop; /* NULL: the timer is not armed */
 	uint64_t at_ns;    /* CLOCK_MONOTONIC */
 	unsigned index; /* used by the loop */
 };

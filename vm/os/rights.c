@@ -82,8 +82,8 @@ int rights_hand_on(const unsigned *caps, size_t count)
 /* The file rights that each version of the interface can forbid. */
 static const uint64_t file_rights[] = {
 	[1] = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1,
-	[2] = 1ull << 13, /* REFER */
-	[3] = 1ull << 14, /* TRUNCATE */
+	[2] = 1ull << 13, /* LANDLOCK_ACCESS_FS_REFER */
+	[3] = 1ull << 14, /* LANDLOCK_ACCESS_FS_TRUNCATE */
 	[4] = 0,
 	[5] = 1ull << 15, /* IOCTL_DEV */
 };

@@ -27,7 +27,7 @@ int rights_hand_on(const unsigned *caps, size_t count);
 
 struct rights_path {
 	const char *path;
-	bool write; /* else read and execute */
+	bool write; /* false: only reading and executing */
 };
 
 /*

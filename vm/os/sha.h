@@ -16,7 +16,7 @@
 
 struct sha;
 
-struct sha *sha_new(void); /* NULL without memory */
+struct sha *sha_new(void); /* Return: NULL without memory */
 void sha_free(struct sha *s);
 void sha_add(struct sha *s, const void *data, size_t len);
 /* Adds a length (le64) and the bytes, so that two different lists have

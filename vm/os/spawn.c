@@ -86,7 +86,7 @@ static int die_with(pid_t parent, int parting)
 {
 	if (prctl(PR_SET_PDEATHSIG, parting ? parting : SIGKILL) < 0)
 		return -errno;
-	return getppid() != parent ? -ESRCH : 0; /* it died before prctl() */
+	return getppid() != parent ? -ESRCH : 0; /* the parent died before prctl() */
 }
 
 static int restrain(const struct spawn *s, pid_t parent)

@@ -24,7 +24,7 @@ struct spawn {
 	const int *fds;          /* borrowed; fds[i] becomes 3 + i */
 	unsigned fd_count;
 	bool want_stdout;        /* standard output goes into the pipe too */
-	bool may_gain;           /* it may gain privileges (a setuid program) */
+	bool may_gain;           /* the child may gain privileges (a setuid program) */
 	int error_fd; /* borrowed: its standard error; 0: a pipe */
 	int parting; /* signal it gets when this process ends; 0: SIGKILL */
 	/* it gets no signal then; it must end when its socket does */

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#define NEW_PREFIX ".new-" /* it is being made */
-#define OLD_PREFIX ".old-" /* it is being removed */
+#define NEW_PREFIX ".new-" /* prefix of a file that is being made */
+#define OLD_PREFIX ".old-" /* prefix of a file that is being removed */
 
 /* Sets ret to prefix, of at most 8 bytes, and sixteen random digits. */
 void temp_name(const char *prefix, char ret[32]);

@@ -6,7 +6,7 @@
 #include "demand.h"
 
 
-#define DECAY 0.95      /* of all counts, at each lease */
+#define DECAY 0.95      /* factor of all counts at each lease */
 #define RARE_SHARE 0.08 /* a runner with a smaller share is not heated for */
 
 /* Weights before the first lease: scripts of every kind, Python a little more. */

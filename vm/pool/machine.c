@@ -276,7 +276,7 @@ static void on_served(struct loop_timer *t)
 	struct machine *m = t->arg;
 
 	if (m->state != MACHINE_ENDED) {
-		end(m); /* its lease may live longer than the machine */
+		end(m); /* the lease may live longer than the machine */
 		return;
 	}
 	/* Its process had ended before machine_new() returned. */

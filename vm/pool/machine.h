@@ -52,7 +52,7 @@ struct machine_events {
 };
 
 struct machine {
-	struct list node; /* in the pool's list */
+	struct list node; /* link in the pool's list */
 	enum machine_state state;     /* assigned by machine.c only */
 	uint64_t made_ns; /* CLOCK_MONOTONIC when its start began */
 	void *owner;                  /* the pool's class */
@@ -63,7 +63,7 @@ struct machine {
 	unsigned heats; /* times that all its rounds of heat were completed */
 	bool forked; /* forked off a zygote, not restored */
 
-	/* from here on used by machine.c only */
+	/* only machine.c uses the fields below */
 	struct loop *loop;
 	struct backend_machine *bm; /* NULL once its process is reaped */
 	struct channel *ch; /* owned; NULL once ENDED */
@@ -76,9 +76,9 @@ struct machine {
 	uint32_t round_left; /* runners still to heat in this round */
 	bool paused, up;
 	bool born_hot; /* it needs no heat: it only gets OWN (new secrets) */
-	bool used; /* it got a job, or was shared */
-	bool heard; /* and a frame about that job has come */
-	bool stored; /* it was WARM once */
+	bool used; /* the machine got a job, or was shared */
+	bool heard; /* a frame about that job has come */
+	bool stored; /* the machine was WARM once */
 	bool suspect; /* WARM: a probe was sent, and it has not answered */
 	bool taken; /* ENDED: killed from outside, so not at fault */
 	bool gone; /* the backend has reported its end */

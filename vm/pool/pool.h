@@ -23,7 +23,7 @@
 #define AGAIN_MAX 2
 
 enum class_state {
-	CLASS_NONE, /* it has no template, and none is being made */
+	CLASS_NONE, /* no template exists, and none is being made */
 	CLASS_MAKING,
 	CLASS_READY,
 	CLASS_FAILED, /* making the template failed; tried again later */
@@ -38,7 +38,7 @@ struct class_cost {
 /* How far the making of a class's template is. */
 struct class_making {
 	char step[160];
-	uint64_t since_ns; /* when its boot began; 0: not yet */
+	uint64_t since_ns; /* when the template's boot began; 0: it did not */
 	enum vm_accel accel; /* accelerator of that boot */
 	unsigned usual_ms; /* how long such a boot usually takes */
 };
@@ -59,13 +59,13 @@ struct pool_class {
 	/* when to call the backend's prepare() again; 0: not needed */
 	uint64_t prepare_ns;
 	struct demand demand;
-	uint64_t used_ns; /* when a lease last asked for it */
+	uint64_t used_ns; /* when a lease last asked for this class */
 	/* by `forked`: of a restored machine, of a forked one */
 	struct class_cost cost[2];
 	bool begins; /* make its template before any lease asks */
 	bool is_hasty; /* a machine was started since prepare_hastily() ran */
 	unsigned bad_row; /* machines that failed in a row */
-	/* those of bad_row that failed by their own fault */
+	/* how many of bad_row failed by their own fault */
 	unsigned bad_started;
 	unsigned bad_templates; /* templates that failed in a row */
 	/* start no machine and no template before this time */
@@ -79,7 +79,7 @@ struct pool_class {
 };
 
 struct vm_lease {
-	struct list node; /* in class->waiting until granted; in of->joined */
+	struct list node; /* link in class->waiting until it is granted; in of->joined */
 	struct machines *vm;
 	struct pool_class *cls;
 	struct vm_need need;
@@ -93,7 +93,7 @@ struct vm_lease {
 	uint64_t first_run_ns;
 	struct loop_call call; /* calls granted, failed or lost_jailer */
 	bool granted, failed, lost_jailer;
-	/* its owner was informed of a slow start (class_check()) */
+	/* the owner knows that the start is slow (class_check()) */
 	bool told_slow;
 	enum vm_failure why;
 	char sentence[300];
@@ -109,7 +109,7 @@ struct vm_lease {
 struct machines {
 	struct loop *loop;
 	struct vm_options options; /* a copy of the given options; its strings are owned */
-	struct vm_keep keep; /* from the options; zeroed: none */
+	struct vm_keep keep; /* as in the options; zeroed: none */
 	struct vm_watch watch;
 	struct backend_host host;
 	struct backend *backend;   /* owned */
@@ -171,7 +171,7 @@ void pool_sign(const struct vm_lease *lease, struct vm_origin *ret);
 /* pool_machines.c. Schedules work(). */
 void pool_kick(struct machines *vm);
 unsigned pool_count(const struct machines *vm, enum machine_state state);
-/* all machines, in any state */
+/* Counts all machines, in any state. */
 unsigned pool_total(const struct machines *vm);
 /* pool_class.c. */
 void pool_template_done(void *arg, const struct vm_class *cls,

@@ -222,7 +222,8 @@ static bool take_step(struct machines *vm, unsigned slots, bool idle)
 		return start_one(vm, step.row, slots, idle);
 	case PLAN_END_MACHINE:
 		pool_end_idle(vm->planned[step.row]);
-		return false; /* its memory is free only once it is reaped */
+		return false; /* a machine's memory is free only when its process is
+			       * reaped */
 	case PLAN_END_ZYGOTE:
 		if (b->ops->unprepare)
 			b->ops->unprepare(b, &vm->planned[step.row]->cls);

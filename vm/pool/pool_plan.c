@@ -171,7 +171,8 @@ bool pool_make_room(struct machines *vm, const struct pool_class *c)
 	if (pool_total(vm) < vm->options.max_machines)
 		return true;
 	if (pool_count(vm, MACHINE_ENDED))
-		return false; /* its slot is free once it is reaped */
+		return false; /* a machine's slot is free only when its process is
+			       * reaped */
 	pool_plan(vm);
 	end = plan_least(&vm->plan, pool_row(vm, c));
 	if (end.act == PLAN_END_MACHINE) /* a zygote has no slot */
@@ -185,7 +186,8 @@ bool pool_give_way(struct machines *vm)
 	struct plan_step end;
 
 	if (pool_count(vm, MACHINE_ENDED))
-		return true; /* its memory is free once it is reaped */
+		return true; /* a machine's memory is free only when its process is
+			      * reaped */
 	pool_plan(vm);
 	end = plan_least(&vm->plan, PLAN_NOBODY);
 	if (end.act == PLAN_END_MACHINE) {

@@ -168,7 +168,7 @@ void pool_saved_note(struct machines *vm)
 
 	if (!vm->options.pool || k->worker.busy)
 		return;
-	if (!k->due_ns) /* not in the first minute: its counts say little */
+	if (!k->due_ns) /* do not write in the first minute: the counts say little */
 		k->due_ns = now + EVERY_S * NS_PER_S;
 	if (now < k->due_ns)
 		return;

@@ -132,7 +132,7 @@ int pool_join(struct vm_lease *machine, struct vm_lease *l)
 	if (!machine->shared || machine->failed)
 		return -ESTALE;
 	l->of = machine;
-	if (machine->machine) /* else its machine is being replaced */
+	if (machine->machine) /* otherwise the machine is being replaced */
 		r = open_lane(l);
 	if (r < 0)
 		return r;

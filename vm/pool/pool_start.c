@@ -44,7 +44,7 @@ void pool_grant(struct machine *m, enum vm_source source)
 		c->vm->stats.jobs_warm++;
 	else
 		c->vm->stats.jobs_restored++;
-	if (l->shared) /* its first machine died without a frame */
+	if (l->shared) /* the first machine died without a frame */
 		pool_share(l);
 	else if (l->job)
 		pool_run(l);
@@ -74,7 +74,7 @@ static bool on_idle(void *arg, struct machine *m)
 	struct pool_class *c = m->owner;
 
 	(void)arg;
-	/* it has answered a HEAT */
+	/* the machine has answered a HEAT */
 	if (m->state == MACHINE_HEATING && m->heated)
 		class_good_machine(c);
 	if (c->slow)

@@ -232,7 +232,7 @@ int vm_new(struct loop *loop, const struct vm_options *options,
 	vm->guest_walls = WIRE_WALLS_ALL;
 	host_memory_open(&vm->memory);
 	pool_init(vm);
-	/* it starts threads, so only once the loop runs */
+	/* begin starts threads, so it must wait until the loop runs */
 	loop_defer(loop, &vm->begin);
 	*ret_vm = vm;
 	return 0;
@@ -367,7 +367,7 @@ void vm_run(struct vm_lease *l, const struct vm_job *job)
 		l->first_run_ns = now_ns();
 	if (l->of)
 		pool_run_lane(l);
-	else if (l->machine) /* else its machine is being replaced */
+	else if (l->machine) /* otherwise the machine is being replaced */
 		pool_run(l);
 }
 

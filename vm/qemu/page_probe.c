@@ -16,7 +16,7 @@
 #include "restore.h"
 
 #define LIMIT_S 20u /* most time for a probe; it usually takes half a second */
-#define MONITOR_S 10u /* for an answer of the monitor */
+#define MONITOR_S 10u /* seconds that an answer of the monitor may take */
 
 struct page_probe {
 	struct loop *loop;

@@ -20,8 +20,8 @@
 /* Slots in the jailer beyond those of machines: for a template in the making,
  * zygotes, and machines that are killed but not yet reaped. */
 #define JAILS_MORE 16
-#define UP_S 2 /* from exec to a running guest, times the scale */
-#define MONITOR_S 2 /* for an answer of the monitor, times the scale */
+#define UP_S 2 /* seconds from exec to a running guest, times the scale */
+#define MONITOR_S 2 /* seconds that an answer of the monitor may take, times the scale */
 
 struct qemu {
 	struct backend base;
@@ -42,7 +42,7 @@ struct qemu_machine {
 	struct loop_timer limit; /* time to up() */
 	unsigned scale;
 	bool up, killed;
-	struct own_template *of;  /* NULL: adopted */
+	struct own_template *of;  /* NULL: the machine was adopted */
 	unsigned number; /* template_number() when it was started */
 	/* number of the zygote it was forked off; 0: restored */
 	uint32_t zygote;

@@ -34,7 +34,7 @@ struct qmp {
 	struct loop *loop;
 	const struct qmp_events *ev;
 	void *arg;
-	struct loop_fd sock; /* its fd is owned */
+	struct loop_fd sock; /* the monitor owns its fd */
 	struct loop_call fail; /* reports a failed write later */
 	struct buf in, out;
 	int fd; /* owned; sent with the byte of `out` at fd_at */
@@ -159,7 +159,7 @@ static void on_line(struct qmp *q, const char *line, size_t len)
 	} else if (json_object_get(m, "return") ||
 		   json_object_get(m, "error")) {
 		on_answer(q, m);
-	} /* else it is the greeting, which needs no answer */
+	} /* otherwise the line is the greeting, which needs no answer */
 	q->cut = false;
 	json_decref(m);
 }

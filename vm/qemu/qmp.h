@@ -15,7 +15,7 @@ struct qmp;
 struct qmp_reply {
 	int code; /* 0, -EIO (QEMU refused), -ETIMEDOUT, -EPIPE (closed) */
 	char status[32];   /* the answer's "status", if it has one */
-	char text[256]; /* QEMU's sentence if it refused */
+	char text[256]; /* QEMU's sentence, if it has refused the command */
 };
 
 struct qmp_events {

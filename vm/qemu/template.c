@@ -34,7 +34,7 @@ struct template {
 	struct err err;
 	enum vm_accel accel; /* the accelerator that `key` is for */
 	char key[SHA_HEX];
-	struct stored_template store; /* in use; dir -1: not ready */
+	struct stored_template store; /* the template in use; dir -1: not ready */
 	unsigned number; /* times that it was renewed */
 
 	/* --- used while it is made -------------------------------------- */

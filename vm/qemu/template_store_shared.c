@@ -58,7 +58,8 @@ static int open_shared(const char *shared, const char *key,
 	dir = parent < 0 ? -1 : openat(parent, name, O_RDONLY | O_DIRECTORY |
 						     O_CLOEXEC | O_NOFOLLOW);
 	if (dir < 0)
-		return -ENOENT; /* also if this user may not read it */
+		return -ENOENT; /* the directory does not exist, or this user may not read
+				 * it */
 	/* Its maker does not remove it while a process holds this lock. */
 	if (flock(dir, LOCK_SH | LOCK_NB) < 0)
 		return -ENOENT;

@@ -14,9 +14,9 @@
 #include "layout/base/log.h"
 #include "layout/base/num.h"
 
-#define RENEW_S 10 /* from the server's start to the first renewal */
-#define RENEW_AGAIN_S 60 /* when another template was being made then */
-#define RENEW_LATER_S 3600 /* when a renewal has failed */
+#define RENEW_S 10 /* seconds from the server's start to the first renewal */
+#define RENEW_AGAIN_S 60 /* seconds to wait if another template is being made */
+#define RENEW_LATER_S 3600 /* seconds to wait after a renewal has failed */
 
 static const struct backend_host *host_of(const struct templates *ts)
 {
@@ -70,7 +70,7 @@ static void on_age(struct loop_timer *timer)
 	uint64_t due = 0;
 
 	if (template_dir(own->t) < 0)
-		return; /* it will be made anew in any case */
+		return; /* the template will be made again in any case */
 	if (!template_is_old(own->t, &due)) {
 		watch_age(own);
 	} else if (own->in->making) {

@@ -108,7 +108,7 @@ static void record(const char *cache_dir, const char *boot, const char *lines,
 		lines += n;
 	}
 	text[len] = '\0';
-	/* on failure the file is verified again later */
+	/* an error only means that the file is verified again later */
 	template_store_text_put(cache_dir, NAME, text);
 }
 

@@ -16,7 +16,7 @@
 #include "restore.h"
 
 #define READY_S 60u /* limit until its heat is complete; it takes some 4 s */
-#define MONITOR_S 10u /* for an answer of the monitor */
+#define MONITOR_S 10u /* seconds that an answer of the monitor may take */
 
 struct zygote {
 	struct loop *loop;
@@ -26,7 +26,7 @@ struct zygote {
 	struct zygote_heat heat;
 	uint64_t began_ns;
 	bool ready;
-	bool ended; /* it is being killed: ignore late answers */
+	bool ended; /* the zygote is being killed: ignore late answers */
 	const struct zygote_events *ev;
 	void *arg;
 };

@@ -29,7 +29,7 @@
 
 #define FAILED 127
 
-static struct zygote_setup setup; /* not changed once QEMU begins */
+static struct zygote_setup setup; /* constant once QEMU begins */
 
 union said {
 	uint32_t what;
@@ -109,7 +109,8 @@ _Noreturn static void be_machine(const struct zygote_order *order, int *fds,
 		ppoll(NULL, 0, NULL, NULL);
 }
 
-/* --- the zygote ---------------------------------------------------------------------- */
+/* --- the zygote
+ * ---------------------------------------------------------------------- */
 
 static int make_child(const struct zygote_order *order, int *fds,
 		      unsigned count, int *ret_pidfd)

@@ -33,7 +33,7 @@ enum thread_state {
 struct thread {
 	int state; /* enum thread_state, atomic */
 	pid_t tid;
-	jmp_buf place; /* its registers in the handler */
+	jmp_buf place; /* the thread's registers in the handler */
 	char *stack; /* lowest address of its stack in use */
 	/* address of its thread-local storage: the FS register */
 	void *storage;

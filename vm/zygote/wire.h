@@ -74,8 +74,8 @@ struct zygote_range {
  * if its order says `copies`. */
 struct zygote_pages {
 	uint32_t what;  /* ZYGOTE_PAGES */
-	uint32_t count; /* of the ranges that follow */
-	uint32_t pages; /* in all of them */
+	uint32_t count; /* number of ranges that follow */
+	uint32_t pages; /* sum of the pages of all ranges */
 	struct zygote_range range[ZYGOTE_RANGES_MAX];
 };
 
