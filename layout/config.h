@@ -106,7 +106,7 @@ struct sandbox_config {
 	struct job_config machine;
 	uint64_t idle_ms; /* ends after this time without use; 0: never */
 	uint64_t life_ms; /* ends after this time; 0: not given */
-	bool pauses; /* it is paused at its end, instead of ended */
+	bool pauses; /* at its end the sandbox is paused instead of ended */
 	uint64_t pause_life_ms; /* longest pause; 0: for ever */
 };
 

@@ -18,7 +18,7 @@ struct parse {
 struct field {
 	const char *key;
 	int (*set)(struct parse *p, const struct field *f, json_t *value);
-	size_t offset;     /* in struct job_config */
+	size_t offset;     /* offset of the member in struct job_config */
 	uint64_t min, max; /* max 0: the operator's, at max_from */
 	size_t max_from;   /* offset in struct config_limits */
 	const char *note; /* a further argument of `set` */

@@ -69,7 +69,7 @@ struct environment_package {
 	const char *name, *version;
 	const char *file, *sum; /* file name without a directory; its SHA-256 */
 	const char *licence;    /* "": not known */
-	const char *at; /* for npm: "node_modules/lodash"; else "" */
+	const char *at; /* place of an npm package: "node_modules/lodash"; else "" */
 };
 typedef int (*environment_package_fn)(void *arg,
 				      const struct environment_package *p);

@@ -26,7 +26,7 @@ struct scan {
 	/* offset + 1 of the bracket that is too deep; 0: none */
 	size_t too_deep;
 	uint64_t parts; /* values that the library would allocate */
-	size_t string_start; /* of the last string, without its quote */
+	size_t string_start; /* where the last string begins, behind its quote */
 	size_t string_len;
 	struct json_raw *raw; /* NULL: no member is kept */
 	bool in_raw;

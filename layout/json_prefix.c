@@ -17,7 +17,7 @@
 enum token {
 	BETWEEN, /* between two tokens */
 	STRING,
-	ESCAPE, /* after a backslash */
+	ESCAPE, /* the last byte was a backslash */
 	HEX, /* step: digits read */
 	PAIR, /* step: bytes of the \u that must follow a high surrogate */
 	NUMBER,  /* step: enum number */

@@ -22,12 +22,12 @@ enum json_prefix_state {
 /* The tokens that may come next between two tokens. */
 enum json_expect {
 	JSON_VALUE, /* at the root, after a colon, or after a comma in a list */
-	JSON_VALUE_OR_END, /* after [ */
-	JSON_KEY, /* after a comma in an object */
-	JSON_KEY_OR_END, /* after { */
+	JSON_VALUE_OR_END, /* the last byte was [ */
+	JSON_KEY, /* the last byte was a comma in an object */
+	JSON_KEY_OR_END, /* the last byte was { */
 	JSON_COLON,
 	JSON_COMMA_OR_END,
-	JSON_NOTHING, /* after the root */
+	JSON_NOTHING, /* the root value is complete */
 };
 
 #define JSON_PREFIX_DEPTH 256u

@@ -22,7 +22,7 @@
 #define LIMIT_ENV_BYTES KIB(128)
 #define LIMIT_STDIN_TEXT MIB(1)    /* "stdin" in config.json */
 #define LIMIT_STDIN_FILE MIB(256) /* bytes of a stdin file; more needs a pipe */
-#define LIMIT_CTL_BYTES 256u       /* one write to ctl */
+#define LIMIT_CTL_BYTES 256u       /* bytes of one write to ctl */
 #define LIMIT_TIMEOUT_MIN_MS 100u
 #define LIMIT_GRACE_MS 60000u
 #define LIMIT_LINGER_MS 60000u
@@ -33,17 +33,17 @@
 #define LIMIT_SANDBOX_META KIB(64) /* "meta" of a sandbox, as JSON */
 /* a sandbox's life or idle time: a year */
 #define LIMIT_SANDBOX_MS 31536000000u
-#define LIMIT_SANDBOXES 1024u /* of one user; each needs memory */
+#define LIMIT_SANDBOXES 1024u /* sandboxes of one user; each needs memory */
 /* files beside config.json, for writers that rename */
 #define LIMIT_SANDBOX_FILES 8u
 #define LIMIT_RETRY 10u /* a permanent fault is reported soon */
 #define LIMIT_RETAIN_S 31536000u   /* a year */
 #define LIMIT_RESULTS 256u /* rich results of one cell */
-#define LIMIT_PORTS 10u       /* of a job, in a list */
+#define LIMIT_PORTS 10u       /* ports in the list "ports" of a job */
 #define LIMIT_PORT_MIN 1024u  /* below it takes a capability that no program has */
 #define LIMIT_PORT_MAX 65535u
 #define LIMIT_NETWORK_TEXT (128u << 10) /* bytes of the rules of "network" */
-#define LIMIT_PRIORITY 100u /* and as much below 0 */
+#define LIMIT_PRIORITY 100u /* highest priority; the lowest is its negative */
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u
 #define LIMIT_STREAM_BYTES GIB(4)
@@ -53,7 +53,7 @@
 #define LIMIT_LEFT_OUT 100u        /* entries in output_left_out */
 #define LIMIT_VALUE_BYTES MIB(16)  /* value and error of result.json */
 #define LIMIT_VALUE_DEPTH 256u     /* levels of JSON in them */
-/* values of JSON in them; each needs memory */
+/* JSON values in one text; each value needs memory */
 #define LIMIT_VALUE_PARTS 2000000u
 #define LIMIT_RESULT_BYTES MIB(512) /* result.json: LIMIT_OUTPUT_FILES names */
 

@@ -23,8 +23,8 @@ static bool debian_name(const char *name);
 
 static const struct {
 	const char *prefix;    /* "pypi:" may be left out */
-	const char *separator; /* before the version */
-	const char *option;    /* of fsd env build */
+	const char *separator; /* text between name and version */
+	const char *option;    /* its option of `fsd env build` */
 	const char *lock; /* value of "source" in lock.json */
 	bool (*name)(const char *name);
 	const char *first, *rest; /* characters that a version may have */

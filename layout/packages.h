@@ -28,7 +28,7 @@ enum package_source {
 
 struct package {
 	enum package_source source;
-	char name[PACKAGE_NAME_MAX + 1]; /* for PyPI: normalised (PEP 503) */
+	char name[PACKAGE_NAME_MAX + 1]; /* of a PyPI package: normalised (PEP 503) */
 	char version[PACKAGE_VERSION_MAX + 1];
 };
 

@@ -38,9 +38,9 @@ struct result_attempt {
 
 /* A connection of the program, or one that it did not get. */
 struct result_connection {
-	const char *host;    /* as the program asked for it; NULL: not known */
+	const char *host;    /* host name as the program gave it; NULL: not known */
 	unsigned port;       /* 0: none: the program looked up a name */
-	const char *address; /* NULL: none */
+	const char *address; /* NULL: no address */
 	uint64_t sent, received, ms; /* RESULT_UNKNOWN: still open, or not made */
 	const char *verdict; /* a constant: "ok", "denied" ... */
 	const char *reason;  /* or NULL */
@@ -82,11 +82,11 @@ struct job_result {
 	size_t guest_len;
 	uint64_t wall_ms, user_ms, system_ms, peak_memory_bytes, peak_processes;
 	uint64_t queued_ms, machine_ms, run_ms, collect_ms, total_ms;
-	const char *session;       /* its name, or NULL */
+	const char *session;       /* the session's name, or NULL */
 	const char *session_state; /* "kept", "lost", or NULL */
 	uint64_t step; /* number within its session, from 1; 0: none */
 	const char *environment; /* name; NULL: not known */
-	const char *environment_id; /* NULL: base */
+	const char *environment_id; /* NULL: the environment is base */
 	int warm; /* whether the interpreter was warm: 1, 0; -1: it had none */
 	const char *why; /* why it was not, or NULL */
 	const char *source, *accel, *template_id; /* or NULL */

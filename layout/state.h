@@ -30,7 +30,7 @@ enum job_state {
 
 enum job_event {
 	EV_SUBMIT, /* config and code are complete and valid: run the job */
-	EV_REFUSE, /* they are complete and wrong */
+	EV_REFUSE, /* all parts exist and the job is wrong */
 	EV_REOPEN, /* an input changed: the job is no longer refused, or done */
 	EV_GRANT,  /* a machine was leased */
 	EV_END, /* the program has ended and its results are stored */

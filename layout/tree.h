@@ -69,7 +69,7 @@ struct vfile {
 	/* Belongs to a run. A copy of it into a draft is accepted without
 	 * effect. It vanishes when the job runs again. */
 	bool result;
-	const char *help; /* one line for manuals */
+	const char *help; /* one line of text for the manuals */
 };
 
 extern const struct vfile job_vfiles[JOB_VFILE_MAX];
@@ -111,8 +111,8 @@ static inline bool job_name_is_draft(const char *name)
 
 bool utf8_valid(const char *text, size_t len);
 
-/* Verbs of ctl: "start", "interrupt", "kill", "signal NAME", "eof", "port N"; of .fsd/ctl:
- * "drain", "resume". */
+/* Verbs of ctl: "start", "interrupt", "kill", "signal NAME", "eof", "port N"; of
+ * .fsd/ctl: "drain", "resume". */
 enum ctl_verb {
 	CTL_START,
 	CTL_INTERRUPT,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One turn of the frame loop: polls the port, the children and the job, then does
- * what has come and what is due by time. PID 1 takes turns for the machine's job, the
- * agent of a lane for the jobs of its lane, heat.c for the warmup program. All state is in
- * struct agent.
+ * One turn of the frame loop: polls the port, the children and the job, then does what
+ * has come and what is due by time. PID 1 takes turns for the machine's job, the agent of
+ * a lane for the jobs of its lane, heat.c for the warmup program. All state is in struct
+ * agent.
  */
 #include "agent.h"
 
@@ -36,7 +36,7 @@ static int on_own(struct agent *a, const struct frame *f, struct err *err)
  * program. */
 static int on_job(struct agent *a, const struct frame *f, struct err *err)
 {
-	if (is_heating(a)) /* its runner is found in the usual way */
+	if (is_heating(a)) /* the warmup program may run before OWN */
 		return job_begin(a->current, &a->port,
 				 a->spends ? a->runners : a->warmup_program, f, err);
 	if (!a->owned)

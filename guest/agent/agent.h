@@ -14,7 +14,7 @@
 struct agent {
 	struct port port;
 	struct runner runners[WIRE_RUN_MAX];
-	/* for heating; only that of EXEC is used */
+	/* runners for heating; only the one for EXEC is used */
 	struct runner warmup_program[WIRE_RUN_MAX];
 	struct job job;
 	/* &job; or heat.c's own job while the warm-up program runs */

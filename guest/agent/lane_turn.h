@@ -26,7 +26,7 @@ struct lane_end {
 	int told; /* owned; struct lane_told come here */
 	enum wire_runner kind; /* runner that runs the lane's jobs */
 	bool waits; /* a->runners[kind] was waiting when the lane opened */
-	bool closing;     /* CLOSE has come */
+	bool closing;     /* the host has sent CLOSE */
 	bool killing;     /* ... with WIRE_CLOSE_KILL */
 	bool killed;
 };

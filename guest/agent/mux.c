@@ -46,10 +46,10 @@ struct lane {
 struct mux {
 	struct wire_share share;
 	int root;          /* owned; "/" */
-	/* by number; entry 0 is not used */
+	/* indexed by lane number; entry 0 is not used */
 	struct lane lanes[WIRE_LANE_MAX + 1];
 	unsigned first; /* lane whose frame is moved next */
-	unsigned serial; /* that of the last lane opened */
+	unsigned serial; /* serial number of the last lane that was opened */
 	unsigned *groups; /* owned; serials of groups that may still exist */
 	size_t group_count, group_room;
 	bool waits[WIRE_RUN_MAX]; /* a runner of that kind is ready */
@@ -470,7 +470,7 @@ static bool move_round(struct agent *a)
 		if (!lane->open || lane->dead)
 			continue;
 		if (!port_has_room(&a->port)) {
-			m->first = n; /* it is first when there is room */
+			m->first = n; /* this lane is first when there is space again */
 			return moved;
 		}
 		r = port_fill(&lane->port);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the inputs of a job from FILE frames, one open file at a time, and remembers
- * each by inode, times and digest. After the program's end it tells inputs that are as
- * they were from files that the program has changed. Runs in PID 1, or in the agent of a lane.
+ * Makes the inputs of a job from FILE frames, one open file at a time, and remembers each
+ * by inode, times and digest. After the program's end it tells inputs that are as they
+ * were from files that the program has changed. Runs in PID 1, or in the agent of a lane.
  */
 #include "files.h"
 
@@ -265,7 +265,7 @@ void files_seal(struct files *f)
 struct knowing {
 	struct files *files;
 	struct inodes *open;
-	const char *program; /* its name in the home */
+	const char *program; /* the program's file name in the home */
 	unsigned depth;
 	struct timespec *newest;
 };
@@ -349,7 +349,7 @@ int files_seal_all(struct files *f, const char *program)
 	f->only = NULL;
 	f->count = 0;
 	f->sorted = false;
-	watch(f); /* before any file is read */
+	watch(f); /* start to watch before any file is read */
 	if (!r)
 		r = beneath_each(home, know, &k);
 	if (!r)
@@ -394,7 +394,7 @@ static bool was_written(struct files *f, const struct input *in, int fd)
 {
 	bool open = written_is_open(fd);
 
-	/* after written_is_open(): a close in between is then seen */
+	/* call it after written_is_open(): a close between both is noticed */
 	written_hear(&f->written);
 	if (open)
 		inodes_add(&f->open, in->ino);

@@ -36,7 +36,7 @@ struct input {
 
 /* An input that is stored under another name: see lane.h. */
 struct files_own {
-	char name[64], alias[64]; /* its name; "": there is none */
+	char name[64], alias[64]; /* names of the program's file; "": it has none */
 };
 
 struct files {
@@ -44,12 +44,12 @@ struct files {
 	int fd; /* owned; the file being written, or -1 */
 	uint64_t left; /* bytes of that file still to come */
 	struct wire_time mtime; /* the modification time that the file must get, if known */
-	bool input; /* that file is standard input */
+	bool input; /* the file that is being written is standard input */
 	bool given; /* standard input has come, as a file */
 	char given_at[48]; /* the path of that file */
 	struct files_own own[2];
 	int own_dir; /* owned; the directory of `own`; -1: the home */
-	struct digest digest; /* of the file's bytes so far */
+	struct digest digest; /* digest of the bytes that have come so far */
 	struct input *list; /* owned */
 	size_t count, size;
 	bool sorted;

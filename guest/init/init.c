@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		r = agent_serve(&agent, &err);
 	if (r && !err.code)
 		err_sys(&err, r, "init");
-	/* if the host still reads the port */
+	/* tell the host the reason, if it still reads the port */
 	if (agent.current && !agent.mux && r != -EPIPE)
 		port_say_last(&agent.port, err.text);
 	sys_power_off(err.text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes what the helper needs, as PID 1, and then the helper. The listener is bound to
- * 127.0.0.53 port 53: a wildcard would take a port of the ephemeral range from programs, the
- * same one in each clone, and programs cannot listen below 1024.
+ * 127.0.0.53 port 53: a wildcard would take a port of the ephemeral range from programs,
+ * the same one in each clone, and programs cannot listen below 1024.
  */
 #include "net.h"
 
@@ -121,7 +121,8 @@ int net_start(struct net *n, struct err *err)
 	fd_close(&n->port);
 	fd_close(&n->listener);
 	fd_close(&n->dns);
-	if (read(ours, &ready, 1) != 1) /* its end closes the pipe */
+	if (read(ours, &ready, 1) != 1) /* if the helper has ended, its end of the pipe is
+					 * closed */
 		return err_set(err, -ECHILD, "the network's helper has ended");
 	return 0;
 }

@@ -15,7 +15,8 @@
 
 #define HEADER 12u
 #define LABEL_MAX 63u
-#define NAME_BYTES_MAX 255u /* with a length before each label, and a 0 */
+#define NAME_BYTES_MAX 255u /* bytes of an encoded name: a length before each label, and a
+			     * 0 */
 #define REVERSE ".in-addr.arpa"
 
 enum { TYPE_A = 1, TYPE_PTR = 12, CLASS_IN = 1 };
@@ -38,7 +39,8 @@ static size_t read_labels(const uint8_t *p, size_t size, char ret[NAME_BYTES_MAX
 	while (at < size && p[at]) {
 		size_t label = p[at++];
 
-		/* a length over 63 marks a compressed name, which a query does not need */
+		/* a length over 63 marks a compressed name, which a query does not
+		 * need */
 		if (label > LABEL_MAX || label >= size - at ||
 		    at + label >= NAME_BYTES_MAX)
 			return 0;

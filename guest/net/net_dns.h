@@ -33,10 +33,10 @@ enum net_dns_asks {
 };
 
 struct net_dns_query {
-	enum net_dns_code code; /* not OK: to be answered so, at once */
+	enum net_dns_code code; /* not OK: reply with this code at once */
 	enum net_dns_asks asks;
-	char name[HOST_NAME_MAX_LEN + 1]; /* as host_name_read() has it */
-	uint32_t address;                 /* REVERSE; 10.0.0.5 is 0x0a000005 */
+	char name[HOST_NAME_MAX_LEN + 1]; /* the name, normalised by host_name_read() */
+	uint32_t address;                 /* of a REVERSE query; 10.0.0.5 is 0x0a000005 */
 	size_t question;                  /* bytes of the question; 0: none was read */
 };
 

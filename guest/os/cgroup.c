@@ -53,7 +53,7 @@ static uint64_t holders_marked; /* processor time of the holders at cgroup_mark(
 static int make_holders(struct err *err)
 {
 	static const char *const settings[][2] = {
-		{HOLDERS "/pids.max", "1"}, /* so that a fork fails */
+		{HOLDERS "/pids.max", "1"}, /* at this limit every fork fails */
 		{HOLDERS "/cpu.idle", "1"},
 	};
 
@@ -121,7 +121,7 @@ static bool is_own_child(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || sys_get(fd, text, sizeof(text)))
 		return false;
-	end = strrchr(text, ')'); /* behind the name come state and parent */
+	end = strrchr(text, ')'); /* the fields behind the name are state and parent */
 	return end && strlen(end) > 4 && strtol(end + 4, NULL, 10) == getpid();
 }
 

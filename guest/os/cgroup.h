@@ -33,9 +33,9 @@ enum cgroup_file {
 
 struct cgroup {
 	int fd[CGROUP_FILE_MAX]; /* owned; -1 if the kernel has no such file */
-	uint64_t user_us, system_us; /* when cgroup_mark() was called */
+	uint64_t user_us, system_us; /* processor time when cgroup_mark() was called */
 	uint64_t memory_max, pids_max; /* the values set last */
-	/* when cgroup_mark_code() was called */
+	/* bytes in memory when cgroup_mark_code() was called */
 	uint64_t code_bytes, warm_bytes;
 	/* the runner's own threads, which count for no job */
 	unsigned own_tasks;

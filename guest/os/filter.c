@@ -49,8 +49,8 @@ struct call {
 };
 
 static const struct call calls[] = {
-	/* other programs inside the kernel */
-	{SCMP_SYS(bpf), EPERM}, /* it has a verifier and a compiler */
+	/* calls that run other programs inside the kernel */
+	{SCMP_SYS(bpf), EPERM}, /* bpf(2) has a verifier and a compiler */
 	/* a second way to most calls, around this filter */
 	{SCMP_SYS(io_uring_setup), ENOSYS},
 	{SCMP_SYS(io_uring_enter), ENOSYS},
@@ -59,7 +59,7 @@ static const struct call calls[] = {
 	{SCMP_SYS(userfaultfd), ENOSYS},
 	/* counts events of other processes */
 	{SCMP_SYS(perf_event_open), EPERM},
-	{SCMP_SYS(lookup_dcookie), EPERM}, /* for profilers */
+	{SCMP_SYS(lookup_dcookie), EPERM}, /* only profilers use it */
 	{SCMP_SYS(init_module), EPERM},
 	{SCMP_SYS(finit_module), EPERM},
 	{SCMP_SYS(delete_module), EPERM},
@@ -129,7 +129,7 @@ static const struct use uses[] = {
 	FLAG(clone, CLONE_NEWUSER),
 	FLAG(clone, CLONE_NEWPID),
 	FLAG(clone, CLONE_NEWNET),
-	/* in clone's flags this bit belongs to the signal */
+	/* not for clone(2): there this bit of the flags belongs to the signal */
 	FLAG(unshare, CLONE_NEWTIME),
 	FLAG(unshare, CLONE_NEWNS),
 	FLAG(unshare, CLONE_NEWCGROUP),
@@ -146,8 +146,8 @@ static const struct use uses[] = {
 /* The permitted families of sockets; all others are denied. */
 static const int families[] = {
 	AF_UNIX, /* socket pairs, multiprocessing, servers with a path */
-	AF_INET, /* for the loopback */
-	AF_INET6,   /* likewise */
+	AF_INET, /* programs use the loopback by it */
+	AF_INET6,   /* the same for IPv6 */
 	AF_NETLINK, /* only NETLINK_ROUTE: programs list interfaces by it */
 };
 

@@ -11,7 +11,7 @@
 #define PAGE 4096u
 #define LEFT_OF 64u /* less than 1/64 of the job's memory are pages of files */
 #define LEFT_MIN (256u << 10)
-#define TURNS 100u /* these pages were read again 100 times */
+#define TURNS 100u /* how often the pages were read again */
 #define USER_OF 20u /* less than 1/20 of the job's processor time was user time */
 
 void thrash_begin(struct thrash *t, uint64_t now)

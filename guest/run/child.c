@@ -159,7 +159,7 @@ static void drop_privilege(void)
 	if (setresgid(USER_ID, USER_ID, USER_ID) ||
 	    setresuid(USER_ID, USER_ID, USER_ID))
 		fail("setresuid");
-	/* with these securebits setresuid() has kept them */
+	/* setresuid() has kept the capabilities, by these securebits */
 	drop_capabilities();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("no_new_privs");

@@ -9,7 +9,7 @@
 
 #include <poll.h>
 
-#define DRAIN_MAX 32 /* with more, the oldest is closed */
+#define DRAIN_MAX 32 /* pipes at a time; a further one closes the oldest */
 
 struct drain {
 	int fd[DRAIN_MAX]; /* owned; the oldest first */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends SIGINT again to processes of a shell's control group that were forked about the
- * time of the first one. It looks a few times, at growing distances; job.c calls each look
- * when it is due.
+ * time of the first one. It looks a few times, at growing distances; job.c calls each
+ * look when it is due.
  */
 #include "interrupt.h"
 
@@ -64,7 +64,7 @@ static bool find(pid_t pid, long *ret_group, uint64_t *ret_ticks)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || sys_get(fd, text, sizeof(text)))
 		return false;
-	p = strrchr(text, ')'); /* behind the name, field 2 */
+	p = strrchr(text, ')'); /* fields behind the name, which is field 2 */
 	for (int field = 2; p && field < 22; field++) {
 		p = strchr(p + 1, ' ');
 		if (p && field + 1 == 5)

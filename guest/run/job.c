@@ -43,7 +43,7 @@ static void begin_anew(struct job *job)
 	wire_job_done(&job->spec);
 	files_forget(&job->files);
 	job->runner = NULL;
-	/* but keep `how`: it stays true for the session */
+	/* keep `how`, which stays true for the session */
 	job->begun.coming = false;
 	job->status = 0;
 	job->starved = job->asked = job->unasked = false;
@@ -255,11 +255,11 @@ int job_stdin(struct job *job, struct port *port, const struct frame *frame,
 	int r = 0;
 
 	if (job->phase == JOB_NONE && job->again)
-		return 0; /* it was on its way when the step ended */
+		return 0; /* the frame was sent before the step ended */
 	if (job->phase == JOB_NONE)
 		return err_set(err, -EPROTO, "STDIN without a job");
 	if (job->lane && job->files.given && !job->step.on)
-		return 0; /* it has come as a file */
+		return 0; /* standard input has come as a file */
 	if (frame->header.type == WIRE_STDIN_END)
 		input_end(&job->input);
 	else

@@ -49,7 +49,7 @@ struct job {
 	uint64_t received;          /* sys_now() when JOB came */
 	uint64_t started;           /* sys_now() at RUN */
 	uint64_t ended;             /* sys_now() at waitpid */
-	int status;                 /* of waitpid */
+	int status;                 /* status of the first process, from waitpid() */
 	bool asked; /* KILL_ALL has come */
 	bool unasked; /* KILL_ALL had not come before waitpid */
 	uint64_t let_go; /* sys_now() when no process lingered any more, or 0 */
@@ -62,8 +62,8 @@ struct job {
 	bool starved; /* killed for lack of memory: see thrash.h */
 	bool again; /* earlier steps have run in this machine */
 	unsigned lane; /* lane of a shared machine, or 0; see lane.h */
-	enum wire_runner kind; /* in a lane: the runner of its jobs */
-	unsigned serial; /* in a lane: serial of its group, see share.h */
+	enum wire_runner kind; /* on a lane: the kind of runner for its jobs */
+	unsigned serial; /* on a lane: serial number of its control group, see share.h */
 	struct drain drain; /* pipes of ended jobs that are still written to */
 	char dir[32]; /* directory of the job's files outside the home */
 };

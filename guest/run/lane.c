@@ -29,7 +29,7 @@
 #define DEPTH_MAX 64
 #define READY_MS 60000
 #define CELL_RESULTS "shelf"
-#define PROGRAM "code" /* with its extension */
+#define PROGRAM "code" /* name of the program's file, before its extension */
 #define CALL_INPUT "input.json"
 
 int lane_mount(struct err *err)
@@ -95,7 +95,7 @@ enum wire_runner lane_kind(const struct wire_job *spec, const bool *waits)
 {
 	enum wire_runner kind;
 
-	/* if none waits, EXEC starts an interpreter sooner */
+	/* without a waiting runner, EXEC starts an interpreter sooner */
 	if (is_step(spec)) {
 		kind = step_kind(spec);
 		return waits[kind] ? kind : WIRE_RUN_EXEC;

@@ -43,7 +43,7 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 struct runner {
 	enum wire_runner kind;
 	pid_t pid;             /* 0: it has ended, or was never started */
-	bool own;              /* it has drawn secrets of its own */
+	bool own;              /* the runner has drawn its own secrets */
 	bool living;           /* the process runs steps: see step.h */
 	const struct wire_strings *fresh; /* Borrowed, or NULL: the environment of a Python runner that loads no
 	 * modules and does not wait. */
@@ -84,6 +84,6 @@ int runner_send(const struct runner *r, const char *verb,
  * usual way. For cgroup_mark_code(). */
 uint64_t runner_plain_heap(enum wire_runner kind);
 const char *runner_name(enum wire_runner kind);
-const char *runner_mode(uint32_t mode); /* as in a message */
+const char *runner_mode(uint32_t mode); /* the mode's name in a message */
 
 #endif

@@ -27,11 +27,12 @@ struct runner_kind {
 	const char *directory;
 	const char *argv[8];
 	const char *extra[3]; /* variables of its environment */
-	bool base;            /* it begins with the base variables */
+	bool base;            /* the interpreter starts with the base variables */
 	bool helper_pipes;    /* two pipes on 5..8, see child.c */
 	bool own_task;        /* it has a thread that no job's limit counts (runners/python/live.h) */
 	bool verb_only;       /* init sends it only the verb's first letter */
-	bool says_begun;      /* it reports over the control socket how it began */
+	bool says_begun;      /* the interpreter reports over the control socket how it
+			       * began */
 	bool spare;           /* a fresh process can start with a job's environment;
 				 a shared machine keeps one waiting */
 	bool own_home;        /* the waiting process runs a file of the home, which is
@@ -41,8 +42,8 @@ struct runner_kind {
 	const char *session_argv[4]; /* argv of a session that EXEC's runner starts;
 					[0] NULL: the language has no sessions */
 	const char *step_word;     /* appended to a step's line, or "" */
-	/* prefixes of variables that the interpreter reads only at its start: a
-	 * session with one gets a fresh process. NULL: the runner itself can start a fresh
+	/* prefixes of variables that the interpreter reads only at its start: a session
+	 * with one gets a fresh process. NULL: the runner itself can start a fresh
 	 * interpreter. */
 	const char *const *obeys;
 	bool late_env;             /* a session gets the variables with its first
@@ -58,7 +59,7 @@ struct runner_kind {
 				ones */
 	bool learns;         /* it heats in its own process and keeps what it learns;
 				the others heat in a child */
-	bool settles;        /* its pages are made writable after each round */
+	bool settles;        /* after each round its pages are made writable */
 	uint64_t plain_heap; /* bytes of heap of its interpreter without our runner;
 				0: all */
 };

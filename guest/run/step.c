@@ -52,7 +52,7 @@ static struct place place_of(const struct job *job, const char *name)
  * of its interpreter. */
 static bool is_hijack(const char *assignment)
 {
-	char name[64]; /* all known names are shorter */
+	char name[64]; /* longer than all known names */
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(assignment, "="),
 		 assignment);
@@ -308,7 +308,7 @@ static void hear(struct job *job, uint8_t said)
 		job->step.coming = false;
 		job->step.lives = true;
 		step_over(job);
-		job->status = said << 8; /* in the form of waitpid() */
+		job->status = said << 8; /* coded as waitpid() does */
 		job->ended = sys_now();
 		job->phase = JOB_ENDING;
 	} else if (said == 'S') {

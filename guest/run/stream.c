@@ -30,7 +30,8 @@ int stream_pump(struct stream *s, struct port *port)
 		if (s->last)
 			want = MIN(want, (size_t)s->rest);
 		n = read(s->fd, port_room(port), want);
-		if (n < 0) /* with `last`, another process may have read some */
+		if (n < 0) /* with `last` another process may have read some of the
+			    * bytes */
 			return (errno == EAGAIN && !s->last) || errno == EINTR
 				       ? 0
 				       : 1;

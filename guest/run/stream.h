@@ -13,10 +13,10 @@
 
 struct stream {
 	int fd;            /* owned; -1 after the pipe's end */
-	uint8_t type;      /* of the frames */
+	uint8_t type;      /* type of its frames */
 	uint64_t limit; /* most bytes to send; further ones are dropped */
 	uint64_t bytes; /* bytes that the program has written */
-	uint64_t dropped; /* those of `bytes` that were dropped */
+	uint64_t dropped; /* how many of `bytes` were dropped */
 	bool last; /* only `rest` more bytes are read */
 	int rest;
 };
@@ -24,7 +24,8 @@ struct stream {
 /* Moves bytes from the pipe to the port while that has room. Return: 0, or 1 at
  * the pipe's end. */
 int stream_pump(struct stream *s, struct port *port);
-/* Ends the stream after the bytes that are in the pipe now, even if a process still writes. */
+/* Ends the stream after the bytes that are in the pipe now, even if a process still
+ * writes. */
 void stream_last(struct stream *s);
 
 struct input_stream {

@@ -45,7 +45,7 @@ static void describe(enum wire_runner kind, const char *const *argv,
 		.memory_bytes = 512ull << 20,
 		.stdout_limit = UINT64_MAX,
 		.stderr_limit = UINT64_MAX,
-		/* so that searching for output is part of it */
+		/* a limit, so that the round also searches for output */
 		.output_limit = 1,
 		.output_files = 1,
 		.realtime_ns = (uint64_t)now.tv_sec * 1000000000u +
@@ -341,7 +341,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 
 	for (int i = 0; !mask && i < WIRE_RUN_MAX; i++)
 		if (a->owned && a->runners[i].pid && !a->runners[i].own)
-			/* else it would happen in the job */
+			/* otherwise the job would wait for this */
 			own_runner(&a->runners[i]);
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
 		const struct runner_kind *kind = &runner_kinds[i];

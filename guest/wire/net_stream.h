@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one stream of the second port, as one side has it: which frames may come
- * next, and how many bytes may be under way. Both sides keep one of these a stream. It has no bytes and
- * no descriptors; the caller has them. Not thread-safe.
+ * next, and how many bytes may be under way. Both sides keep one of these a stream. It
+ * has no bytes and no descriptors; the caller has them. Not thread-safe.
  */
 #ifndef GUEST_NET_STREAM_H
 #define GUEST_NET_STREAM_H
@@ -16,13 +16,14 @@ struct net_stream {
 	bool said_end, heard_end, reset;
 	uint32_t sent;   /* bytes that the peer has not yet acknowledged */
 	uint32_t heard;  /* bytes that were not yet acknowledged to the peer, */
-	uint32_t taken;  /* and of these, bytes that were passed on */
+	uint32_t taken;  /* how many of `heard` were passed on */
 };
 
 /* Which streams there have been: each side's numbers rise. */
 struct net_ids {
 	enum wire_net_side side; /* this one */
-	uint32_t last[2];        /* of this side, of the peer; without bit 31 */
+	uint32_t last[2];        /* last number of this side; of the peer; without bit
+				  * 31 */
 };
 
 /* A new stream of this side. Return: its number, or 0: there are no more. */

@@ -434,7 +434,7 @@ static bool get_begun_by(struct wire_cursor *c, struct wire_exit *e)
 		  named == !!text[0];
 
 	if (ok)
-		strcpy(e->begun_by, text); /* at most WIRE_BEGUN_BY_MAX bytes */
+		strcpy(e->begun_by, text); /* text has at most WIRE_BEGUN_BY_MAX bytes */
 	free(text);
 	return ok;
 }

@@ -159,8 +159,8 @@ enum wire_type {
 	WIRE_SHARE = 10,
 	WIRE_CLOSE = 11,
 	WIRE_ABORT = 12,
-	WIRE_NETWORK = 13, /* NET */
-	/* both */
+	WIRE_NETWORK = 13, /* see wire_network.h */
+	/* sent in both directions */
 	WIRE_FILE = 16,
 	WIRE_FILE_DATA = 17,
 	WIRE_FILE_END = 18,
@@ -187,7 +187,7 @@ enum wire_type {
 enum wire_runner {
 	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
 	WIRE_RUN_NODE,       /* the same */
-	WIRE_RUN_TYPESCRIPT, /* the same; types are erased first */
+	WIRE_RUN_TYPESCRIPT, /* the same; the runner erases types first */
 	/* Runs WIRE_HOME/code.sh without arguments, in the environment
 	 * WIRE_BASE_ENV; ignores envp. */
 	WIRE_RUN_BASH,
@@ -245,7 +245,7 @@ enum wire_omitted {
 	WIRE_OMITTED_LINK, /* a link that leads outside of the home */
 	WIRE_OMITTED_SPECIAL, /* a device, a socket or a fifo */
 	WIRE_OMITTED_DEEP, /* its path is too long, or has too many names */
-	WIRE_OMITTED_UNREAD, /* it cannot be read */
+	WIRE_OMITTED_UNREAD, /* the guest cannot read it */
 	WIRE_OMITTED_MAX
 };
 /* entries left out that the guest reports by name */
@@ -294,7 +294,7 @@ enum wire_begun {
  * cell first reports each display when it is shown: a line that begins with
  * WIRE_SHOWN, then JSON. The value is what follows the last such line.
  */
-#define WIRE_SHOWN 0x1e /* as in RFC 7464 */
+#define WIRE_SHOWN 0x1e /* the record separator of RFC 7464 */
 #define WIRE_SHOWN_MAX (8u << 20)  /* bytes of such lines that the host keeps */
 #define WIRE_RESULT_MAX (WIRE_SHOWN_MAX + (16u << 20))
 
@@ -357,7 +357,7 @@ struct wire_exit {
 	uint32_t unasked; /* 1: no KILL_ALL had come when the first process ended */
 	uint32_t left;  /* processes that were killed at the end */
 	uint32_t begun; /* enum wire_begun */
-	uint64_t wall_ns; /* from the program's start to waitpid */
+	uint64_t wall_ns; /* time from the program's start to waitpid() */
 	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
 	uint64_t peak_memory_bytes;  /* memory.peak */
 	uint64_t peak_processes;     /* pids.peak */

@@ -18,7 +18,8 @@ enum carries {
 static const struct row {
 	const char *name;
 	unsigned from;    /* enum wire_net_side */
-	unsigned carries; /* in the order of enum carries */
+	unsigned carries; /* fields that the type carries: bits, in the order of enum
+			   * carries */
 	unsigned args;    /* number of values of arg; 0: arg must be 0 */
 } rows[WIRE_NET_TYPES] = {
 	[WIRE_NET_START] = { "START", WIRE_NET_HOST, LIMITS, 0 },

@@ -46,7 +46,7 @@ enum wire_net_type {
 	WIRE_NET_START, WIRE_NET_ANSWER, WIRE_NET_CONNECT, WIRE_NET_FINISH,
 	/* guest to host */
 	WIRE_NET_RESOLVE, WIRE_NET_OPEN, WIRE_NET_FINISHED,
-	/* both */
+	/* sent in both directions */
 	WIRE_NET_OPENED, WIRE_NET_DATA, WIRE_NET_WINDOW, WIRE_NET_END, WIRE_NET_RESET,
 	WIRE_NET_TYPES
 };
@@ -56,7 +56,7 @@ enum wire_net_side { WIRE_NET_HOST = 1, WIRE_NET_GUEST = 2 };
 enum net_answer {
 	NET_ANSWER_OK,
 	NET_ANSWER_NONE,  /* no such name, or none that the job may know */
-	NET_ANSWER_AGAIN, /* not now */
+	NET_ANSWER_AGAIN, /* the host cannot answer now */
 	NET_ANSWERS
 };
 
@@ -78,9 +78,11 @@ struct net_frame {
 	uint32_t id;     /* the stream, or the query */
 	uint32_t port;   /* OPEN, CONNECT: 1 to 65535 */
 	uint32_t window; /* START, and WINDOW: bytes */
-	uint32_t streams, names; /* START */
+	uint32_t streams, names; /* of START: most open streams; rows in the table of
+				  * names */
 	uint32_t range_count;
-	struct net_range range[WIRE_NET_RANGES]; /* ANSWER */
+	struct net_range range[WIRE_NET_RANGES]; /* of ANSWER: ports that the job may
+						  * reach */
 	char name[WIRE_NET_NAME_MAX + 1];        /* RESOLVE, OPEN: printable ASCII */
 	const uint8_t *data; /* DATA: borrowed from the payload */
 	size_t size;

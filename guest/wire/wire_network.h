@@ -23,12 +23,12 @@ struct wire_route {
 
 enum wire_network_flag {
 	WIRE_NETWORK_NAMES = 1, /* programs may open connections */
-	WIRE_NETWORK_PORTS = 2, /* others may connect to programs */
+	WIRE_NETWORK_PORTS = 2, /* others may connect to the job's programs */
 	WIRE_NETWORK_FLAGS = 3
 };
 
 struct wire_network {
-	uint32_t flags; /* at least one */
+	uint32_t flags; /* at least one of them is set */
 	/* address blocks that programs may connect to by number; the machine routes
 	 * them to its loopback device. Owned by a frame that was read */
 	uint32_t route_count;

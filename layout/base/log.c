@@ -21,7 +21,7 @@
 #include "num.h"
 
 static const struct {
-	const char *name, *priority; /* that of syslog(3) */
+	const char *name, *priority; /* the level's name; its number in syslog(3) */
 } levels[] = {
 	[LOG_ERROR] = { "error", "<3>" },
 	[LOG_WARN] = { "warn", "<4>" },

@@ -14,7 +14,7 @@
 
 struct proc_status {
 	unsigned uid[4], gid[4]; /* real, effective, saved, filesystem */
-	bool groups; /* it has supplementary groups */
+	bool groups; /* the process has supplementary groups */
 	uint64_t caps; /* the capabilities of all sets together */
 	unsigned no_new_privs; /* 1: set */
 	unsigned seccomp; /* 2: it has a filter */

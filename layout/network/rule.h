@@ -41,7 +41,7 @@ struct net_rule {
 	enum net_host host;
 	/* for NAME and BELOW; normalised by host_name_read() */
 	char name[HOST_NAME_MAX_LEN + 1];
-	struct net_block block; /* for BLOCK */
+	struct net_block block; /* used if the host is an address or a net (BLOCK) */
 	unsigned port_count;              /* 1 to NET_RULE_PORTS */
 	struct net_ports ports[NET_RULE_PORTS];
 	/* do not inspect the bytes of the connection (no comparison of the TLS

@@ -256,7 +256,7 @@ napi_value interrupt_guard(napi_env env, napi_callback_info info)
 		state.asked = false; /* the missing result tells the caller */
 	calm();
 	pthread_mutex_unlock(&state.lock);
-	if (ended) /* else the exception is the program's own: keep it */
+	if (ended) /* otherwise the exception is the program's own: keep it */
 		napi_get_and_clear_last_exception(env, &value);
 	return NULL;
 }

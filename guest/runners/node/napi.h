@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part that native.c and interrupt.c use of Node-API, libuv and V8. It is declared here
- * because the binary interfaces of the first two are fixed, and the headers are not
+ * The part that native.c and interrupt.c use of Node-API, libuv and V8. It is declared
+ * here because the binary interfaces of the first two are fixed, and the headers are not
  * on every machine that builds the guest. V8's own may be called otherwise in another
  * version: what is weak may be NULL.
  */
@@ -22,7 +22,7 @@ typedef struct napi_handle_scope__ *napi_handle_scope;
 typedef struct napi_callback_info__ *napi_callback_info;
 typedef napi_value (*napi_callback)(napi_env env, napi_callback_info info);
 struct uv_loop_s;
-struct uv_handle_s; /* also for what begins with one */
+struct uv_handle_s; /* also stands for structs that begin with one */
 
 int napi_get_cb_info(napi_env env, napi_callback_info info, size_t *argc,
 		     napi_value *argv, napi_value *self, void **data);

@@ -87,7 +87,7 @@ static struct timespec time_of_change(PyObject *directory)
 	struct stat s = {0};
 
 	if (!path)
-		PyErr_Clear(); /* not UTF-8: then each import is checked */
+		PyErr_Clear(); /* the path is not UTF-8: check each import */
 	return path && !stat(path, &s) ? s.st_mtim : (struct timespec){.tv_nsec = -1};
 }
 

@@ -310,7 +310,7 @@ static const struct {
 	{"posix", "posix_spawnp", SPAWN_POSIX_PATH},
 	{"os", "posix_spawnp", SPAWN_POSIX_PATH},
 	{"_posixsubprocess", "fork_exec", SPAWN_FORK_EXEC},
-	/* if subprocess is already imported */
+	/* used only if subprocess is imported already */
 	{"subprocess", "_fork_exec", SPAWN_FORK_EXEC},
 };
 
