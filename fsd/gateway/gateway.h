@@ -43,7 +43,7 @@ struct gateway {
 	 */
 	json_t *(*peek)(struct gateway *g, const char *job);
 	void (*peeked)(struct gateway *g, const char *job, json_t *seen);
-	bool stopping; /* SIGTERM came */
+	bool stopping; /* the gateway got SIGTERM */
 	int64_t started_ms;
 	/* searches for jobs that a dead gateway has left */
 	struct crew_work orphans;

@@ -26,7 +26,7 @@
 #include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true /* it searches for leaks in processes of its own */
+#define SANITIZED true /* the sanitizer searches for leaks with processes of its own */
 #else
 #define SANITIZED false
 #endif

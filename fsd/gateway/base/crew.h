@@ -17,7 +17,7 @@
 #include "share.h"
 
 #define CREW_MAX 64u
-#define CREW_LIGHT 4u /* one of CREW_LIGHT workers is reserved for light works */
+#define CREW_LIGHT 4u /* one of so many workers is reserved for light works */
 #define CREW_MS 30000u /* a work is interrupted this long after crew_put() */
 #define CREW_LATE "the mount has not answered for 30 seconds; .fsd/health may tell why"
 #define CREW_LEAST_MS 1000u /* ... but not before it has run this long */
@@ -35,7 +35,7 @@ struct crew_group {
 struct crew_work {
 	struct list node;
 	struct reactor_post post;
-	struct crew_group *group; /* NULL: none */
+	struct crew_group *group; /* NULL: the work has no group */
 	char owner[SHARE_OWNER];  /* "": the gateway itself */
 	bool light;               /* the work never waits for a machine */
 	bool patient; /* never interrupt it */

@@ -27,11 +27,11 @@ struct head {
 	const char *method, *target;
 	struct head_field field[HEAD_HEADERS];
 	unsigned fields;
-	bool old;        /* HTTP/1.0 */
+	bool old;        /* the request is HTTP/1.0 */
 	bool keep; /* the connection stays open for another request */
 	bool continues;  /* Expect: 100-continue */
 	bool chunked;
-	uint64_t length; /* of a body that is not chunked */
+	uint64_t length; /* bytes of a body that is not chunked */
 	unsigned status; /* HTTP status if the head is refused */
 	const char *why;
 };

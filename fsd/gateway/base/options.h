@@ -31,8 +31,8 @@ struct options {
 	enum debug_ports debug_ports;
 	enum ports ports; /* may clients reach ports of sandboxes? */
 	const char *api_key_file;
-	const char *domain; /* of --domain, perhaps with a port; NULL: none */
-	char domain_name[256]; /* the same without a port */
+	const char *domain; /* value of --domain, perhaps with a port; NULL: not given */
+	char domain_name[256]; /* the domain without its port */
 	struct hosts hosts;
 	struct template_size size[SIZES_MAX];
 	unsigned sizes;

@@ -12,10 +12,10 @@
 
 struct proxy_request {
 	const char *method, *target;
-	bool old;      /* HTTP/1.0 */
-	bool upgrades; /* it asks for another protocol, as WebSocket does */
+	bool old;      /* the request is HTTP/1.0 */
+	bool upgrades; /* the request asks for another protocol, as WebSocket does */
 	const char *host;    /* Host of the sandbox's request; NULL: as it came */
-	const char *address; /* of the client */
+	const char *address; /* the client's address */
 	const char *secret;  /* name of a further header to remove; NULL: none */
 };
 
@@ -29,7 +29,7 @@ void proxy_request_put(const struct proxy_request *q, const struct head_field *f
 struct proxy_answer {
 	unsigned status;
 	const char *line; /* the first line */
-	struct head head; /* its fields and the framing of its body */
+	struct head head; /* fields of the answer, and the framing of its body */
 	bool has_length;
 };
 

@@ -15,7 +15,7 @@ struct target_query {
 /* The parsed target of a request. Its texts lie in `room`. */
 struct target {
 	char *room; /* owned */
-	char *path; /* as sent, without the query */
+	char *path; /* the path as it was sent, without the query */
 	unsigned parts;
 	char *part[TARGET_PARTS]; /* decoded parts of the path; no "." and no ".." */
 	unsigned queries;

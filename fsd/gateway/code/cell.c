@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renders a cell's results as lines of the code service: one JSON object each, in ASCII, since
- * a client may decode each packet by itself.
+ * Renders a cell's results as lines of the code service: one JSON object each, in ASCII,
+ * since a client may decode each packet by itself.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 /* The member for each MIME type; others go into "extra". */
 static const struct {
 	const char *mime, *key;
-	bool binary; /* its member is base64 */
+	bool binary; /* the member's text is base64 */
 } kinds[] = {
 	{ "text/plain", "text", false },
 	{ "text/html", "html", false },
@@ -82,7 +82,7 @@ static bool is_plain(const char *text, size_t len)
 		i++;
 		if (i < len && memchr("\"\\/bfnrt", text[i], 8))
 			continue;
-		/* else it must be an escaped control character */
+		/* any other byte must begin an escaped control character */
 		if (len - i < 5 || memcmp(text + i, "u00", 3) != 0 ||
 		    !isxdigit((unsigned char)text[i + 3]) ||
 		    !isxdigit((unsigned char)text[i + 4]))
@@ -274,8 +274,8 @@ static void put_exit(struct buf *out, const json_t *result)
 	cell_error(out, lang ? lang->exit_error : "ExitStatus", text, "");
 }
 
-/* The mount's sentence about a cell that exited, such as that its output is over its limit.
- * Other ends have the sentence in their error. */
+/* The mount's sentence about a cell that exited, such as that its output is over its
+ * limit. Other ends have the sentence in their error. */
 static void put_notice(struct buf *out, const json_t *result)
 {
 	json_t *notice = !strcmp(text_or(result, "status", ""), "exited") ?

@@ -44,7 +44,7 @@ struct cell_end {
 	int (*read)(void *arg, const char *path, struct buf *out);
 	void *arg;
 	uint64_t memory_mb;  /* memory of the sandbox */
-	bool restarted; /* its context was restarted */
+	bool restarted; /* the cell's context was restarted */
 	/* array of CELL_SHOWN: display n was already sent */
 	const bool *shown;
 	const char *message; /* text of an `error` event, or NULL */

@@ -24,7 +24,7 @@
 #define PATIENCE_MS 5000u
 
 struct execution {
-	struct running_cell cell; /* its entry in running.h */
+	struct running_cell cell; /* the cell's entry in running.h */
 	/* owns a reference; NULL: the client is gone */
 	struct request *request;
 	struct gateway *gateway;
@@ -34,7 +34,7 @@ struct execution {
 	char job[64];
 	uint64_t count; /* number of executions in its context */
 	bool shown[CELL_SHOWN]; /* display n was sent */
-	char *message;           /* of an `error` event; owned */
+	char *message;           /* owned: the message of an `error` event */
 	struct buf tail; /* made by a worker, sent by the loop */
 	struct holding memory; /* share of the budget for `tail` */
 	bool cut;                /* the sandbox has ended */
@@ -67,7 +67,8 @@ static void fresh_ended(struct crew_work *work)
 	free_execution(container_of(work, struct execution, work));
 }
 
-/* --- on the loop --------------------------------------------------------------------- */
+/* --- on the loop
+ * --------------------------------------------------------------------- */
 
 static void send(struct execution *x, const struct buf *text)
 {
@@ -189,7 +190,8 @@ static const struct stream_ops stream_ops = {
 	.quiet_ms = KEEPALIVE_MS,
 };
 
-/* --- on a worker --------------------------------------------------------------------- */
+/* --- on a worker
+ * --------------------------------------------------------------------- */
 
 static int read_output(void *arg, const char *path, struct buf *out)
 {
@@ -426,7 +428,7 @@ void post_execute(struct request *r)
 		return;
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 	reply_failure(r, code, err.text);
 	if (fresh)
 		end_fresh(&x->work);

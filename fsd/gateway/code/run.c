@@ -32,7 +32,7 @@ struct run {
 	struct awaited awaited;
 	struct gateway *gateway;
 	char job[64];
-	char *message;  /* of an `error` event; owned */
+	char *message;  /* owned: the message of an `error` event */
 	json_t *answer; /* owned; the answer */
 	struct buf text; /* the answer as text, if a worker has written it */
 };
@@ -121,7 +121,8 @@ static void on_over(void *arg, int error)
 
 static const struct follow_ops follow_ops = { on_event, on_result, on_over };
 
-/* --- its request --------------------------------------------------------------------- */
+/* --- its request
+ * --------------------------------------------------------------------- */
 
 static const struct awaited_ops ops = { make_reply, free_run };
 

@@ -11,7 +11,7 @@
 #include "fsd/gateway/gateway.h"
 
 struct running_cell {
-	struct list node; /* in the list of all; protected by the lock */
+	struct list node; /* link in the list of all cells; protected by the lock */
 	const char *context; /* borrowed until running_remove() */
 	atomic_bool restarted;
 };

@@ -262,7 +262,7 @@ int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	char name[SANDBOX_NAME], path[128];
 	int r = sandbox_open(g, id, ret, err);
 
-	if (r == 0 && !control_state(g, *ret)) { /* its machine has died */
+	if (r == 0 && !control_state(g, *ret)) { /* the sandbox's machine has died */
 		sandbox_free(*ret);
 		*ret = NULL;
 		sandbox_hash(id, name);

@@ -247,7 +247,7 @@ static bool read_first(struct request *r, struct download *d,
 		       const struct envd_path *p)
 {
 	struct err err = { 0 };
-	/* also of an empty file */
+	/* an empty file needs a read, too */
 	size_t ask = d->left ? MIN(d->left, PIECE) : 1;
 	ssize_t got = pread(d->fd, d->piece, ask, (off_t)d->at);
 

@@ -24,14 +24,14 @@ bool envd_stream_guard(struct request *r);
 void get_envd_health(struct request *r);
 void get_envs(struct request *r);
 void get_envd_metrics(struct request *r); /* usage.c */
-void get_sandbox_metrics(struct request *r); /* the same, of the control plane */
+void get_sandbox_metrics(struct request *r); /* the same figures for the control plane */
 
 /* --- paths (envd_path.c) -------------------------------------------------------- */
 
 struct envd_path {
 	char sandbox[SANDBOX_NAME];
-	char path[PATH_MAX]; /* in the machine: absolute, without ".." */
-	char real[PATH_MAX]; /* the same without links; set by envd_locate() */
+	char path[PATH_MAX]; /* path in the machine: absolute, without ".." */
+	char real[PATH_MAX]; /* that path without links; set by envd_locate() */
 	char mount[PATH_MAX + 128]; /* path in the mount */
 	bool home; /* the path is below /home/user */
 };

@@ -149,7 +149,7 @@ void fs_remove(struct request *r)
 	if (request_json(r, &body) < 0 || !take_path(r, body, "path", false, &p))
 		return;
 	code = mount_remove(&r->gateway->mount, p.mount, &err);
-	/* or a directory that has hidden entries */
+	/* the directory is not empty, or has entries that the mount hides */
 	if (code == -ENOTEMPTY || may_be_hidden(r, code, &p))
 		links_remove(r, &p);
 	else if (code < 0 && code != -ENOENT)
@@ -246,7 +246,7 @@ static int list_one(struct list_call *call, const struct envd_path *dir,
 	if (code == 0)
 		code = mount_stat(&r->gateway->mount, p.mount, &st, err);
 	if (code == -ENOENT)
-		return 0; /* it was removed meanwhile */
+		return 0; /* the entry was removed meanwhile */
 	if (code < 0)
 		return code;
 	if (json_array_size(call->entries) == ENTRIES_MAX)

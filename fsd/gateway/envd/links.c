@@ -104,7 +104,8 @@ static json_t *show(char *line)
 	return entry;
 }
 
-/* --- Stat, Move, Remove -------------------------------------------------------------- */
+/* --- Stat, Move, Remove
+ * -------------------------------------------------------------- */
 
 static void reply_missing(struct request *r, const char *path)
 {
@@ -155,7 +156,8 @@ void links_remove(struct request *r, const struct envd_path *p)
 		    on_removed, strdup(p->path), free);
 }
 
-/* --- ListDir --------------------------------------------------------------------------- */
+/* --- ListDir
+ * --------------------------------------------------------------------------- */
 
 /* Sorts by the bytes of names, a directory before its entries. */
 static int by_path(const void *a, const void *b)
@@ -174,7 +176,7 @@ static int by_path(const void *a, const void *b)
 
 struct listing {
 	json_t *entries; /* owned; used by the worker */
-	struct holding memory; /* for the links, then for the text */
+	struct holding memory; /* memory for the links, then for the text */
 	struct buf text;       /* the reply */
 	int code; /* why there is no reply; 0: there is one */
 };
@@ -246,7 +248,8 @@ static void digest_list(void *arg, const char *out)
 	put_list(l);
 }
 
-/* --- on the loop ------------------------------------------------------------------------ */
+/* --- on the loop
+ * ------------------------------------------------------------------------ */
 
 static void reply_list(struct request *r, void *arg, const char *out)
 {

@@ -25,11 +25,11 @@ struct stream {
 	struct gateway *gateway;
 	struct sandbox *sandbox; /* owned */
 	struct follow *follow;
-	struct stream_ops ops; /* with an interval of its own */
+	struct stream_ops ops; /* a copy, with its own interval */
 	char job[64];
 	bool started;            /* the start frame was sent */
 	bool cut;                /* the sandbox has ended */
-	char *message;           /* of an `error` event; owned */
+	char *message;           /* owned: the message of an `error` event */
 	struct buf tail;
 };
 
@@ -228,7 +228,7 @@ static void give_up(struct request *r, struct stream *s)
 {
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 	free_stream(s);
 }
 

@@ -108,9 +108,9 @@ static int open_command(struct gateway *g, const char *job, bool all,
 struct look {
 	struct request *request;
 	char prefix[32];
-	const json_t *pid, *tag; /* of the wanted command */
+	const json_t *pid, *tag; /* pid or tag of the wanted command */
 	struct command *found;
-	bool all; /* as for open_command() */
+	bool all; /* the argument `all` of open_command() */
 	void (*fn)(void *arg, struct command *c);
 	void *arg;
 };

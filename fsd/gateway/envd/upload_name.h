@@ -12,8 +12,8 @@
 #include "fsd/gateway/gateway.h"
 
 struct upload_name {
-	struct list node; /* in the list of all; protected by the lock */
-	const char *path;      /* in the mount; borrowed until upload_name_leave() */
+	struct list node; /* link in the list of all uploads; protected by the lock */
+	const char *path;      /* path in the mount; borrowed until upload_name_leave() */
 	bool removing; /* protected by the lock */
 	atomic_bool overtaken; /* a later upload has the name */
 };

@@ -207,7 +207,8 @@ static const char *why(const struct watcher_call *w)
 	return w->said ? w->said : "the watcher has ended";
 }
 
-/* --- its end; on the loop -------------------------------------------------------------- */
+/* --- its end; on the loop
+ * -------------------------------------------------------------- */
 
 static void end_stream(struct watcher_call *w, bool timeout)
 {
@@ -319,12 +320,13 @@ static void start_stream(struct watcher_call *w, struct request *r,
 	if (code == 0)
 		return;
 	r->ops = NULL;
-	drop_request(w); /* not the last reference */
+	drop_request(w); /* this is not the last reference */
 	free_call(w);
 	reply_failure(r, code, err.text);
 }
 
-/* --- the calls ---------------------------------------------------------------------------- */
+/* --- the calls
+ * ---------------------------------------------------------------------------- */
 
 void watch_dir(struct request *r)
 {

@@ -80,7 +80,8 @@ static void take_event_line(struct question *q, const char *line, size_t len)
 		watch_take_output(&q->line, event, on_answer, q);
 }
 
-/* --- on the loop --------------------------------------------------------------------- */
+/* --- on the loop
+ * --------------------------------------------------------------------- */
 
 /* Makes the answer. The caller gets the request, and sends the reply. */
 static struct request *make_answer(struct question *q)
@@ -193,13 +194,14 @@ static void on_question_left(struct request *r)
 	end_question(q);
 	if (q->closed)
 		free_question(q);
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 }
 
 static const struct stream_ops question_ops = { .begun = on_question_begun,
 						.gone = on_question_left };
 
-/* --- on a worker --------------------------------------------------------------------- */
+/* --- on a worker
+ * --------------------------------------------------------------------- */
 
 /* Skips earlier events. Return: 0, or negative errno; -EPIPE: the watcher has
  * ended. */
@@ -269,7 +271,7 @@ static int begin_question(struct request *r, struct question *q, int fd,
 	r->later = false;
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 	return err_sys(err, code, "the watcher");
 }
 

@@ -55,7 +55,7 @@ static void on_begun(struct request *r)
 		return;
 	detach(a);
 	a->ops->reply(a, r); /* the caller sends it */
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 	if (a->over)
 		a->ops->free(a);
 }
@@ -71,7 +71,7 @@ static void on_gone(struct request *r)
 		a->ops->free(a);
 	else if (!a->known)
 		follow_abandon(a->follow, 0);
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 }
 
 static const struct stream_ops stream_ops = { .begun = on_begun, .gone = on_gone };
@@ -91,6 +91,6 @@ int awaited_start(struct awaited *a, const struct awaited_ops *ops, struct reque
 	r->later = false;
 	r->ops = NULL;
 	detach(a);
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 	return code;
 }

@@ -18,7 +18,7 @@
 /* most time without a request, or with a reply that the client does not read */
 #define HTTP_IDLE_MS 75000u
 #define HTTP_LINGER_MS 2000u /* time for a client to read the last reply */
-#define HTTP_BODY_MS 30000u /* in each such time a body must bring */
+#define HTTP_BODY_MS 30000u /* a body must bring bytes at least once in this time */
 #define HTTP_BODY_LEAST (30u << 10) /* ... this many bytes, or its end */
 /* most bytes read of a body whose request was refused */
 #define HTTP_REST (1u << 20)
@@ -26,7 +26,7 @@
 #define HTTP_BODY_GET (64u << 10)
 /* piece of an upload, for one call of a worker */
 #define HTTP_CHUNK (128u << 10)
-/* after CREW_MS: time for an interrupted worker to answer */
+/* Time after CREW_MS in which an interrupted worker must answer. */
 #define HTTP_LATE_MS 2000u
 #define HTTP_STOP_MS 5000u
 /*
@@ -35,7 +35,7 @@
 #define HTTP_BUDGET (512u << 20)
 /* of a reply that is not read; counts for no budget */
 #define HTTP_REPLY_FREE (64u << 10)
-#define HTTP_STREAM_FREE (2u << 20) /* of one stream */
+#define HTTP_STREAM_FREE (2u << 20) /* bytes of one stream that count for no budget */
 
 struct gateway;
 struct route;
@@ -44,7 +44,7 @@ struct listener {
 	struct gateway *gateway;
 	struct reactor_source source;
 	int fd;
-	bool paused; /* not polled: there are too many connections */
+	bool paused; /* the listener is not polled: there are too many connections */
 	char address[64];
 	unsigned services; /* services that it serves, as in route.h */
 	bool keyless;
@@ -59,7 +59,7 @@ struct http {
 	unsigned connections;
 	struct list requests; /* running ones (struct request) */
 	struct list tunnels; /* struct tunnel */
-	struct shares budget; /* of HTTP_BUDGET */
+	struct shares budget; /* shares of HTTP_BUDGET */
 	uint64_t by_status[6]; /* replies by the first digit of their status */
 };
 

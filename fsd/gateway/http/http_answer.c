@@ -51,7 +51,7 @@ void answer_gone(struct request *r)
 	forget_ops(r);
 	if (ops && ops->gone)
 		ops->gone(r);
-	if (!r->answered && !r->handed) { /* it has no reply yet */
+	if (!r->answered && !r->handed) { /* the request has no reply yet */
 		reply_error(r, 503, "the request was given up");
 		r->answered = true;
 	}
@@ -143,7 +143,8 @@ bool answer_more(struct client *c)
 	return true;
 }
 
-/* --- its head ------------------------------------------------------------------------ */
+/* --- its head
+ * ------------------------------------------------------------------------ */
 
 static const char *reason_of(unsigned status)
 {

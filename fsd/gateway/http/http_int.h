@@ -43,7 +43,7 @@ struct client {
 	bool readable, writable, eof;
 	bool gone; /* the client sends no more, or is gone */
 	bool spare; /* beyond a limit: its request is refused */
-	bool local; /* its address is loopback */
+	bool local; /* the client's address is loopback */
 	char address[64];
 	struct request *request; /* the running one */
 	struct tunnel *tunnel; /* owned, or NULL */

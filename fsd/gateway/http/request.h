@@ -89,7 +89,7 @@ struct request {
 	struct buf out; /* bytes of the stream that wait */
 	struct reactor_timer timer, bound;
 	struct crew_work work;
-	struct list node; /* in the list of running requests */
+	struct list node; /* link in the list of running requests */
 };
 
 /* --- reading it; any thread --------------------------------------------- */

@@ -25,19 +25,19 @@
 enum framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKS, BODY_TO_END };
 
 struct port_tunnel {
-	struct tunnel tunnel; /* of its client */
-	struct list node; /* in http->tunnels */
+	struct tunnel tunnel; /* the tunnel of the client */
+	struct list node; /* link in http->tunnels */
 	struct client *client;
 	struct reactor_source source;
 	int fd;
 	bool readable, writable, eof, failed;
-	bool raw;      /* behind 101 */
+	bool raw;      /* the answer 101 has come: bytes are passed unchanged */
 	bool asked;    /* the whole request went up */
 	bool answers;  /* the last head came down */
 	bool shut;     /* the program knows that no more bytes follow */
-	struct buf up; /* to the program */
-	struct buf down; /* from the program, not passed on yet */
-	enum framing framing; /* of the answer's body */
+	struct buf up; /* bytes for the program */
+	struct buf down; /* bytes from the program that were not passed on yet */
+	enum framing framing; /* framing of the answer's body */
 	uint64_t left;
 	struct chunks chunks;
 };
@@ -196,7 +196,7 @@ static bool send_up(struct port_tunnel *t)
 	} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 		t->writable = false;
 	} else if (errno != EINTR) {
-		/* it may have answered before it read everything */
+		/* The program may have answered before it read everything. */
 		t->writable = false;
 		t->asked = true;
 		buf_clear(&t->up);

@@ -37,8 +37,9 @@ struct follow {
 	bool (*line)(void *arg, const char *line, size_t len);
 	void *arg;
 	struct watch *watch;
-	json_t *result; /* from `events`, or NULL */
-	/* what the dashboard shows of the job; a worker uses it until that worker's end */
+	json_t *result; /* the result from `events`, or NULL */
+	/* what the dashboard shows of the job; a worker uses it until that worker's
+	 * end */
 	json_t *seen;
 	int hold;        /* a descriptor, or -1 */
 	int error;
@@ -432,7 +433,8 @@ int follow_join(struct gateway *g, const struct follow_job *job, int fd,
 	return watch_job(g, job, fd, -1, ret, err);
 }
 
-/* --- on the loop ----------------------------------------------------------------------- */
+/* --- on the loop
+ * ----------------------------------------------------------------------- */
 
 static void run_errand(struct crew_work *work)
 {
@@ -473,7 +475,7 @@ void follow_abandon(struct follow *f, uint64_t patience_ms)
 {
 	if (f->ended)
 		return;
-	follow_waiting(f, 0); /* or the end would not be read */
+	follow_waiting(f, 0); /* otherwise the end would not be read */
 	/* A step that has not begun is not killed: it could begin before the
 	 * kill, and its session would end. It is interrupted when it begins. */
 	f->patience_ms = patience_ms;

@@ -141,7 +141,7 @@ int sandbox_check_machine(struct gateway *g, const char *name, struct err *err)
 	    mount_read(&g->mount, ".fsd/health", &health, NULL) < 0 ||
 	    !health.len || strncmp(health.data, "full: ", 6) != 0 ||
 	    !strstr(health.data, " and 0 in use; "))
-		return 0; /* or a running one may end at any time */
+		return 0; /* a running sandbox may end at any time as well */
 	return err_set(err, -EDQUOT, "there is no machine for it: sandboxes have "
 		       "all of them, idle and paused ones included; end one, or "
 		       "wait until one ends");

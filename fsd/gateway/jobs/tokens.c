@@ -16,7 +16,7 @@
 struct entry {
 	char name[SANDBOX_NAME];
 	char token[SANDBOX_TOKEN + 1]; /* "": it had none when it was read */
-	uint64_t read_ms;              /* when its config was read */
+	uint64_t read_ms;              /* when the sandbox's config was read */
 };
 
 /* sorted by name */
@@ -76,7 +76,8 @@ static int add_name(void *arg, const char *name)
 	struct tokens *all = arg;
 	struct entry *more;
 
-	if (strlen(name) >= SANDBOX_NAME) /* not one of the gateway's */
+	if (strlen(name) >= SANDBOX_NAME) /* the gateway's own sandboxes have shorter
+					   * names */
 		return 0;
 	more = reallocarray(all->item, all->count + 1, sizeof(*more));
 	if (!more)

@@ -19,7 +19,7 @@
 #define MCP_BAD_HEADERS (-32020)
 #define MCP_BAD_VERSION (-32022)
 
-#define MCP_META "io.modelcontextprotocol/" /* before the names of members of _meta */
+#define MCP_META "io.modelcontextprotocol/" /* prefix of names in _meta */
 
 /* Values of HTTP headers; NULL: not sent. */
 struct mcp_head {
@@ -40,12 +40,12 @@ struct mcp {
 	json_t *message;      /* owned */
 	json_t *id, *params;  /* borrowed of it; id NULL: a notification */
 	const char *method;
-	const json_t *token; /* for progress; NULL: not wanted */
+	const json_t *token; /* token for reports of progress; NULL: not wanted */
 	bool modern, rules; /* rules: the rules of HTTP headers apply */
 	const struct mcp_sink *sink;
 	void *arg;
 	json_t *answer; /* owned; NULL: not known yet */
-	unsigned status;      /* of HTTP */
+	unsigned status;      /* HTTP status of the reply */
 	struct mcp_call *call; /* the running job, or NULL; of mcp_run.c */
 };
 
@@ -141,7 +141,7 @@ void post_mcp(struct request *r);
 /* mcp_lines.c: splits pieces of any size into messages, one a line. */
 struct mcp_lines {
 	struct buf text; /* an incomplete line; cap: its longest length */
-	bool drops; /* that line is too long: drop it */
+	bool drops; /* the present line is too long: drop it */
 	bool begun; /* a line has ended, so no byte order mark may follow */
 	/* Gets a line; it may take text or leave it empty. NULL: a line that
 	 * was too long. */

@@ -146,7 +146,7 @@ static int list_one(void *arg, const char *name)
 
 	if (mount_json(&l->m->gateway->mount,
 		       sandbox_path(name, "config.json", path), &config, NULL))
-		return 0; /* it is gone */
+		return 0; /* the file is gone */
 	meta = json_object_get(config, "meta");
 	called = text_member(meta, "mcp");
 	owner = text_member(meta, "owner");
@@ -328,7 +328,8 @@ json_t *mcp_read_file(struct mcp *m, const json_t *arguments)
 	return result;
 }
 
-/* --- directories ---------------------------------------------------------------------- */
+/* --- directories
+ * ---------------------------------------------------------------------- */
 
 struct tree {
 	struct mcp *m;
@@ -353,7 +354,7 @@ static void show_entry(struct tree *t, int at, const char *dir,
 		return;
 	}
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return; /* it is gone */
+		return; /* the file is gone */
 	is_dir = S_ISDIR(st.st_mode);
 	buf_fmt(&path, "%s%s%s", shown, *shown ? "/" : "", name);
 	buf_fmt(&full, "%s/%s", dir, name);

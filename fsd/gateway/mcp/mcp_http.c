@@ -56,7 +56,8 @@ static void finish(struct exchange *x)
 	free_exchange(x);
 }
 
-/* --- on the loop --------------------------------------------------------------------- */
+/* --- on the loop
+ * --------------------------------------------------------------------- */
 
 static void on_tell(void *arg, json_t *message)
 {
@@ -122,7 +123,8 @@ static const struct stream_ops stream_ops = {
 static const struct stream_ops later_ops = { .begun = on_begun,
 					     .gone = on_gone };
 
-/* --- on a worker ----------------------------------------------------------------------- */
+/* --- on a worker
+ * ----------------------------------------------------------------------- */
 
 /* Returns whether the message asks for progress, before it is handled. */
 static bool wants_stream(const struct request *r)
@@ -142,7 +144,7 @@ static void no_more(struct request *r)
 	r->later = false;
 	r->ops = NULL;
 	r->state = NULL;
-	request_unref(r); /* not the last reference */
+	request_unref(r); /* this is not the last reference */
 }
 
 void post_mcp(struct request *r)

@@ -29,7 +29,7 @@ struct mcp_call {
 	struct follow *follow;
 	char job[64];
 	bool sandbox;
-	char *message;   /* of an `error` event; owned */
+	char *message;   /* owned: the message of an `error` event */
 	json_t *result;  /* owned; once its end is known */
 	uint64_t told_ms, told;
 };

@@ -34,7 +34,7 @@ struct stdio {
 	struct reactor_timer patience;
 	struct reactor_post ended;
 	struct reactor_source output;
-	bool end;    /* of input */
+	bool end;    /* the end of input was reached */
 	bool unread; /* standard output has no reader */
 	bool over;
 	pthread_t reader;
@@ -55,7 +55,7 @@ struct line {
 	enum mcp_state state;
 	/* the worker has returned; on_reply() was called */
 	bool returned, replied;
-	bool cancelled; /* its client wants no reply */
+	bool cancelled; /* the client wants no reply */
 	bool too_long; /* the reply was too long, and was dropped */
 };
 
@@ -88,7 +88,7 @@ static void put(json_t *message)
 		if (n > 0)
 			at += (size_t)n;
 		else if (errno != EINTR)
-			return; /* its reader is gone: see on_unread() */
+			return; /* the reader of our output is gone: see on_unread() */
 	}
 }
 
@@ -221,7 +221,8 @@ static void on_unread(struct reactor_source *source, uint32_t events)
 	reactor_timer_set(&io->gateway->reactor, &io->patience, END_MS);
 }
 
-/* --- the reader's thread -------------------------------------------------------------- */
+/* --- the reader's thread
+ * -------------------------------------------------------------- */
 
 /* Passes a line to a worker. Takes text; NULL: it was too long, and is answered
  * without an id. */

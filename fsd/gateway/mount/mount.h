@@ -20,7 +20,7 @@
 struct mount {
 	int fd; /* directory at which paths start */
 	int root; /* the mount's root; borrowed if it differs from fd */
-	const char *path;           /* of the mount; borrowed */
+	const char *path;           /* path of the mount; borrowed */
 	char below[NAME_MAX + 1];   /* the job of mount_below(); "": the root */
 };
 

@@ -32,7 +32,7 @@ struct watch {
 	void *arg;
 	int fd;
 	struct buf line; /* an incomplete line; used by the watcher */
-	bool parked; /* not armed; used by the watcher */
+	bool parked; /* the file is not armed; the watcher's own flag */
 	atomic_size_t posted; /* bytes on their way to the loop */
 	atomic_size_t waiting; /* bytes that the client has not read */
 	bool ended; /* used by the loop */

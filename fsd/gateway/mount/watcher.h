@@ -17,7 +17,8 @@
 #include "layout/event_line.h"
 
 #define WATCH_WAITING_MAX (256u << 10) /* most bytes of one file that wait */
-#define WATCH_LINE_MAX (EVENT_SHOWN_MAX + 65536u) /* of a job's events */
+#define WATCH_LINE_MAX (EVENT_SHOWN_MAX + 65536u) /* bytes of a line in a job's
+						   * `events` */
 
 struct watcher {
 	struct reactor *reactor;

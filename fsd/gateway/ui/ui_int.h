@@ -56,7 +56,7 @@ void ui_runs_show(const struct ui_ring *ring, const struct ui_run *other,
 
 /* A job, as it was when its file `state` last changed. */
 struct ui_job {
-	struct ui_run run; /* its name; the rest only when it is done */
+	struct ui_run run; /* the job's name; the other fields only when it is done */
 	uint64_t inode;
 	struct timespec changed;
 	char state[12];
@@ -114,7 +114,8 @@ double ui_figure(const char *stats, const char *name);
 void ui_add_tail(json_t *to, struct gateway *g, const char *job,
 		 const char *name, size_t most);
 
-/* --- ui.c ------------------------------------------------------------------------------------ */
+/* --- ui.c
+ * ------------------------------------------------------------------------------------ */
 
 /* Makes the reply, now or later, after the mount was read; on the loop. Frees
  * arg. */
@@ -128,7 +129,8 @@ const struct ui_ring *ui_ring_of(const struct gateway *g);
  */
 void ui_behind_look(struct request *r, ui_then *then, void *arg);
 
-/* --- ui_page.c, made by the build of ui/ --------------------------------------------------- */
+/* --- ui_page.c, made by the build of ui/
+ * --------------------------------------------------- */
 
 extern const char ui_page[], ui_policy[];
 extern const size_t ui_page_len;

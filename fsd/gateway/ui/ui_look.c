@@ -44,7 +44,8 @@ static json_t *string_of(const struct buf *b)
 	return text_string(b->data ? b->data : "", b->len);
 }
 
-/* --- of the mount -------------------------------------------------------------------- */
+/* --- of the mount
+ * -------------------------------------------------------------------- */
 
 static void look_at_health(struct gateway *g, json_t *ret)
 {
@@ -177,7 +178,7 @@ static int look_at_sandbox(void *arg, const char *name)
 
 	config = ui_sandbox_config(g, name);
 	if (!config)
-		return 0; /* it is gone, or another user's */
+		return 0; /* the job is gone, or another user's */
 	ui_sandbox_path(&path, name, "state");
 	mount_line(&g->mount, path.data, &state);
 	ui_sandbox_path(&path, name, "until");
@@ -200,7 +201,8 @@ static int look_at_sandbox(void *arg, const char *name)
 	return 0;
 }
 
-/* --- jobs -------------------------------------------------------------------------------- */
+/* --- jobs
+ * -------------------------------------------------------------------------------- */
 
 static bool is_under_way(const struct ui_job *job)
 {
@@ -271,7 +273,8 @@ void ui_look_done(struct ui_look *look)
 	*look = (struct ui_look){ 0 };
 }
 
-/* --- for one owner --------------------------------------------------------------------------- */
+/* --- for one owner
+ * --------------------------------------------------------------------------- */
 
 static json_t *of_owner(const json_t *list, const char *owner)
 {
