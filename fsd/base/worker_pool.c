@@ -53,7 +53,7 @@ static struct task *next_task(struct worker_pool *w)
 	struct task *t;
 
 	while (sem_wait(&w->due) < 0)
-		; /* EINTR */
+		; /* a signal came (EINTR): wait again */
 	pthread_mutex_lock(&w->lock);
 	if (list_empty(&w->taken))
 		inbox_take(&w->todo, &w->taken);
@@ -144,7 +144,7 @@ struct share {
 	sem_t over; /* posted when all are done */
 	pthread_mutex_t lock; /* protects `failed` and `result` */
 	unsigned failed; /* the smallest i that failed, or n */
-	int result; /* of the piece that failed, or 0 */
+	int result; /* result of that piece, or 0 */
 	/* one thread stays free for other tasks */
 	struct task help[WORKER_POOL_THREADS - 2];
 };
@@ -241,7 +241,7 @@ int worker_pool_share(struct worker_pool *w, int (*work)(void *arg, unsigned i),
 	while (do_piece(s))
 		;
 	while (sem_wait(&s->over) < 0)
-		; /* EINTR */
+		; /* a signal came (EINTR): wait again */
 	r = s->result;
 	share_unref(s);
 	return r;

@@ -25,7 +25,7 @@ struct batch_options {
 				      * replaced */
 	bool dry_run;
 	bool no_sync;
-	bool json;               /* for batch_status(): print JSON */
+	bool json;               /* batch_status() prints JSON */
 	/* Return: how many machines a private mount for so many jobs can have at a time;
 	 * 0: no private mount is possible, and standard error has the sentence. */
 	unsigned (*private_machines)(unsigned jobs);

@@ -88,7 +88,7 @@ void batch_list_done(struct batch_list *l);
 const char *batch_list_line(const struct batch_list *l, uint32_t i);
 /* Splits a copy of the line into its fields. field: array of `most` elements. Return: the
  * number of fields. */
-#define LIST_FIELDS 1024 /* as many arguments as a job may have */
+#define LIST_FIELDS 1024 /* most arguments that a job may have */
 #define LIST_LINE (128u << 10) /* bytes of a line, with its end */
 unsigned batch_list_fields(const struct batch_list *l, uint32_t i, char line[LIST_LINE],
 		     const char *field[LIST_FIELDS]);

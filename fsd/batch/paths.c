@@ -107,7 +107,7 @@ struct path_set {
 	uint32_t slots;         /* a power of two */
 };
 
-/* FNV-1a. */
+/* The hash function FNV-1a. */
 static uint64_t hash_of(const char *path, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325u;

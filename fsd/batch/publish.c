@@ -41,8 +41,8 @@ static int copy_into(struct batch *b, struct flight *f, struct results_copy *c)
 	c->job = f->dir;
 	c->to = to;
 	c->filled = true;
-	c->copy.sync = b->out.syncs && b->out.remote; /* else one syncfs(2) syncs many
-						       * results together */
+	c->copy.sync = b->out.syncs && b->out.remote; /* otherwise one syncfs(2) syncs
+						       * many results together */
 	c->mask = umask(0);
 	umask(c->mask);
 	return results_copy(c);

@@ -111,7 +111,7 @@ static int add_directory(struct stamp *s, int dir, unsigned level)
 
 		if (is_dots(e->d_name) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue; /* it was removed meanwhile */
+			continue; /* the file was removed meanwhile */
 		add_stat(s, &st);
 		if (!S_ISDIR(st.st_mode) || level == LEVELS_MOST)
 			continue;

@@ -50,7 +50,7 @@ struct flight {
 	int dir;               /* owned: the job's directory, once it has ended, or -1 */
 	int hold;              /* owned: the job is removed when this closes; or -1 */
 	unsigned memory_mb;
-	struct stamp stamp;    /* of the input, when it was copied */
+	struct stamp stamp;    /* state of the input when it was copied */
 	struct buf line;       /* owned: for the journal */
 	char made[OUT_TEMPORARY]; /* name in r/ of the directory with the copied
 				   * results */
@@ -64,7 +64,7 @@ struct counts {
 	uint32_t unread;   /* inputs that cannot be read */
 	uint32_t ended;    /* runs of this start after which no other run of the input
 			    * follows */
-	uint32_t bad;      /* those of them that failed */
+	uint32_t bad;      /* how many of `ended` have failed */
 	uint32_t repeated; /* inputs that fsd once failed, and that a later run
 			    * completed */
 };
@@ -126,7 +126,7 @@ bool batch_is_final(const struct settings *s, struct entry *e, bool failed,
 		    bool out_of_memory, unsigned memory_mb);
 
 /* flight.c: jobs in the mount. */
-struct fields *fields_new(void); /* NULL without memory */
+struct fields *fields_new(void); /* Return: NULL without memory */
 void fields_free(struct fields *x); /* no-op on NULL */
 /* Takes over the jobs of an earlier start, and removes its drafts. Return: 0 or negative
  * errno. */

@@ -57,10 +57,10 @@ struct builds {
 	struct loop_fd sock;
 	struct child child;
 	struct list owners;
-	struct list waiting;   /* of struct build, oldest first */
+	struct list waiting;   /* list of struct build, oldest first */
 	/* the element of `waiting` that is being built, or NULL */
 	struct build *current;
-	struct list failed;    /* of struct build, oldest first */
+	struct list failed;    /* list of struct build, oldest first */
 };
 
 static void build_free(struct build *b)

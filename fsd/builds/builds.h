@@ -28,7 +28,7 @@ struct build_wait_ops {
 /* A job that waits for a build. Embedded; zeroed except ops. */
 struct build_wait {
 	const struct build_wait_ops *ops;
-	struct list node; /* in the list `waits` of the build */
+	struct list node; /* link in the list `waits` of the build */
 	struct build *build; /* borrowed; NULL: does not wait */
 	struct builds *builds; /* borrowed, during the wait */
 	struct sched_place place;

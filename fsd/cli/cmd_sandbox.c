@@ -103,7 +103,7 @@ static int sandbox_ls(const struct cli_command *self, int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		read_line(dir, entry[i]->d_name, "state", state);
 		read_line(dir, entry[i]->d_name, "until", until);
-		if (state[0]) /* else the sandbox has ended meanwhile */
+		if (state[0]) /* an empty state: the sandbox has ended meanwhile */
 			printf("%-8s %-24s  %s\n", state, until[0] ? until : "-",
 			       entry[i]->d_name);
 		free(entry[i]);

@@ -211,7 +211,7 @@ static int take_program(struct line *l, int count, char **args)
 	return 0;
 }
 
-/* DIR [ARG]... */
+/* Runs `fsd spool DIR [ARG]...`. */
 static int run(struct line *l, const struct cli_command *self, int count, char **operands)
 {
 	int r;

@@ -44,7 +44,7 @@ struct cli_command {
 	int (*fn)(const struct cli_command *self, int argc, char **argv);
 	const char *group;    /* heading above it in `fsd help`; NULL: not for users */
 	const char *synopsis; /* text behind the command's name */
-	const char *summary;  /* one line for `fsd help` */
+	const char *summary;  /* one line of text for `fsd help` */
 	const struct cli_option *options; /* ends with id 0; NULL: none */
 	enum cli_takes operand;
 	const char *words;    /* the words for its first operand, with CLI_WORDS */

@@ -17,7 +17,7 @@
 extern const char *const result_names[];
 
 struct results_copy {
-	const char *const *names; /* NULL: result_names */
+	const char *const *names; /* NULL: copy all names in result_names */
 	int job;       /* borrowed: the job's directory */
 	int to;        /* borrowed: gets the copies */
 	mode_t mask;   /* the umask: a job is private to its user, the copies are not */

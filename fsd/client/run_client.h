@@ -14,7 +14,7 @@ struct run_client {
 					 with -c or -C */
 	char **args;                  /* borrowed */
 	unsigned arg_count;
-	const char *env[LIMIT_ENV];   /* NAME=value */
+	const char *env[LIMIT_ENV];   /* texts NAME=value */
 	unsigned env_count;
 	const char **inputs;          /* -i; owned by the caller */
 	unsigned input_count;

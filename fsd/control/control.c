@@ -505,7 +505,7 @@ int control_text(struct fsd *d, uint64_t entry, uid_t uid, struct buf *out)
 
 struct times_record {
 	uint32_t live;
-	uint64_t started_ns, health_ns; /* of the mount, CLOCK_REALTIME */
+	uint64_t started_ns, health_ns; /* times of the mount, CLOCK_REALTIME */
 };
 
 static HANDOVER_TABLE(times_records, "times", 1, struct times_record, 1);

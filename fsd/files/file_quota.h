@@ -97,7 +97,7 @@ void quota_gone(struct node *node, struct quota_user *u);
 
 /* Around node's way to dir, where it replaces old, if that is not NULL. */
 struct quota_move {
-	struct quota_share *from; /* NULL: nothing changes */
+	struct quota_share *from; /* NULL: the move changes no count */
 	unsigned area;
 	uint64_t bytes;
 };

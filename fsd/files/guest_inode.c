@@ -29,7 +29,7 @@ static HANDOVER_TABLE(guest_records, "guest-inodes", 1, struct guest_record, 1u 
 		      .zeroed = offsetof(struct guest_record, path));
 
 struct guest_inode {
-	struct list node;         /* in guest_inodes.all */
+	struct list node;         /* link in guest_inodes.all */
 	struct hash_node by_ino, by_path;
 	uint64_t ino, session;
 	char *path;               /* owned; NULL: the file is gone, and the number is not

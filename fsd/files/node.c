@@ -185,7 +185,7 @@ struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino, bool is_dir)
 		return NULL;
 	node_renumber(n, ino);
 	n->unlinked = true;
-	n->loaded = is_dir; /* it is empty */
+	n->loaded = is_dir; /* a new directory is empty */
 	return n;
 }
 

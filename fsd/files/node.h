@@ -76,7 +76,7 @@ struct node {
 	struct list children, sibling;
 	struct list codes;     /* in files/: its children whose names are those of
 			        * programs */
-	struct list code;      /* in the parent's list codes */
+	struct list code;      /* link in the parent's list `codes` */
 	uint64_t seq;          /* unique; rises along the siblings */
 	unsigned child_count, depth;
 	struct hash_node by_ino, by_name;
@@ -190,7 +190,7 @@ int node_rename(struct node *node, struct node *dir, const char *name);
 int node_stat(const struct node *node, struct stat *ret_stat);
 /* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
 int node_open(const struct node *node, int flags);
-void node_close(const struct node *node, int fd); /* see store_close_file() */
+void node_close(const struct node *node, int fd); /* calls store_close_file() */
 /* Reads a file from its start, at most limit + 1 bytes; blocks, on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
 void node_changed(struct node *node); /* call it after a change of the content */

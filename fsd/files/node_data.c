@@ -91,7 +91,7 @@ int node_chmod(const struct node *node, mode_t mode)
 	char path[STORE_PATH_MAX];
 
 	if (node->is_link)
-		return 0; /* it has no mode */
+		return 0; /* a link has no mode of its own */
 	if (node_path(node, path, sizeof(path)) < 0)
 		return -ESTALE;
 	mode = (mode & 0777) | (node->is_dir ? 0700 : 0600);

@@ -12,7 +12,8 @@ struct nodes {
 	struct hash by_ino, by_name;
 	uint64_t versions, seq, roots; /* the last numbers that were given */
 	uint64_t ino_key;
-	struct list cursors; /* of struct list_cursor, of listings in any directory */
+	struct list cursors; /* positions of listings in any directory: struct
+			      * list_cursor */
 	struct time_slices *slices;
 	struct handover *handover;
 	struct users *users;
@@ -45,7 +46,7 @@ bool node_is_others(struct nodes *nodes, const struct node *dir,
 int node_child_path(const struct node *dir, const char *name, char *room,
 		    size_t size);
 void node_keep(struct node *node);   /* the kernel knows it now */
-void node_unkeep(struct node *node); /* and does not know it any more */
+void node_unkeep(struct node *node); /* the kernel does not know it any more */
 /* Marks the record: the file is gone, and the kernel still knows its number. */
 void node_gone(struct node *node);
 /* node.c. The second: one that is in no tree; NULL without memory. */

@@ -82,7 +82,7 @@ static int restore_node(struct fsd *d, fuse_ino_t ino, struct node **ret)
 	struct node *root = job ? root_of(job, kept) : NULL;
 	int r = root ? node_adopt(root, ino, ret) : -ENOENT;
 
-	if (r == -ENOENT) /* its name is gone, and it may be open */
+	if (r == -ENOENT) /* the file has no name; an open file may still use it */
 		r = node_adopt_unlinked(d->nodes, ino, ret);
 	if (r != -ENOENT)
 		return r;
@@ -423,7 +423,7 @@ static bool is_final(const struct target *t)
 		return false;
 	switch (job_vfiles[t->vfile].kind) {
 	case VFILE_FOLLOW:
-	case VFILE_WAIT: /* these have no size */
+	case VFILE_WAIT: /* these files have no size */
 		return true;
 	default:
 		return job_vfiles[t->vfile].result &&

@@ -296,7 +296,7 @@ static int do_unlink(fuse_req_t req, struct target *t)
 	requests_begin(ops_fsd(req), 0);
 	if (t->kind == T_VFILE &&
 	    inotify_take_gone(t->job, t->vfile, fuse_req_ctx(req)->pid))
-		return 0; /* it had already disappeared */
+		return 0; /* the file had already disappeared */
 	if (t->kind == T_VFILE)
 		return job_vfiles[t->vfile].kind == VFILE_DIR
 			       ? -EISDIR

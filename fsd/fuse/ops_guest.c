@@ -374,7 +374,7 @@ static bool empty_root(struct ask *a, int r)
 	if ((r != -ESTALE && r != -EIO) || a->fs.path[0] ||
 	    !machine_files_find(a->d, a->session, &h))
 		return false;
-	if (!sandbox_is_single(h.sandbox)) /* its machine may start later */
+	if (!sandbox_is_single(h.sandbox)) /* a sandbox's machine may start later */
 		st.mode = 0755;
 	wire_fs_stat_put(&w, &st);
 	a->answered(a, data, w.used);
@@ -587,7 +587,7 @@ bool guest_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	int r = 0;
 
 	if (guest_is(parent) != guest_is(to))
-		r = EXDEV; /* then mv copies */
+		r = EXDEV; /* on EXDEV mv(1) copies */
 	else if (guest_is(to) && (flags & ~(unsigned)RENAME_NOREPLACE))
 		r = EINVAL;
 	if (r)

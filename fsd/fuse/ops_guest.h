@@ -55,7 +55,7 @@ void guest_listings_free(struct fsd *d);
 struct ask {
 	struct fsd *d;
 	fuse_req_t req;
-	fuse_ino_t ino; /* of the file, or of the directory of `name` */
+	fuse_ino_t ino; /* inode of the file, or of the directory that has `name` */
 	uint64_t session;
 	uint64_t until_ns; /* no further question is sent after this time */
 	struct wire_fs fs; /* the present question; its path and to are owned */

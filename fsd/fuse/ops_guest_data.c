@@ -54,7 +54,7 @@ void ask_was_done(struct ask *a)
 		a->answered(a, NULL, 0);
 		return;
 	}
-	/* its answer has the attributes of the new entry */
+	/* the answer has the attributes of the new entry */
 	a->fs.op = WIRE_FS_STAT;
 	ask_send(a);
 }
@@ -248,7 +248,7 @@ bool guest_sync(fuse_req_t req, fuse_ino_t ino)
 #define OFF_DOTS 2
 
 struct guest_listing {
-	struct list node; /* in open_files_listings() */
+	struct list node; /* link in open_files_listings() */
 	struct fsd *d;    /* borrowed */
 	struct handle_record *kept; /* owned: only reserves its number */
 	struct buf names;
@@ -352,7 +352,7 @@ static void reply_listing(struct ask *a)
 		const char *name = names->data + from + 1;
 		size_t next = from + 2 + strlen(name);
 
-		/* its number is known only after a lookup */
+		/* the inode number is known only after a lookup */
 		if (!put(a, room, name,
 			 names->data[from] == WIRE_FILE_DIR ? S_IFDIR : S_IFREG,
 			 UINT32_MAX, (off_t)next + OFF_DOTS))

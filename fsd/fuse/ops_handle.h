@@ -22,10 +22,10 @@ enum handle_kind {
 };
 
 struct handle {
-	struct list node; /* in open_files_handles() */
+	struct list node; /* link in open_files_handles() */
 	struct fsd *d;    /* borrowed */
 	enum handle_kind kind;
-	struct target t;  /* with references to its job and node */
+	struct target t;  /* what was opened; it has references to job and node */
 	int fd; /* owned; H_FILE */
 	/* borrowed: the user whose open files it counts for; or NULL */
 	struct user *payer;

@@ -43,7 +43,7 @@ int ops_check_link(fuse_req_t req, const struct target *dir, const char *name,
 	int r = node_read_link(link, target);
 
 	if (r == -EPERM)
-		return 0; /* it leads outside already, and cannot be read */
+		return 0; /* the link leads outside already, and cannot be read */
 	return r < 0 ? r : check(req, dir, name, target);
 }
 

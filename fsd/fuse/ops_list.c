@@ -43,7 +43,7 @@ struct listing {
 	/* position in the jobs or in dir's children */
 	struct list_cursor cursor;
 	uint64_t last_seq; /* largest sequence number to list */
-	uint64_t passed; /* that of the last entry listed */
+	uint64_t passed; /* offset of the last entry listed */
 	off_t told; /* the last offset that was returned */
 	struct handle_record *kept; /* owned */
 };
@@ -318,7 +318,7 @@ void ops_listing_restore(struct fsd *d, struct handle_record *kept)
 	if (r == 0 && t.job && t.job->removed)
 		r = -ESTALE;
 	if (r == -ESTALE)
-		kept->ino = 0; /* as for a file in ops_restore.c */
+		kept->ino = 0; /* ops_restore.c does the same for a file */
 	if (r < 0 || open_files_adopt(d->open_files, kept, l) < 0) {
 		free(l);
 		return;
@@ -330,7 +330,7 @@ void ops_listing_restore(struct fsd *d, struct handle_record *kept)
 static void publish(fuse_req_t req, struct listing *l,
 		    struct fuse_file_info *fi)
 {
-	/* before the reply, as for a file in ops_open.c */
+	/* call it before the reply, as ops_open.c does for a file */
 	requests_begin(ops_fsd(req), fi->fh);
 	handover_publish(&l->kept->live);
 	fuse_reply_open(req, fi);

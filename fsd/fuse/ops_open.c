@@ -165,7 +165,7 @@ static int open_vfile_read(struct handle *h, struct fuse_file_info *fi)
 	const struct job_meta *m = &job->meta;
 
 	restart_examine(job);
-	fi->direct_io = 1; /* its size may change at any time */
+	fi->direct_io = 1; /* the file's size may change at any time */
 	if (h->t.vfile == JOB_VFILE_LOG)
 		return open_fd(h, job_log_open(job));
 	switch (job_vfiles[h->t.vfile].kind) {
@@ -357,7 +357,7 @@ int ops_handle_restore(struct fsd *d, struct handle_record *kept,
 	int r = h ? open_files_adopt(d->open_files, kept, h) : -ENOMEM;
 
 	if (r == 0 && h->kind == H_STAGED)
-		r = -ESTALE; /* its text ended with the previous server */
+		r = -ESTALE; /* the file's text ended with the previous server */
 
 	if (r == 0 && gone)
 		open_gone(h, fd);

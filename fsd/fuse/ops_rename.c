@@ -304,7 +304,7 @@ static int do_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return ops_refuse_at(req, parent, name, -EPERM,
 				     "a virtual file cannot be renamed");
 	if (!from.job)
-		return -ENOENT; /* its tree is being removed */
+		return -ENOENT; /* the job's tree is being removed */
 	if (to.kind == T_JOB && (vfile = job_vfile_by_name(newname)))
 		return rename_to_vfile(req, &from, vfile);
 	if (to.kind == T_ROOT)

@@ -135,7 +135,7 @@ void ops_restore(struct fsd *d)
 		if (open_files_adopt(d->open_files, kept, NULL) < 0)
 			continue;
 		if (!kept->ino)
-			continue; /* it was gone already in an earlier server */
+			continue; /* an earlier server has lost this file already */
 		if (kept->kind == OPEN_FILE)
 			restore_file(d, kept);
 		else if (kept->kind == OPEN_LISTING)

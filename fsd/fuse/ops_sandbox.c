@@ -69,7 +69,7 @@ int ops_sandbox_mkdir(fuse_req_t req, const struct target *dir,
 				  "begin with \".\"", LIMIT_JOB_NAME);
 	if (s && sandbox_uid(s) == who->uid && !requests_again(d, &before))
 		return -EEXIST;
-	/* by the previous server, which was killed */
+	/* the previous server has made it, and was killed before its reply */
 	if (s && sandbox_uid(s) == who->uid) {
 		*ret = (struct target){ .kind = T_FSD,
 					.entry = control_sandbox_entry(s) };
@@ -267,7 +267,8 @@ unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
 		       ? 0 : POLLIN | POLLRDNORM | POLLPRI;
 }
 
-/* --- writing ------------------------------------------------------------------------- */
+/* --- writing
+ * ------------------------------------------------------------------------- */
 
 /* Counts a text that will have `size` bytes for its user: of a file (f), or of
  * an open file (h). Return: 0 or negative errno, after setting last_error. */
@@ -360,7 +361,7 @@ static int taken(fuse_req_t req, struct handle *h, const char *data,
 		r = sandbox_set_until(s, data, size, &err);
 	else if (is_own(&h->t, FIELD_CTL))
 		r = sandbox_control(s, data, size, &err);
-	s = sandbox_of(h->d, &h->t); /* it may have ended while ctl waited */
+	s = sandbox_of(h->d, &h->t); /* the sandbox may have ended while ctl waited */
 	return r < 0 && s ? refuse(req, s, r, &err) : r;
 }
 
@@ -438,7 +439,7 @@ void ops_staged_release(struct handle *h)
 				      h->text.len, &err);
 	else if (is_own(&h->t, FIELD_UNTIL) && h->cut && !h->kept->changed)
 		r = sandbox_set_until(s, "", 0, &err);
-	if (r < 0) /* its last close got the error */
+	if (r < 0) /* the last close of the file got the error */
 		last_error_set(h->d->users, sandbox_uid(s), sandbox_name(s),
 			       err.text);
 }

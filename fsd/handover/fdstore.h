@@ -20,17 +20,17 @@
 #include "layout/layout.h"
 
 enum fdstore_kind {
-	FDSTORE_SOCKET = 1,   /* to a machine or its jailer; id: vm_keep's key */
+	FDSTORE_SOCKET = 1,   /* socket to a machine or its jailer; id: vm_keep's key */
 	FDSTORE_FEED_IN,      /* reading end of an open standard input; id: job's number */
-	FDSTORE_FEED_OUT,     /* its writing end; id: the same */
+	FDSTORE_FEED_OUT,     /* writing end of the same input; id: the same */
 };
 
 struct fdstore_entry {
 	uint64_t kind, id;
 };
 
-/* The values differ from the first bytes of the messages in server/supervisor.h, which use
- * the same socket. */
+/* The values differ from the first bytes of the messages in server/supervisor.h, which
+ * use the same socket. */
 enum fdstore_call {
 	FDSTORE_KEEP = 'K',
 	FDSTORE_DROP = 'D',

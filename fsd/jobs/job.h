@@ -27,7 +27,7 @@ struct job {
 	struct fsd *d;          /* borrowed */
 	struct job_meta meta;   /* as the store has it; job_state.c and job.c change it */
 	struct hash_node by_no, by_name;
-	struct list all;        /* in jobs->all, oldest first */
+	struct list all;        /* link in jobs->all, oldest first */
 	uint64_t seq;           /* unique; rises along that list */
 	unsigned refs;          /* references by the table, handles and parked requests */
 	struct fiber_lock lock; /* the fiber that has it may change the job */
@@ -76,7 +76,8 @@ struct job *job_by_name(struct fsd *d, const char *name);
  * job->all. */
 struct list *jobs_all(struct fsd *d);
 uint64_t jobs_last_seq(const struct fsd *d);
-void jobs_walk(struct list_cursor *w, struct fsd *d); /* see list_cursor.h */
+void jobs_walk(struct list_cursor *w, struct fsd *d); /* a cursor over all jobs:
+						       * list_cursor.h */
 
 /* Makes a draft. Return: 0 or negative errno. */
 int job_make(struct fsd *d, const char *name, mode_t mode, uid_t uid,

@@ -160,8 +160,8 @@ bool job_log_ends_with(struct job *job, const char *text)
 		return false;
 	line[n - 1] = '\0';
 	from = memrchr(line, '\n', (size_t)n - 1);
-	from = strchr(from ? from + 1 : line, ' '); /* behind the time, which each line
-						     * begins with */
+	from = strchr(from ? from + 1 : line, ' '); /* the text behind the time, with
+						     * which each line begins */
 	return from && !strcmp(from + 1, text);
 }
 

@@ -26,7 +26,7 @@ void job_log_lines(struct job *job, const struct buf *lines);
 struct job_lines {
 	uint64_t no;
 	struct buf log; /* lines; the caller may add more */
-	int result;     /* of the write */
+	int result;     /* result of the write */
 	struct events_batch events;
 };
 void job_lines_take(struct job *job, struct job_lines *ret);

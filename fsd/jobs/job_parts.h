@@ -47,7 +47,7 @@ struct job_unsynced {
 /* job_log.c: lines of `log` that are not in the store yet. */
 struct job_log {
 	struct buf lines;
-	struct list unlogged; /* in log_writer.unlogged while there are lines */
+	struct list unlogged; /* link in log_writer.unlogged while there are lines */
 	bool flushing;        /* a fiber will store them */
 };
 
@@ -87,7 +87,7 @@ struct job_inotify {
 struct job_readers {
 	struct list parked;  /* parked reads, of struct parked */
 	struct list polls;   /* poll handles, of struct blocked_poll */
-	struct list cursors; /* of struct list_cursor, in the list parked */
+	struct list cursors; /* positions in the list parked: struct list_cursor */
 	struct time_slice kick; /* its slices go through both lists */
 	struct list_cursor kick_at;
 	bool kicked;         /* kick is under way and has a reference */

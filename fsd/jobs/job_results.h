@@ -44,7 +44,7 @@ void job_keep_results(struct job *job);
 
 /* An open stream, log or result.json; embedded in its open file. */
 struct open_vfile {
-	struct list node; /* in job->rows */
+	struct list node; /* link in job->rows */
 	uint64_t fh;      /* handle of the open file */
 	uint64_t *ino;    /* inode number in its record for the next server; set to 0: the
 			   * file is lost */

@@ -15,7 +15,7 @@
 struct retain_owner {
 	struct hash_node by_uid;
 	uid_t uid;
-	struct list finished;  /* of struct job, the oldest first */
+	struct list finished;  /* jobs that are done, oldest first */
 	uint64_t count;        /* number of jobs in finished */
 	uint64_t doomed_bytes; /* bytes of the user's jobs that will be removed soon */
 };

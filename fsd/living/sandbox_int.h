@@ -14,9 +14,9 @@
 
 enum stage {
 	STAGE_NEW,   /* the sandbox has not asked for a machine */
-	STAGE_COMES, /* it waits for its environment or its machine */
-	STAGE_LIVES, /* it has its machine */
-	STAGE_LOST,  /* its machine died, or was taken back */
+	STAGE_COMES, /* the sandbox waits for its environment or its machine */
+	STAGE_LIVES, /* the sandbox has its machine */
+	STAGE_LOST,  /* the machine died, or was taken back */
 };
 
 struct sandboxes {
@@ -28,9 +28,9 @@ struct sandboxes {
 };
 
 struct sandbox {
-	struct list node;      /* in sandboxes->all */
+	struct list node;      /* link in sandboxes->all */
 	struct hash_node by_no, by_name;
-	bool indexed;          /* it is in the two hashes */
+	bool indexed;          /* the sandbox is in the two hashes */
 	bool single;           /* a session without a sandbox */
 	struct parsed_config *asked; /* owned reference: the config of the step that asked
 				* for the machine; NULL: not single, or not asked */
@@ -44,16 +44,17 @@ struct sandbox {
 	struct buf text;       /* config.json */
 	struct list files;     /* of struct sandbox_file */
 	enum stage stage;
-	struct build_wait build; /* for its environment, in STAGE_COMES */
+	struct build_wait build; /* the wait for a build of its environment */
 	struct environment *environment; /* owned reference, once it asks for a machine */
 	uint64_t memory;       /* bytes of its programs and files, once it is queued */
 	struct sched_slot slot;
-	struct sched_reservation hold; /* of its machine */
+	struct sched_reservation hold; /* memory and processors that are reserved for its
+				        * machine */
 	struct vm_lease *lease; /* owned: of the machine; or NULL */
 	struct run *asks;      /* borrowed: the run whose log gets the reason for the wait;
 				* NULL: all runs */
 	struct list seats;
-	struct list runs;      /* of struct run, living.in_sandbox */
+	struct list runs;      /* runs in it: struct run, by living.in_sandbox */
 	struct list waiters;   /* of struct sandbox_waiter */
 	struct list watchers;
 	void (*told)(struct list *node); /* called for each of the watchers */
@@ -63,18 +64,19 @@ struct sandbox {
 				* is not paused */
 	uint64_t used_ns;      /* now_ns() of the last use, or of the pause */
 	unsigned holders;      /* open files `hold` of this sandbox */
-	bool held;             /* it ends when the last of these is closed */
+	bool held;             /* the sandbox ends when the last of these is closed */
 	char why[200];         /* why it, or a single one's last machine, was lost; or "" */
 	struct loop_timer until, idle;
-	struct sandbox_record *kept; /* for the next server, in fsd->handover; or NULL */
-	struct vm_mux *mux;    /* the same, while it has a machine */
+	struct sandbox_record *kept; /* its record for the next server; or NULL */
+	struct vm_mux *mux;    /* buffers of its machine's wire, for the next server; or
+			        * NULL */
 };
 
 /* A queue of runs that run one after the other in one interpreter: a session, or the seat
  * that a program has for its one run. */
 struct seat {
-	struct list node;      /* in sandbox->seats */
-	struct hash_node by_no; /* in sandboxes->seats_by_no */
+	struct list node;      /* link in sandbox->seats */
+	struct hash_node by_no; /* link in sandboxes->seats_by_no */
 	struct sandbox *sandbox;
 	uint64_t no;
 	char *name;            /* owned; NULL: the seat of one program */
@@ -84,12 +86,12 @@ struct seat {
 	bool granted;          /* the lease can take a run */
 	bool told;             /* the log of the first waiting run has the reason */
 	uint64_t steps, lease_steps; /* completed steps: in all; with this interpreter */
-	struct list waiting;   /* of struct run, living.in_session */
+	struct list waiting;   /* runs that wait: struct run, by living.in_session */
 	struct run *current;   /* borrowed: the run that uses the lease; or NULL */
 	struct loop_call next; /* begins the next run */
 	struct loop_call late; /* fails the current run, whose lane is gone */
 	char lost[300];        /* the reason for `late` */
-	struct seat_record *kept; /* of a session, in fsd->handover; or NULL */
+	struct seat_record *kept; /* a session's record for the next server; or NULL */
 	struct vm_replay *rest; /* in fsd->handover, for a single sandbox: the machine's
 				* replay buffer between two steps; or NULL */
 };
@@ -97,14 +99,15 @@ struct seat {
 /* The data of a sandbox or a session for the next server; mux_records has the machine. */
 struct sandbox_record {
 	uint32_t live;
-	uint32_t lost;        /* its machine is gone; why: the reason */
+	uint32_t lost;        /* the machine is gone; `why` has the reason */
 	uint64_t no;          /* this and the next three lines: as in struct sandbox */
 	uint64_t made_ns, until_ns, paused_ns;
 	uint32_t uid, gid;
 	uint32_t mux;         /* slot of its mux, plus 1; 0: it has none */
 	uint32_t which;       /* index of the valid text; the other one is a draft */
 	uint32_t text_len[2];
-	uint64_t memory_mb[2]; /* of each text; its environment may have raised it */
+	uint64_t memory_mb[2]; /* memory_mb for each text; the environment may have raised
+			        * it */
 	char name[208];
 	char environment_id[68], environment_name[68]; /* "": base */
 	uint32_t held;        /* it ends when the last open file `hold` is closed */
@@ -112,7 +115,7 @@ struct sandbox_record {
 			       * the place of text */
 	uint32_t cpus;
 	uint64_t memory;      /* bytes */
-	uint64_t idle_ms;     /* it ends after so long without use */
+	uint64_t idle_ms;     /* the session ends after so long without use */
 	char why[200];
 	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */
 };
@@ -120,7 +123,7 @@ struct sandbox_record {
 /* The data of a session, in a sandbox or without one, for the next server. */
 struct seat_record {
 	uint32_t live;
-	uint32_t lane;        /* of its interpreter; 0: it has none */
+	uint32_t lane;        /* lane of the session's interpreter; 0: it has none */
 	uint64_t no, sandbox;
 	uint64_t steps, lease_steps;
 	char language[16], name[208];
@@ -179,8 +182,9 @@ unsigned sandboxes_of(struct fsd *d, uid_t uid);
 void sandbox_drop(struct sandbox *s);
 /* Marks s as lost, and ends its machine. why: a sentence. */
 void sandbox_lose(struct sandbox *s, const char *why);
-extern const struct vm_events sandbox_events; /* of a sandbox's machine */
-extern const struct vm_events seat_events;    /* of a seat's lease, without a run */
+extern const struct vm_events sandbox_events; /* events of a sandbox's machine */
+extern const struct vm_events seat_events;    /* events of a seat's lease while no run has
+					       * it */
 /* Fills s->slot for the scheduler. memory: bytes of the programs and their files. */
 void sandbox_fill_slot(struct sandbox *s, uint64_t memory);
 
@@ -206,7 +210,7 @@ void sandbox_set_times(struct sandbox *s);
 /* sandbox_kept.c: writes data for the next server into fsd->handover. If the table is
  * full the sandbox ends with this server. */
 void sandbox_keep_new(struct sandbox *s);
-void sandbox_keep(const struct sandbox *s); /* its times and its stage */
+void sandbox_keep(const struct sandbox *s); /* writes the times and the stage */
 void sandbox_keep_text(const struct sandbox *s);
 /* The environment of its machine. */
 void sandbox_keep_environment(struct sandbox *s);
@@ -216,7 +220,7 @@ struct vm_mux *sandbox_keep_mux(struct sandbox *s);
 void sandbox_forget_mux(struct sandbox *s);
 void sandbox_forget(struct sandbox *s);
 void seat_keep_new(struct seat *t);
-void seat_keep(const struct seat *t); /* its lane and its steps */
+void seat_keep(const struct seat *t); /* writes the lane and the counts of steps */
 void seat_forget(struct seat *t);
 /* Opens the environment that a killed server's record names. Return: 0 or negative
  * errno. */

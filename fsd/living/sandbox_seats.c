@@ -129,7 +129,7 @@ static int ask_for_machine(struct seat *t, struct run *run, struct err *err)
 	struct sandbox *s = t->sandbox;
 
 	if (s->build.build || s->slot.user || s->lease)
-		return 0; /* it was asked for */
+		return 0; /* the machine was asked for already */
 	if (single_may_begin(s, err) == 0)
 		return sandbox_queue(s, run_memory_need(run), run_queued_before(run),
 				     err);

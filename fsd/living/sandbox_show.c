@@ -343,7 +343,7 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out)
 	int r = a.fiber ? 0 : -EIO;
 
 	if (s->stage != STAGE_LIVES)
-		return 0; /* none */
+		return 0; /* without a machine there are no processes */
 	if (s->paused_ns)
 		return -EAGAIN;
 	if (r == 0)
@@ -353,7 +353,8 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out)
 	a.fiber = a.done ? NULL : a.fiber;
 	if (!a.done)
 		fiber_pause();
-	s = sandboxes_by_no(d, no); /* it may have ended while the fiber waited */
+	s = sandboxes_by_no(d, no); /* the sandbox may have ended while the fiber
+				     * waited */
 	r = s ? a.result : -ESTALE;
 	if (r == 0 && a.text.len)
 		for (char *line = strtok_r(a.text.data, "\n", &save); line;

@@ -104,7 +104,9 @@ static int check_count(struct fsd *d, uid_t uid,
 			       "you have %u sessions already, as many as "
 			       "--quota-running allows; end one by rmdir "
 			       ".fsd/sessions/NAME", own);
-	if (count >= most && !sched_has_turn(d->sched, uid)) /* else an idle one ends */
+	if (count >= most && !sched_has_turn(d->sched, uid)) /* if another user has a
+							      * turn, an idle machine is
+							      * taken back */
 		return err_set(err, -EAGAIN,
 			       "%u sessions live already, as many as machines "
 			       "allow; end one by rmdir .fsd/sessions/NAME", count);

@@ -39,7 +39,7 @@ int sandbox_make(struct fsd *d, const char *name, uid_t uid, gid_t gid,
 void sandbox_end(struct sandbox *s);
 /* Makes the table of all sandboxes. Return: 0 or -ENOMEM. */
 int sandboxes_new(struct sandboxes **ret);
-void sandboxes_end(struct fsd *d); /* all of them, with the server */
+void sandboxes_end(struct fsd *d); /* ends all sandboxes, when the server ends */
 /* Call it after sandboxes_end(), when no file of a sandbox is open. NULL is fine. */
 void sandboxes_free(struct sandboxes *all);
 
@@ -95,7 +95,7 @@ int sandbox_control(struct sandbox *s, const char *text, size_t len,
  * counts each of them again. */
 void sandbox_held_more(struct sandbox *s);
 void sandbox_held_less(struct sandbox *s); /* s may be gone afterwards */
-void sandbox_hold(struct sandbox *s);      /* one was opened by a user */
+void sandbox_hold(struct sandbox *s);      /* a user has opened `hold` */
 
 /* Return: since when the machine has been idle or paused, in now_ns(); 0: it is in use,
  * or there is none. */
@@ -109,7 +109,7 @@ struct sandbox_file {
 	struct list node;
 	struct hash_node by_no;
 	struct sandbox *sandbox;
-	uint64_t no;     /* from sandboxes_next_no() */
+	uint64_t no;     /* its number, from sandboxes_next_no() */
 	char *name;      /* owned */
 	struct buf text;
 	struct user_weight weight;   /* the bytes that count for the user */

@@ -138,7 +138,7 @@ void single_adopt(struct sandbox *s)
 		return;
 	}
 	if (is_on_replay(s, t))
-		s->stage = STAGE_LIVES; /* if single_take_run() follows */
+		s->stage = STAGE_LIVES; /* true only if single_take_run() follows */
 	if (t->rest && t->rest->sent)
 		why = take_idle(t);
 	if (why)

@@ -40,7 +40,7 @@ static bool read_line(const char *path, char *room, size_t size)
 
 static uint64_t sum(uint64_t so_far, const char *text)
 {
-	for (; *text; text++) /* FNV-1a */
+	for (; *text; text++) /* the hash function FNV-1a */
 		so_far = (so_far ^ (unsigned char)*text) * 0x100000001b3;
 	return so_far;
 }

@@ -18,7 +18,7 @@
 #include "fsd/run/run.h"
 
 struct parked {
-	struct list node; /* in job->readers.parked */
+	struct list node; /* link in job->readers.parked */
 	struct job *job;  /* a reference */
 	fuse_req_t req;   /* answered once */
 	struct blocked_read what;

@@ -45,7 +45,7 @@ unsigned blocked_poll_events(struct job *job, const struct blocked_read *what);
 /* The poll handle of an open file. One is enough: by the newest handle the
  * kernel notifies all that poll the file. Embedded, zeroed. */
 struct blocked_poll {
-	struct list node;           /* in job->readers.polls */
+	struct list node;           /* link in job->readers.polls */
 	struct fuse_pollhandle *ph; /* owned, or NULL */
 };
 

@@ -23,7 +23,8 @@ struct broker {
 	/* borrowed; NULL: gone() is not to be called any more */
 	struct loop *loop;
 	struct loop_fd end, answers;
-	struct list waiting; /* of struct broker_wait; the first one was sent */
+	struct list waiting; /* callers: struct broker_wait; the request of the first one
+			      * was sent */
 	/* stands for a sent question that was dropped */
 	struct broker_wait nobody;
 	struct loop_timer late;

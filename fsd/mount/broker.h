@@ -65,22 +65,22 @@ enum broker_op {
 
 struct broker_request {
 	uint32_t op;
-	int32_t pid;  /* CALL, OPENS */
-	uint64_t ino; /* OPENS */
+	int32_t pid;  /* for CALL and OPENS */
+	uint64_t ino; /* for OPENS */
 	uint64_t key; /* BIND: of the port's owner (fsd/network/ports.h) */
-	uint32_t port; /* BIND */
+	uint32_t port; /* for BIND */
 };
 
 struct broker_answer {
 	int32_t code;      /* 0 or a negative errno */
-	uint32_t is_clone; /* CLONE */
-	int32_t pid;       /* INOTIFY */
+	uint32_t is_clone; /* answer to CLONE */
+	int32_t pid;       /* answer to INOTIFY */
 	uint64_t call[BROKER_CALL_WORDS];
 };
 
 /* A question outside of fibers. Embedded; zero it. */
 struct broker_wait {
-	struct list node; /* for the broker's own lists */
+	struct list node; /* link in the broker's own lists */
 	struct broker_request request;
 	/* Called from the loop. fds: for CLONE one, for INOTIFY and BIND the socket
 	 * and the pidfd, owned by the callee; none if code is below 0. */

@@ -277,8 +277,8 @@ static bool serve_one(int sock, struct self *me)
 }
 
 static const unsigned kept[] = {
-	CAP_SYS_ADMIN, /* to clone the mount, and to unmount */
-	CAP_SYS_PTRACE, /* to read the system call of another user's process */
+	CAP_SYS_ADMIN, /* clones the mount, and unmounts it */
+	CAP_SYS_PTRACE, /* reads the system call of another user's process */
 	/* the helper needs these to give up its rights */
 	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT,
 };
@@ -292,7 +292,7 @@ int broker_main(int argc, char **argv)
 	me = (struct self){ .mountpoint = argv[1], .others = argv[2] };
 	prctl(PR_SET_NAME, "fsd-broker");
 	signal(SIGCHLD, SIG_DFL);
-	signal(SIGTERM, SIG_IGN); /* it ends with its server */
+	signal(SIGTERM, SIG_IGN); /* the broker ends with its server, not by a signal */
 	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept)) < 0)
 		return 1;
 	while (serve_one(SPAWN_FD_FIRST, &me))

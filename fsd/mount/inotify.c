@@ -108,7 +108,7 @@ static void keep_untold(struct job *job, unsigned known)
 		return;
 	job->inotify.untold = handover_add(job->d->handover, &untold_records, &place);
 	if (!job->inotify.untold)
-		return; /* so the next server does not send them */
+		return; /* no record: the next server does not send these events */
 	job->inotify.untold->known = known;
 	job->inotify.untold->job = job->meta.no;
 	handover_publish(&job->inotify.untold->live);

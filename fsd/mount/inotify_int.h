@@ -15,13 +15,13 @@
 
 /* The helper's action on a virtual file, and the events that a watcher gets. */
 enum inotify_action {
-	INOTIFY_UNLINK, /* DELETE */
-	INOTIFY_MAKE,  /* CREATE */
-	INOTIFY_MKDIR, /* CREATE,ISDIR */
-	INOTIFY_GROW,  /* MODIFY */
-	INOTIFY_CHANGE, /* MODIFY, CLOSE_WRITE */
-	INOTIFY_WHOLE, /* CREATE, CLOSE_WRITE */
-	INOTIFY_FILLED, /* CREATE, MODIFY, CLOSE_WRITE */
+	INOTIFY_UNLINK, /* causes DELETE */
+	INOTIFY_MAKE,  /* causes CREATE */
+	INOTIFY_MKDIR, /* causes CREATE,ISDIR */
+	INOTIFY_GROW,  /* causes MODIFY */
+	INOTIFY_CHANGE, /* causes MODIFY, CLOSE_WRITE */
+	INOTIFY_WHOLE, /* causes CREATE, CLOSE_WRITE */
+	INOTIFY_FILLED, /* causes CREATE, MODIFY, CLOSE_WRITE */
 	INOTIFY_CLOSE, /* CLOSE_WRITE */
 	INOTIFY_END,   /* MODIFY, CLOSE_WRITE */
 	INOTIFY_ACTIONS
@@ -50,7 +50,7 @@ struct inotify_message {
 
 /* Pending events of one job, sent together; each a set of 1 << virtual file. */
 struct note {
-	struct list node; /* in job->inotify.notes */
+	struct list node; /* link in job->inotify.notes */
 	unsigned gone, made, grew, closed;
 	bool urgent;      /* the job has ended */
 	bool remove; /* the helper must remove the job; this is its last note */
@@ -71,9 +71,9 @@ struct inotify {
 	struct note *note;
 	struct inotify_message message;
 	/* --- used by inotify_link.c ------------------------------------- */
-	int sock, pidfd; /* of the helper; owned, or -1 */
+	int sock, pidfd; /* descriptors of the helper; owned, or -1 */
 	pid_t pid; /* the helper's; 0: there is none */
-	unsigned place; /* its index in helpers_record.pid */
+	unsigned place; /* the helper's index in helpers_record.pid */
 	struct former { /* a helper that an earlier server started */
 		pid_t pid;        /* 0: there is none */
 		int pidfd;        /* owned */

@@ -112,7 +112,7 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size <= 0) {
-		loop_fd_del(src); /* its end will be reported, too */
+		loop_fd_del(src); /* the end of the process is reported, too */
 		return;
 	}
 	inotify_answered(n, !missing);
@@ -210,7 +210,7 @@ static void close_link(struct inotify *n)
 	broker_forget(n->d->broker, &n->asks);
 	fd_close(&n->sock);
 	n->has_mount = false;
-	if (n->pid > 0) /* it ends when its socket is closed */
+	if (n->pid > 0) /* the helper ends when its socket is closed */
 		retire(n, n->place, n->pid, take_fd(&n->pidfd));
 	fd_close(&n->pidfd);
 	n->pid = 0;

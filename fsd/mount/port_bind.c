@@ -27,7 +27,7 @@ struct port_bind {
 struct socket_bind {
 	struct list node;
 	struct port_bind *all;
-	bool asked; /* else it is in `waiting` */
+	bool asked; /* asked of the broker; otherwise it is in `waiting` */
 	struct broker_wait asks;
 	struct loop_call refused; /* the broker has ended */
 	struct loop_fd end;

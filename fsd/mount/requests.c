@@ -195,7 +195,7 @@ void requests_close(struct fsd *d)
 	if (!q)
 		return;
 	if (q->session)
-		/* also closes its descriptor */
+		/* this also closes the descriptor */
 		fuse_session_destroy(q->session);
 	while ((h = hash_any(&q->by_unique, &from))) {
 		struct pending *p = container_of(h, struct pending, node);

@@ -58,14 +58,14 @@ struct mount_record {
 /* --- of this server --------------------------------------------------------------- */
 
 struct pending {
-	struct hash_node node; /* in requests->by_unique */
+	struct hash_node node; /* link in requests->by_unique */
 	uint64_t unique;
 	struct request_record *kept;
 };
 
 /* A request in an operation, perhaps in a fiber that waits. */
 struct look {
-	struct list node; /* in requests->looks */
+	struct list node; /* link in requests->looks */
 	struct fsd *d;
 	const uint8_t *data; /* data of the message, or `copy` */
 	uint32_t len;

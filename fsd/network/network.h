@@ -31,7 +31,7 @@ struct ports_table;
 
 /* handover: borrowed. Return: 0 or -ENOMEM. There is no policy yet. */
 int network_new(struct handover *handover, struct network **ret);
-void network_free(struct network *n); /* NULL: no-op */
+void network_free(struct network *n); /* NULL: does nothing */
 
 /* Returns the table of the ports of running machines; borrowed. */
 struct ports_table *network_ports(const struct network *n);
@@ -39,8 +39,9 @@ struct ports_table *network_ports(const struct network *n);
 /* Returns whether the operator lets jobs use a network: the mount has a policy. */
 bool network_is_on(const struct network *n);
 /*
- * Checks that a job of the user may have the wish. Return: 0; -EINVAL: there is no policy;
- * -EACCES: the policy does not allow a rule. *err has a sentence that names "network".
+ * Checks that a job of the user may have the wish. Return: 0; -EINVAL: there is no
+ * policy; -EACCES: the policy does not allow a rule. *err has a sentence that names
+ * "network".
  */
 int network_check(const struct network *n, uid_t uid, const struct net_wish *wish,
 		  struct err *err);

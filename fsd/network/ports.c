@@ -37,13 +37,13 @@ struct port {
 	uint16_t number;
 	uint8_t state; /* enum port_state */
 	uint8_t binds; /* how often it was bound */
-	int error;     /* FAILED: negative errno */
+	int error;     /* of FAILED: a negative errno */
 	void *bind;    /* the binder's; NULL: none under way */
 	struct port_record *record;
 };
 
 struct ports {
-	struct list node; /* in the table */
+	struct list node; /* link in the table */
 	struct ports_table *table;
 	struct ports_owner owner;
 	struct list waiting; /* struct waiter */

@@ -59,7 +59,7 @@ struct ports_owner {
 
 /* handover: borrowed. Return: 0 or -ENOMEM. */
 int ports_table_new(struct handover *handover, struct ports_table **ret);
-void ports_table_free(struct ports_table *t); /* NULL: no-op */
+void ports_table_free(struct ports_table *t); /* NULL: does nothing */
 /* From here on sockets can be bound; those that were asked for before are. binder:
  * copied. */
 void ports_table_serve(struct ports_table *t, const struct port_binder *binder);
@@ -69,7 +69,8 @@ void ports_table_serve(struct ports_table *t, const struct port_binder *binder);
 struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner);
 /* Closes all. NULL: no-op. */
 void ports_free(struct ports *p);
-/* Opens a port unless it is open. Return: 0; -EINVAL, -EMFILE with a sentence; -ENOMEM. */
+/* Opens a port unless it is open. Return: 0; -EINVAL, -EMFILE with a sentence;
+ * -ENOMEM. */
 int ports_open(struct ports *p, unsigned port, struct err *err);
 /*
  * The verb "port N": opens the port if the owner may have any, and waits until it is

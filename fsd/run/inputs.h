@@ -19,7 +19,7 @@ struct run_inputs {
 				  * config.json */
 	unsigned count, room;
 	struct node *dir;        /* borrowed: the directory that is being listed, or NULL */
-	struct list_cursor cursor; /* in dir */
+	struct list_cursor cursor; /* position in dir */
 	unsigned next_dir;       /* inputs before this index need no listing any more */
 	bool root_listed;
 	struct node *stdin_node; /* owned reference, or NULL */
@@ -39,8 +39,8 @@ void run_sent_inputs(struct run *run);
 /* Opens input i for reading; i == count: standard input. Return: fd, the caller's, or
  * negative errno. */
 int run_open_input(struct run *run, unsigned i);
-/* For an adopted run: its machine has all inputs. has_stdin: part of standard input is not
- * sent yet. Return: 0; -ESRCH: the file `stdin` is gone. */
+/* For an adopted run: its machine has all inputs. has_stdin: part of standard input is
+ * not sent yet. Return: 0; -ESRCH: the file `stdin` is gone. */
 int run_take_inputs(struct run *run, bool has_stdin);
 /* Return: bytes of memory for the program and its inputs together; UINT64_MAX: too much
  * to count. */

@@ -35,7 +35,7 @@ struct flow_item {
 			 target, each with its NUL */
 	uint32_t file_kind, mode;
 	uint64_t size;
-	struct wire_time mtime; /* of OUTPUT_QUEUE_END */
+	struct wire_time mtime; /* for OUTPUT_QUEUE_END: the file's mtime */
 };
 
 static const struct flow_item *item_at(const struct buf *b, size_t at,
@@ -463,7 +463,8 @@ static void on_flow(void *arg)
 			hold_back(run, false);
 	}
 	flow->busy = false;
-	output_queue_checkpoint(run); /* for bytes that were only dropped meanwhile */
+	output_queue_checkpoint(run); /* a checkpoint for bytes that were only dropped
+				       * meanwhile */
 	if (flow->waiter)
 		fiber_wake(take_ptr(flow->waiter));
 	run_let_go(run);

@@ -30,13 +30,13 @@ struct output_queue {
 	struct buf in;        /* items that wait */
 	size_t last;          /* where the newest item of `in` begins */
 	struct buf now;       /* items that are being written */
-	struct fiber *waiter; /* in output_queue_wait(), or NULL */
+	struct fiber *waiter; /* the fiber in output_queue_wait(), or NULL */
 	bool busy;            /* the queue's fiber runs */
 	bool held;            /* reading from the machine is stopped: vm_hold() */
 	bool skip;            /* the present entry of the tree is left out */
 	bool failed;          /* a write failed: further output is dropped */
 	uint32_t announced_left; /* entries that the guest left out and named */
-	struct wire_time mtime;  /* for the next output_queue_end() */
+	struct wire_time mtime;  /* mtime for the next output_queue_end() */
 };
 
 /* VM_RESULT: lines that a cell shows, which are stored; then the value, which stays in
@@ -76,13 +76,14 @@ extern const char *const run_stream_names[VM_STREAM_MAX];
 /* Sets the limits from the config, if the run has one. Opens no file. */
 void run_streams_init(struct run *run);
 void run_streams_done(struct run *run);
-/* Sets the sizes of stdout and stderr from the stored files; RESULT_UNKNOWN: not readable. */
+/* Sets the sizes of stdout and stderr from the stored files; RESULT_UNKNOWN: not
+ * readable. */
 void run_streams_find(struct run *run);
 /* For an adopted run: sets the counts of its streams from the last checkpoint and the
  * stored files. Return: false: a file has fewer bytes than the checkpoint. */
 bool run_streams_take(struct run *run, const struct vm_replay *t);
-/* Opens the stream's file, and makes it if need be; the fiber waits. Return: 0 or negative
- * errno. */
+/* Opens the stream's file, and makes it if need be; the fiber waits. Return: 0 or
+ * negative errno. */
 int run_stream_make(struct run *run, enum vm_stream stream);
 /* Takes fd, which may be a negative errno, as the stream's file. If another fiber has
  * opened the file meanwhile, closes fd. */

@@ -36,13 +36,13 @@ static int settle(struct run *run, struct err *err)
 	}
 	run->final = r == -E2BIG;
 	if (r != -EAGAIN)
-		return run->final ? -EINVAL : r; /* it never fits */
+		return run->final ? -EINVAL : r; /* -E2BIG: the run can never fit */
 	run_forget_inputs(run);
 	return 0;
 }
 
-/* Lists inputs; if all are listed and the run is granted, asks for its machine. Return: as
- * run_collect(). */
+/* Lists inputs; if all are listed and the run is granted, asks for its machine. Return:
+ * as run_collect(). */
 static int collect(struct run *run, uint64_t until, struct err *err)
 {
 	int r = run->inputs.collected ? 0 : run_collect(run, until, err);

@@ -125,7 +125,8 @@ static void on_begin(void *arg)
 	if (run->job && !run_is_ending(run) && run_is_granted(run) &&
 	    run->lease && run->job->meta.state != JOB_RUNNING)
 		r = run_record(run, JOB_RUNNING);
-	/* During run_record() the run may have been cancelled, or have lost its machine. */
+	/* During run_record() the run may have been cancelled, or have lost its
+	 * machine. */
 	if (run->job && !run_is_ending(run) && r < 0 && !wait_again(run, r))
 		not_stored(run, r);
 	else if (run->job && !run_is_ending(run) && r == 0 &&
@@ -379,9 +380,9 @@ static void on_making(void *arg, const char *sentence)
 		job_log(run->job, "waits for the template: %s", sentence);
 }
 
-/* True if no server can begin a run that lost its jailer. If the record says "running", or
- * may say it, only a new server can begin the run; it needs the replay buffer, which says
- * that the program has not begun. */
+/* True if no server can begin a run that lost its jailer. If the record says "running",
+ * or may say it, only a new server can begin the run; it needs the replay buffer, which
+ * says that the program has not begun. */
 static bool is_lost(const struct run *run)
 {
 	const struct vm_replay *t = run->vm_job.replay;
@@ -392,8 +393,8 @@ static bool is_lost(const struct run *run)
 	       (recorded && (!t || lifecycle_is_stopping(run->d->lifecycle)));
 }
 
-/* Sets the phase of a run that lost its jailer. recorded: the record says "running", or may
- * say it. */
+/* Sets the phase of a run that lost its jailer. recorded: the record says "running", or
+ * may say it. */
 static void strand(struct run *run, bool recorded)
 {
 	bool accepted = run_is_accepted(run);
@@ -409,7 +410,8 @@ static void on_lost_jailer(void *arg)
 	struct run *run = arg;
 	struct vm_replay *t = run->vm_job.replay;
 
-	if (!run_is_granted(run) || run_is_ending(run)) /* it waits: its record is right */
+	if (!run_is_granted(run) || run_is_ending(run)) /* the run waits: its record is
+							 * right */
 		return;
 	if (is_lost(run)) {
 		run_fail(run, VM_FAILED_START, "the jailer has ended");
@@ -447,7 +449,7 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 	}
 	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST && run->host->retry(run))
 		return;
-	if (run_has_exit(run)) { /* its outcome is known; some output may be missing */
+	if (run_has_exit(run)) { /* the outcome is known; some output may be missing */
 		snprintf(message, sizeof(message),
 			 "the output tree is incomplete: %s", sentence);
 		run_finish(run, status_of(run), message);

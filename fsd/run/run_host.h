@@ -15,14 +15,15 @@ struct run;
 struct vm_replay;
 
 struct run_host {
-	bool stays; /* its machines outlive their runs */
-	/* Queues the run for a machine. Its inputs are listed when its turn comes. Return:
-	 * as run_ask(). */
+	bool stays; /* machines of this host outlive their runs */
+	/* Queues the run for a machine. Its inputs are listed when its turn comes.
+	 * Return: as run_ask(). */
 	int (*ask)(struct run *run, struct err *err);
 	/* Writes to the job's log why the run waits, if it waits. */
 	void (*tell)(struct run *run);
 	/* Gets the environment of its machine: *ret is a reference, or NULL for base.
-	 * Return: 0 or negative errno with a sentence; -EINVAL: a retry would not help. */
+	 * Return: 0 or negative errno with a sentence; -EINVAL: a retry would not
+	 * help. */
 	int (*environment)(struct run *run, struct environment **ret, struct err *err);
 	/* The config of the machine that the run shares with other runs, borrowed. NULL:
 	 * the run does not share its machine. */

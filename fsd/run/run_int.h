@@ -68,12 +68,12 @@ struct run_machine {
 	char template_id[32];
 };
 
-/* The progress of the end. The thread that stores an end saves and restores struct run_end
- * as a whole; these fields must not be restored. run_result.c writes them; run_say_cuts()
- * adds lines. */
+/* The progress of the end. The thread that stores an end saves and restores struct
+ * run_end as a whole; these fields must not be restored. run_result.c writes them;
+ * run_say_cuts() adds lines. */
 struct run_ending {
 	enum run_end_step step; /* run_end_enter() alone writes it */
-	struct fiber *waiter;   /* in run_wait_end(), or NULL */
+	struct fiber *waiter;   /* the fiber in run_wait_end(), or NULL */
 	struct job_lines lines; /* log lines and events that are stored with the end */
 	bool said;              /* the log has its last lines */
 };
@@ -187,43 +187,44 @@ void run_finish(struct run *run, enum job_status status, const char *message);
 #define RUN_FAILED_UNASKED VM_FAILED_MAX
 #define RUN_NOT_FAILED ((enum vm_failure)(VM_FAILED_MAX + 1))
 
-/* Waits until the end is stored, or until the attempt to store it has failed. Releases all
- * jobs that the fiber holds. Outside of a fiber it does nothing. Return: 0, or negative
- * errno: the run tries again. */
+/* Waits until the end is stored, or until the attempt to store it has failed. Releases
+ * all jobs that the fiber holds. Outside of a fiber it does nothing. Return: 0, or
+ * negative errno: the run tries again. */
 int run_wait_end(struct run *run);
 void run_end_done(struct run *run);
 
-/* run_stop.c: true if the job may have another run: fsd, its machine or its host has failed
- * this one, and attempts are left. */
+/* run_stop.c: true if the job may have another run: fsd, its machine or its host has
+ * failed this one, and attempts are left. */
 bool run_may_again(const struct run *run, enum job_status status);
-/* Begins that next run, and frees this one when its last fiber has left it. In a fiber that
- * holds the job and the run; it waits for the disk. Return: false: the run was cancelled
- * meanwhile, or there is no memory; the caller ends it. */
+/* Begins that next run, and frees this one when its last fiber has left it. In a fiber
+ * that holds the job and the run; it waits for the disk. Return: false: the run was
+ * cancelled meanwhile, or there is no memory; the caller ends it. */
 bool run_again(struct run *run, enum job_status status, const char *message);
 
 /* run.c: returns the host of a run with this config. c may be NULL: the config is not
  * known. */
 const struct run_host *run_host_of(const struct fsd *d, const struct job_config *c);
-/* run.c: makes the run with this number. Takes spec, also on failure. Return: NULL without
- * memory. */
+/* run.c: makes the run with this number. Takes spec, also on failure. Return: NULL
+ * without memory. */
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 
-/* run_adopt.c: gives the run a replay buffer, if its host lets it outlive this server. Call
- * it before the run is recorded as running: the next server finds by the buffer whether the
- * program has begun, and adopts it. */
+/* run_adopt.c: gives the run a replay buffer, if its host lets it outlive this server.
+ * Call it before the run is recorded as running: the next server finds by the buffer
+ * whether the program has begun, and adopts it. */
 void run_replay_begin(struct run *run);
 /* Fetches the sockets of a killed server's machine from the supervisor. They are the
  * caller's; a socket that is gone is -1. */
 struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys);
-/* Empties the run's directory, in which an earlier server may have left files of an earlier
- * try. In a fiber, which waits. Return: 0 or negative errno. */
+/* Empties the run's directory, in which an earlier server may have left files of an
+ * earlier try. In a fiber, which waits. Return: 0 or negative errno. */
 int run_reset(struct run *run);
 /* Resets the count of servers that have tried to begin the job's run: its program has
  * begun, or a new run begins. */
 void run_forget_tries(struct job *job);
 /* Frees the replay buffer: no server can adopt the run any more. */
 void run_replay_end(struct run *run);
-/* run_events.c: set the time at which the run was queued, or got its machine: now_ns(). */
+/* run_events.c: set the time at which the run was queued, or got its machine:
+ * now_ns(). */
 void run_queued_since(struct run *run, uint64_t at_ns);
 void run_granted_since(struct run *run, uint64_t at_ns);
 /* run_events.c: notes when the program began, and arms the timeout. at_ns: now_ns();
@@ -262,7 +263,8 @@ void run_leave(struct run *run);
 void run_fill_usage(const struct run *run, struct job_result *res);
 
 void run_free(struct run *run);
-/* run.c: detaches the run from its job and frees it as soon as no fiber has a reference. */
+/* run.c: detaches the run from its job and frees it as soon as no fiber has a
+ * reference. */
 void run_give_up(struct run *run);
 
 #endif

@@ -27,7 +27,7 @@ struct run_tree {
 	uint64_t path_bytes;       /* sum of the lengths of all paths and link targets */
 	unsigned entries;          /* entries made, and parent directories made for them */
 	struct node *file;         /* borrowed: the file that is being written, or NULL */
-	int fd;                    /* of that file, or -1 */
+	int fd;                    /* descriptor of that file, or -1 */
 	uint64_t missing;          /* bytes of that file that have not come yet */
 	bool over_quota;           /* some output does not fit into the owner's quota */
 	bool half;                 /* an incomplete file could not be removed */
@@ -43,10 +43,11 @@ int run_output_data(struct run *run, const void *data, size_t len);
 /* Ends the present entry. mtime: as the guest reports it. */
 int run_output_end(struct run *run, struct wire_time mtime);
 /* Call it when no more data will come: removes an incomplete file. If the disk does not
- * remove it, drops the whole tree, since result.json must list exactly the stored files. */
+ * remove it, drops the whole tree, since result.json must list exactly the stored
+ * files. */
 void run_output_cut(struct run *run);
-/* Drops the whole stored tree. After an adoption the machine sends the tree again; without
- * a machine it is unknown which files are complete. */
+/* Drops the whole stored tree. After an adoption the machine sends the tree again;
+ * without a machine it is unknown which files are complete. */
 void run_drop_output(struct job *job);
 
 /* Counts an entry that is left out, and logs it. reason: a constant. */

@@ -29,7 +29,8 @@ struct run;
 enum run_phase {
 	RUN_NEW,            /* not accepted: not in job->run; without a machine */
 	RUN_EARLY,          /* not accepted; a machine was free, and the run has it */
-	RUN_EARLY_LOST_JAILER, /* the same, but the jailer ended during run_record() */
+	RUN_EARLY_LOST_JAILER, /* as RUN_EARLY, but the jailer ended during
+			        * run_record() */
 	RUN_QUEUED,         /* accepted: it waits for a machine */
 	RUN_GRANTED,        /* accepted, with a machine that has no job yet */
 	RUN_LOST_JAILER,    /* the record says running, but the jailer ended: the next

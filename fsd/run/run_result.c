@@ -117,9 +117,9 @@ static void fill_attempts(struct run *run, struct job_result *res)
 }
 
 /*
- * Fills the result of a run that a previous server had begun and that cannot be continued.
- * Every value comes from the record and from stored files, so that each server that ends
- * the run (another may die meanwhile) writes the same result.
+ * Fills the result of a run that a previous server had begun and that cannot be
+ * continued. Every value comes from the record and from stored files, so that each server
+ * that ends the run (another may die meanwhile) writes the same result.
  */
 static void fill_found(const struct run *run, struct job_result *res)
 {
@@ -236,8 +236,8 @@ static int not_kept(struct run *run, int r)
 	return store_failure(run);
 }
 
-/* The disk is read-only, so the record stays "running" or "queued". Shows the end that the
- * next server will give the run, so that readers see the same under both. */
+/* The disk is read-only, so the record stays "running" or "queued". Shows the end that
+ * the next server will give the run, so that readers see the same under both. */
 static void not_on_record(struct run *run, int r)
 {
 	struct run_end *end = &run->end;
@@ -257,8 +257,8 @@ static bool is_failure(const struct job_result *res)
 	       res->status == STATUS_INTERRUPTED;
 }
 
-/* Stores the text of `error` before the record, so that no reader sees the failure without
- * its reason. */
+/* Stores the text of `error` before the record, so that no reader sees the failure
+ * without its reason. */
 static void store_why(const struct run *run)
 {
 	const struct job_result *res = &run->end.res;
@@ -373,8 +373,8 @@ static void end_run(struct job *job, struct run *run)
 	job_ended(job, failed ? EV_FAIL : EV_END, &end->meta);
 }
 
-/* Output could not be stored, and this became known after run_finish() had set the status:
- * sets "failed". */
+/* Output could not be stored, and this became known after run_finish() had set the
+ * status: sets "failed". */
 static void fill_lost(struct run *run)
 {
 	struct job_result *res = &run->end.res;
@@ -423,7 +423,7 @@ static void on_end(void *arg)
 	output_queue_wait(run);
 	if (run->job)
 		job_hold(run->job);
-	if (run->job) { /* else it was removed meanwhile */
+	if (run->job) { /* NULL: the job was removed meanwhile */
 		run_output_cut(run);
 		fill_rest(run, &run->end.res);
 		if (run->output_queue.failed)
@@ -468,7 +468,8 @@ int run_wait_end(struct run *run)
 	return r;
 }
 
-/* Makes the result from the status and the message in run->end, and begins to store it. */
+/* Makes the result from the status and the message in run->end, and begins to store
+ * it. */
 static void end_now(struct run *run)
 {
 	struct run_end *end = &run->end;

@@ -10,7 +10,7 @@ struct runs;
 /* The counts of all runs, and the share of one run in them. */
 struct run_counts {
 	unsigned running; /* runs that have a machine or wait for one */
-	unsigned busy;    /* those that have a machine */
+	unsigned busy;    /* runs that have a machine */
 	unsigned endless; /* busy runs without a timeout */
 	unsigned adopted; /* runs that an earlier server began */
 };
@@ -19,7 +19,7 @@ struct run_counts {
  * sandboxes. Return: 0 or -ENOMEM. */
 int runs_new(const struct run_host *own, const struct run_host *living,
 	     struct runs **ret);
-void runs_free(struct runs *runs);  /* after the last run; NULL is fine */
+void runs_free(struct runs *runs);  /* Call it after the last run. NULL is fine. */
 /* Return: the present counts, borrowed. */
 const struct run_counts *runs_counts(const struct runs *runs);
 

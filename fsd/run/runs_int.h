@@ -13,10 +13,11 @@
 
 /* disk_space.c: the free space of the disk, as of the last check. */
 struct room {
-	struct loop_timer timer; /* for the next check, while the disk is full */
+	struct loop_timer timer; /* time of the next check, while the disk is full */
 	uint64_t looked_ns;      /* now_ns() of the last check */
-	bool full;               /* it found a full disk */
-	bool gone;               /* it found that the state directory was removed */
+	bool full;               /* the check found a full disk */
+	bool gone;               /* the check found that the state directory was
+				  * removed */
 };
 
 /* run_prepare.c: the environment of a user's last job in each language. */

@@ -17,7 +17,7 @@
 
 #define RESERVE_MIN MIB(128)
 #define RESERVE_MAX GIB(1)
-#define RESERVE_SHARE 16 /* of the memory there is */
+#define RESERVE_SHARE 16 /* the reserve is this part of the host's memory */
 
 static void on_memory(void *arg, struct vm_memory *ret)
 {

@@ -16,13 +16,13 @@
  *
  * Order. The next run is one of the user who was served least, in seconds of machines,
  * those of running runs included. (If runs were counted, a user of long runs would get
- * nearly all machines from a user of short ones.) Each running run counts ADVANCE_NS more,
- * so users who begin together alternate at once. A user who returns gets the account of
- * the user served last, or keeps a debt of at most DEBT_NS: absence saves up nothing, and
- * no debt lasts long. An idle session does not count as presence. A user who was present
- * and got less (it wanted less, or its run did not fit) is compensated by at most DEBT_NS.
- * Runs of one user: the highest priority first, then the oldest. A session or a sandbox
- * waits here for its machine as one run; the runs in it do not wait here.
+ * nearly all machines from a user of short ones.) Each running run counts ADVANCE_NS
+ * more, so users who begin together alternate at once. A user who returns gets the
+ * account of the user served last, or keeps a debt of at most DEBT_NS: absence saves up
+ * nothing, and no debt lasts long. An idle session does not count as presence. A user who
+ * was present and got less (it wanted less, or its run did not fit) is compensated by at
+ * most DEBT_NS. Runs of one user: the highest priority first, then the oldest. A session
+ * or a sandbox waits here for its machine as one run; the runs in it do not wait here.
  *
  * Taking machines back. A session or a sandbox keeps its machine while it is idle. If
  * another user waits for what such a machine has, the user who keeps most gives back the
@@ -56,7 +56,7 @@ struct sched_slot;
 struct sched_user;
 
 struct sched_limits {
-	unsigned machines; /* in use at a time */
+	unsigned machines; /* most machines in use at a time */
 	unsigned cpus;     /* together, of machines that end with their run */
 	uint64_t queued, user_queued; /* waiting runs, of all and of a user; 0: no limit */
 	uint64_t reserve;        /* bytes that no promise uses */
@@ -112,13 +112,13 @@ struct sched_slot {
 				    that order, before all new runs; 0: a new run */
 	/* --- */
 	struct sched *sched;     /* borrowed */
-	struct list node;        /* in the level */
+	struct list node;        /* link in the level */
 	struct sched_user *user; /* borrowed; NULL: not entered, or left */
 	uint64_t no;             /* rises with each slot that enters */
 	struct sched_level *level; /* borrowed: where it waits; or NULL */
-	struct sched_reservation hold; /* of its machine, once granted */
+	struct sched_reservation hold; /* the promise for its machine, once granted */
 	uint32_t told;           /* reasons given to tell(), 1 << enum why */
-	uint64_t since_ns;       /* it began to wait */
+	uint64_t since_ns;       /* when it began to wait */
 	bool waits, granted;
 };
 
@@ -157,9 +157,9 @@ int sched_adopt(struct sched *s, struct sched_slot *slot);
 /* Calls tell() with the reason, if the slot waits. */
 void sched_tell(struct sched_slot *slot);
 /*
- * Sets the memory of a granted run, once its inputs are known. Return: 0; -EAGAIN: it does
- * not fit now, so it waits again and ready() is called later; -E2BIG: it can never fit,
- * with a sentence; -ENOMEM.
+ * Sets the memory of a granted run, once its inputs are known. Return: 0; -EAGAIN: it
+ * does not fit now, so it waits again and ready() is called later; -E2BIG: it can never
+ * fit, with a sentence; -ENOMEM.
  */
 int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err);
 /* Requeues a granted run that has lost its machine, at the front of its level; ready() is
@@ -176,8 +176,8 @@ void sched_release(struct sched_reservation *hold);
 /* Checks the waiting runs again, in a deferred call. Call it when something that they may
  * wait for has changed. */
 void sched_kick(struct sched *s);
-/* How long a machine must be idle before it is taken back: from a user who keeps more than
- * its share, and from any other user. */
+/* How long a machine must be idle before it is taken back: from a user who keeps more
+ * than its share, and from any other user. */
 #define SCHED_SHARE_NS (5 * NS_PER_S)
 #define SCHED_TURN_NS (30 * NS_PER_S)
 
@@ -193,12 +193,13 @@ void sched_kept(struct sched *s, uid_t uid, struct sched_kept *ret);
 /* Return: true if another user would give back an idle machine for uid. */
 bool sched_has_turn(struct sched *s, uid_t uid);
 
-/* Return: true if there is memory for one more idle machine, and no run waits for memory. */
+/* Return: true if there is memory for one more idle machine, and no run waits for
+ * memory. */
 bool sched_has_spare(struct sched *s);
 
 struct sched_stats {
 	uint64_t waiting;        /* runs */
-	uint64_t machines;       /* in use */
+	uint64_t machines;       /* machines in use */
 	uint64_t promised, room; /* bytes promised; bytes that can still be promised */
 	unsigned machines_most;
 };
@@ -208,8 +209,8 @@ enum sched_reason {
 	SCHED_REASONS
 };
 extern const char *const sched_reason_names[SCHED_REASONS];
-/* Counts the waiting runs by reason. Return: when the oldest began to wait, in host.now()'s
- * time; 0: no run waits. */
+/* Counts the waiting runs by reason. Return: when the oldest began to wait, in
+ * host.now()'s time; 0: no run waits. */
 uint64_t sched_waits(struct sched *s, uint64_t ret[SCHED_REASONS]);
 void sched_stats(struct sched *s, struct sched_stats *ret);
 /* How many machines may be in use at a time. */

@@ -12,7 +12,7 @@
 
 enum why {
 	FITS,
-	WHY_TURN, /* other runs are before it */
+	WHY_TURN, /* other runs come first */
 	WHY_QUOTA,
 	WHY_MACHINES,
 	WHY_CPUS,
@@ -23,7 +23,7 @@ enum why {
 
 /* The waiting runs of one user with one priority, the oldest first. */
 struct sched_level {
-	struct list node; /* in the user's levels, the highest priority first */
+	struct list node; /* link in the user's levels, the highest priority first */
 	int priority;
 	struct list slots;
 	struct list *old_end; /* the last slot with `old` set, or the list's head */
@@ -36,8 +36,8 @@ struct sched_use {
 
 struct sched_user {
 	struct hash_node by_uid;
-	struct list every;     /* in sched->every */
-	struct list node;      /* in sched->users while it has waiting runs */
+	struct list every;     /* link in sched->every */
+	struct list node;      /* link in sched->users while the user has waiting runs */
 	uid_t uid;
 	struct quota_user *quota; /* borrowed; NULL: none */
 	struct list levels;
@@ -54,12 +54,12 @@ struct sched {
 	struct sched_limits limits;
 	struct sched_host host;
 	struct quota *quota;     /* borrowed; NULL: no quotas */
-	struct hash by_uid;      /* of struct sched_user, owned */
-	struct list users;       /* of struct sched_user with waiting runs */
+	struct hash by_uid;      /* owned: all struct sched_user */
+	struct list users;       /* users with waiting runs: struct sched_user */
 	uint64_t waiting;        /* runs */
 	uint64_t coming;         /* number of kept places (struct sched_place) */
 	uint64_t entered;        /* slots that have entered so far */
-	struct list every;       /* of struct sched_user: all */
+	struct list every;       /* all users: struct sched_user */
 	struct sched_use has;    /* promised */
 	struct sched_use kept;   /* the part of `has` that sessions and sandboxes keep; the
 				    end of a run does not free it */

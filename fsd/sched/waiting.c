@@ -81,7 +81,8 @@ static struct sched_level *level_of(struct sched_user *u, int priority)
 	l->priority = priority;
 	list_init(&l->slots);
 	l->old_end = &l->slots;
-	list_add_tail(at, &l->node); /* before the first lower one */
+	list_add_tail(at, &l->node); /* insert it before the first level of lower
+				      * priority */
 	return l;
 }
 

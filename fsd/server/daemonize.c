@@ -19,8 +19,8 @@
 #include "supervisor.h"
 #include "options.h"
 
-/* Closes all but fd: other descriptors (a lock, a pipe's end) belong to the caller. Return:
- * the new number of fd, or negative errno. */
+/* Closes all but fd: other descriptors (a lock, a pipe's end) belong to the caller.
+ * Return: the new number of fd, or negative errno. */
 static int keep_only(int fd)
 {
 	int kept = STDERR_FILENO + 1;
@@ -46,7 +46,7 @@ static int child(const struct mount_options *options, int ready_fd)
 	if (ready.fd < 0)
 		return complain("mount", 1, "%s", strerror(-ready.fd));
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
-	/* on failure daemon_log_open() reports it */
+	/* ignore an error: daemon_log_open() reports it */
 	store_make_dirs(options->state_dir);
 	ready.log = daemon_log_open(options->state_dir, DAEMON_LOG_LIMIT);
 	if (!ready.log)

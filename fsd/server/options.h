@@ -114,8 +114,8 @@ struct mount_options {
 	struct vm_options vm;
 	bool alone;               /* use no templates of other users */
 	struct sched_limits sched; /* reserve UINT64_MAX: the default share */
-	struct quota_limits quota; /* for each uid */
-	struct retain_limits retain; /* for each uid */
+	struct quota_limits quota; /* limits of each user */
+	struct retain_limits retain; /* limits of each user */
 	struct environment_options environments;
 	bool build_packages; /* --build-packages yes */
 	/* --build-sources; NULL: the default registries */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes rights from the server: capabilities, files outside its directories (Landlock), and
- * system calls (seccomp). It runs once, in the main thread, before any other thread starts;
- * threads inherit all of it.
+ * Takes rights from the server: capabilities, files outside its directories (Landlock),
+ * and system calls (seccomp). It runs once, in the main thread, before any other thread
+ * starts; threads inherit all of it.
  */
 #include "restrain.h"
 #include "fsd/store/store.h"
@@ -24,7 +24,7 @@
 #include "vm/os/rights.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true /* it searches for leaks in processes of its own */
+#define SANITIZED true /* the sanitizer searches for leaks with processes of its own */
 #else
 #define SANITIZED false
 #endif
@@ -52,7 +52,8 @@ static int give_up_files(const struct mount_options *o)
 	struct rights_path paths[3 + VM_SHARED_MAX + ENVIRONMENT_PLACES] = {
 		{ o->state_dir, true },
 		{ o->vm.cache_dir, true },
-		/* to read our own descriptors, and which processes exist */
+		/* the server reads its own descriptors there, and which processes
+		 * exist */
 		{ "/proc", false },
 	};
 	size_t count = 3;
@@ -87,7 +88,7 @@ static int give_up_files(const struct mount_options *o)
 
 /* Denied with EPERM, whatever the arguments. */
 static const int denied[] = {
-	/* other programs and other processes */
+	/* calls that start programs or reach other processes */
 	SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork),
 	SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise),

@@ -88,7 +88,7 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 
 	sigemptyset(&set);
 	sigaddset(&set, SUPERVISOR_LEAVE);
-	if (private) { /* as in its supervisor */
+	if (private) { /* the supervisor has the same rule */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_IGN);
 	} else {
@@ -101,7 +101,7 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 	sigaddset(&set, SUPERVISOR_NOW);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* so that write(2) fails, as on a full disk */
+	/* with this write(2) fails, as on a full disk */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	src->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -401,8 +401,9 @@ static int start(struct fsd *d, const struct mount_options *o,
 }
 
 /*
- * Finishes all fibers that wait for a worker thread or for the broker: the loop, which would
- * wake them, does not run any more. A woken fiber may ask the broker again, but no thread.
+ * Finishes all fibers that wait for a worker thread or for the broker: the loop, which
+ * would wake them, does not run any more. A woken fiber may ask the broker again, but no
+ * thread.
  */
 static void finish_begun(struct fsd *d)
 {
@@ -419,7 +420,7 @@ static void finish_begun(struct fsd *d)
 static void finish(struct fsd *d, struct loop_fd *signals)
 {
 	finish_begun(d);
-	ops_listings_free(d); /* they have cursors in the lists of jobs */
+	ops_listings_free(d); /* first: listings have cursors in the lists of jobs */
 	jobs_end(d);
 	sandboxes_end(d);
 	time_slices_finish(&d->slices);

@@ -62,7 +62,7 @@
 
 struct supervisor {
 	const struct mount_options *options;
-	struct ready *ready; /* NULL once notified */
+	struct ready *ready; /* NULL: the process was notified */
 	/* owned: path of the service manager's socket; NULL once notified, or none
 	 * waits */
 	char *manager;
@@ -121,7 +121,7 @@ static int start_server(struct supervisor *h, struct err *err)
 			  .fds = (int[]){ theirs, h->handover },
 			  .fd_count = 2,
 			  .error_fd = STDERR_FILENO,
-			  .may_gain = true, /* its broker may run fusermount3 */
+			  .may_gain = true, /* the server's broker may run fusermount3 */
 			  .parting = ending_signal(h),
 		  }, &h->server, err);
 	free(argv);

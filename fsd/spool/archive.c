@@ -101,7 +101,7 @@ int archive_put(struct spool *s, struct claim *c, struct trouble *t)
 
 	claim_job_name(c->id, JOB_DRAFT_UNPACKS, from);
 	claim_job_name(c->id, JOB_UNPACKS, to);
-	claim_job_remove(s, to, true); /* it may remain from an earlier attempt */
+	claim_job_remove(s, to, true); /* the draft may remain from an earlier attempt */
 	draft = put_begin(s, c, JOB_DRAFT_UNPACKS, t);
 	if (draft < 0 || fill(s, c, draft, t) < 0)
 		return -1;

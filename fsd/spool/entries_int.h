@@ -18,16 +18,18 @@
 #define ENTRIES_MARKER ".ready"
 
 enum entry_state {
-	ENTRY_FRESH,    /* in entries.fresh: was not examined */
-	ENTRY_AHEAD,    /* in waiting: may be complete soon */
-	ENTRY_SLOW,     /* in waiting: was found incomplete after settle_ms */
-	ENTRY_COMPLETE, /* in complete */
+	ENTRY_FRESH,    /* in the list entries.fresh: it was not examined */
+	ENTRY_AHEAD,    /* in the queue `waiting`: it may be complete soon */
+	ENTRY_SLOW,     /* in the queue `waiting`: it was incomplete after settle_ms */
+	ENTRY_COMPLETE, /* in the queue `complete` */
 };
 
 struct entry {
 	struct entry *same_hash;
-	struct list in_all;   /* in order of their numbers */
-	struct list in_fresh; /* in order of their numbers */
+	struct list in_all;   /* link in the list of all entries, in the order of
+			       * `order` */
+	struct list in_fresh; /* link in the list of fresh ones, in the order of
+			       * `order` */
 	uint64_t order;       /* unique; the smaller, the earlier seen */
 	int64_t seen;
 	int64_t since;        /* since when two surveys were equal */

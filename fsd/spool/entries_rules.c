@@ -12,7 +12,7 @@
 
 #include "entries_int.h"
 
-/* FILE.ready is there. */
+/* True if the marker FILE.ready exists. */
 static bool has_marker(const struct entries *e, const char *name)
 {
 	char marker[NAME_MAX + sizeof(ENTRIES_MARKER)];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stores the entries of a spool: a hash table by name, which owns them, and binary heaps for
- * what is due next. Both are made for 100,000 entries in 64 MB.
+ * Stores the entries of a spool: a hash table by name, which owns them, and binary heaps
+ * for what is due next. Both are made for 100,000 entries in 64 MB.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 static size_t head_of(const struct table *t, const char *name)
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	uint64_t hash = 0xcbf29ce484222325u; /* the hash function FNV-1a */
 
 	for (; *name; name++)
 		hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;

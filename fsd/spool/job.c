@@ -93,7 +93,7 @@ int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct troub
 	if (mkdirat(s->mount.root, name, 0700) < 0) {
 		if (errno != EEXIST)
 			return trouble_mount(t, -errno, -1);
-		claim_job_remove(s, name, true); /* it may remain from an earlier
+		claim_job_remove(s, name, true); /* the draft may remain from an earlier
 						  * attempt */
 		if (mkdirat(s->mount.root, name, 0700) < 0)
 			return trouble_mount(t, -errno, -1);

@@ -19,7 +19,7 @@
 #define PLACE_PREFIX 9
 
 struct place {
-	const char *path; /* DIR, for sentences */
+	const char *path; /* path of DIR, for sentences */
 	char instance[INSTANCE_MOST + 1];
 	int dir, new, run, done, failed; /* owned */
 	int mine;         /* owned: run/INSTANCE */

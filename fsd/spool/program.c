@@ -85,7 +85,7 @@ int program_put(struct spool *s, struct claim *c, struct trouble *t)
 	d.arg_count = args.count;
 	claim_job_name(c->id, JOB_DRAFT_OF_CLAIM, name);
 	if (r == 0) {
-		claim_job_remove(s, name, true); /* it may remain from an earlier
+		claim_job_remove(s, name, true); /* the draft may remain from an earlier
 						  * attempt */
 		r = job_draft_make(&d, name, false) ? failed(s, &d, t) : 0;
 	}

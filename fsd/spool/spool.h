@@ -24,7 +24,7 @@ struct spool_options {
 	unsigned settle_ms, poll_ms;
 	uint64_t keep_done_s, keep_failed_s; /* 0: for ever */
 	bool no_input;         /* leave the input out of done/NAME */
-	bool drop_only;        /* other users may drop, and cannot list */
+	bool drop_only;        /* other users may drop entries, and cannot list them */
 	bool poll_only;        /* use no events of the system */
 	bool no_sync;
 };

@@ -48,10 +48,10 @@ struct trouble {
 /* Why no entry is claimed for a while. */
 enum block {
 	BLOCK_NONE,
-	BLOCK_QUEUE, /* EAGAIN */
-	BLOCK_QUOTA, /* EDQUOT */
+	BLOCK_QUEUE, /* the mount's queue is full: EAGAIN */
+	BLOCK_QUOTA, /* the user's quota is used up: EDQUOT */
 	BLOCK_SPACE, /* ENOSPC in the mount */
-	BLOCK_DRAIN, /* ESHUTDOWN */
+	BLOCK_DRAIN, /* the mount drains: ESHUTDOWN */
 	BLOCK_MOUNT, /* the mount does not answer, or fails in another way */
 	BLOCK_DISK,  /* DIR has no space, or fails */
 	BLOCK_PROGRAM, /* the files or options of --program are wrong */

@@ -12,7 +12,7 @@ struct disk_reserve {
 	int root;          /* borrowed: STATE */
 	int reserve;       /* owned: STATE/reserve; -1: it could not be made */
 	pthread_mutex_t lock;
-	bool reserved;     /* its blocks are allocated; under the lock */
+	bool reserved;     /* the blocks of the reserve are allocated; under the lock */
 	_Atomic bool full; /* a call failed for want of space since the last check */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times the lines of draft.h. All drafts wait equally long, so one list holds them in the
- * order in which they are due, and one timer serves the first. look() runs in a fiber that
- * holds the job.
+ * order in which they are due, and one timer serves the first. look() runs in a fiber
+ * that holds the job.
  */
 #include "draft_int.h"
 #include "submit_state_int.h"
@@ -32,8 +32,8 @@ static bool is_silent(const struct job *job)
 	       job_name_is_draft(job->meta.name);
 }
 
-/* In a fiber that holds the job. A line that the log already ends with is not repeated; an
- * earlier server may have written it. */
+/* In a fiber that holds the job. A line that the log already ends with is not repeated;
+ * an earlier server may have written it. */
 static void look(struct job *job)
 {
 	auto_buf struct buf text = { .cap = 900 };
@@ -43,7 +43,7 @@ static void look(struct job *job)
 	node_load_all(job->files);
 	draft_text(job, &text);
 	if (text.len)
-		utf8_make_plain(text.data); /* as the log has it */
+		utf8_make_plain(text.data); /* the log stores its lines in this form */
 	if (text.len && !is_silent(job) && !job_log_ends_with(job, text.data))
 		job_log(job, "%s", text.data);
 }

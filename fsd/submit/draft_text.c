@@ -143,7 +143,7 @@ static void say_config(struct waits *w)
 
 	begin_item(w);
 	buf_str(w->out, NO_CONFIG);
-	if (node_find(files, "config.json")) { /* and it is no file */
+	if (node_find(files, "config.json")) { /* the name exists, but not as a file */
 		buf_str(w->out, "; config.json is a directory");
 		return;
 	}

@@ -42,7 +42,7 @@ static void on_found(void *arg, const struct job_meta *m)
 		leftover_enlist(&f->running, m);
 	if (draft_is_due(m))
 		leftover_enlist(&f->drafts, m);
-	leftover_list(f->d, m); /* also refused jobs, for their sentence */
+	leftover_list(f->d, m); /* lists refused jobs, too: they need their sentence */
 }
 
 /* A run that may have begun is adopted, ends, or is queued for a retry. */
@@ -104,7 +104,8 @@ static bool take_up(struct fsd *d, uint64_t until)
 	while (!lifecycle_is_stopping(d->lifecycle) && (no = leftover_next(d))) {
 		struct job *job = job_by_no(d, no);
 
-		/* In a fiber, or while another fiber holds the job, take its lock first. */
+		/* In a fiber, or while another fiber holds the job, take its lock
+		 * first. */
 		if (job && job->leftover.left &&
 		    (fiber_self() || !fiber_lock_is_free(&job->lock)))
 			job_start(job, restart_held);
@@ -126,7 +127,7 @@ struct tidy {
 	uint64_t no;
 	unsigned run;
 	bool sink;
-	uint64_t queued_no; /* of the unfinished submission, or 0 */
+	uint64_t queued_no; /* number of the unfinished submission, or 0 */
 };
 
 static int do_tidy(void *arg)

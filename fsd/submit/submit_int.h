@@ -55,9 +55,9 @@ void submit_forget_ready(struct job *job);
 /* The work that waits until a worker thread has parsed a large config.json, or until many
  * files are loaded. */
 struct submit_deferred {
-	struct list waits; /* of struct submit_wait, borrowed */
+	struct list waits; /* callers that wait: struct submit_wait, borrowed */
 	bool evaluate;     /* call submit_evaluate() */
-	bool config_closed; /* its argument */
+	bool config_closed; /* argument of submit_evaluate() */
 	bool restart;      /* call submit_restart() */
 	struct time_slice load; /* loads files */
 	struct job *job;   /* a reference, while loading; or NULL */

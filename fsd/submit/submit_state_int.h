@@ -8,12 +8,12 @@
 struct submit {
 	struct fsd *d;           /* borrowed */
 	/* draft.c */
-	struct list drafts;      /* of struct job: drafts with an armed timer */
+	struct list drafts;      /* drafts with an armed timer: struct job */
 	struct loop_timer quiet; /* due when the first of them is */
 	/* restart.c */
 	struct time_slice tidy;  /* begins to tidy the directories after a start */
 	/* check_code.c */
-	char block[65536];       /* for reading a program; holds nothing between two calls */
+	char block[65536];       /* buffer to read a program; unused between two calls */
 };
 
 #endif

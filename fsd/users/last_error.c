@@ -15,7 +15,7 @@
 #define LAST_ERRORS_MAX 256
 
 struct last_error {
-	struct list node; /* in users->errors */
+	struct list node; /* link in users->errors */
 	uid_t uid;
 	uint64_t request; /* fiber_number() when it was set; 0: none */
 	char text[800];

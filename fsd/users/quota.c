@@ -13,8 +13,8 @@
 
 struct quota {
 	struct quota_limits limits;
-	struct hash users; /* of struct quota_user; an entry stays until the end */
-	struct list all;   /* the same, in the order of their first job */
+	struct hash users; /* entries: struct quota_user; each stays until the end */
+	struct list all;   /* the same entries, in the order of their first job */
 };
 
 struct quota_user {

@@ -21,7 +21,7 @@ struct times {
 };
 
 struct user {
-	struct list node; /* in users->list */
+	struct list node; /* link in users->list */
 	struct hash_node by_uid;
 	uid_t uid;
 	struct times times;
@@ -47,7 +47,7 @@ struct quota *users_quota(const struct users *users);
 void users_count(struct users *users, uid_t uid, bool all,
 		 uint64_t count[JOB_STATE_MAX]);
 
-/* NULL without memory. */
+/* Return: NULL without memory. */
 struct user *user_of(struct users *users, uid_t uid);
 
 /* A job of the user came, went or was renamed now; the second: anything changed.
