@@ -32,6 +32,28 @@ static int on_own(struct agent *a, const struct frame *f, struct err *err)
 	return clone_own(f->payload, err);
 }
 
+int agent_on_network(struct agent *a, const struct frame *f, struct err *err)
+{
+	struct wire_network net;
+	int r = wire_network_get(f->payload, f->header.length, &net);
+
+	if (r)
+		return err_set(err, r, "a NET that cannot be read");
+	r = net_apply(a->net, &net, err);
+	wire_network_done(&net);
+	return r;
+}
+
+/* Refuses NET behind a job: the program that runs would have a network, or the next step
+ * would differ from the first one. */
+static int on_network(struct agent *a, const struct frame *f, struct err *err)
+{
+	if (is_heating(a) || a->end || !a->owned || a->job.phase != JOB_NONE ||
+	    a->job.again || a->net->on)
+		return err_set(err, -EPROTO, "a NET that breaks the rules");
+	return agent_on_network(a, f, err);
+}
+
 /* Refuses a JOB before OWN: a clone with the template's secrets may run no
  * program. */
 static int on_job(struct agent *a, const struct frame *f, struct err *err)
@@ -140,6 +162,8 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 		return set_aside(a, f, err);
 	case WIRE_OWN:
 		return on_own(a, f, err);
+	case WIRE_NETWORK:
+		return on_network(a, f, err);
 	case WIRE_JOB:
 		return on_job(a, f, err);
 	case WIRE_FILE:

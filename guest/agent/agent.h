@@ -7,6 +7,7 @@
 #ifndef GUEST_AGENT_H
 #define GUEST_AGENT_H
 
+#include "guest/net/net.h"
 #include "guest/run/job.h"
 #include "guest/os/port.h"
 #include "guest/run/runner.h"
@@ -23,7 +24,7 @@ struct agent {
 	bool starved; /* frames are buffered; no poll event will report them */
 	int children; /* owned; signalfd of SIGCHLD */
 	unsigned later; /* index of the next entry of later[] in agent.c */
-	pid_t net_helper; /* the process of guest/net/net_helper.c */
+	struct net *net; /* borrowed; PID 1's */
 	bool owned; /* OWN has come: this machine has secrets of its own */
 	/*
 	 * Borrowed: a HEAT or a SHARE that the caller of agent_turn() must
@@ -46,5 +47,7 @@ struct agent {
  * closed the port), else an error that makes it impossible to serve the host.
  */
 int agent_turn(struct agent *a, uint64_t end, struct err *err);
+/* Does what NET says. Return: 0, or a negative errno that ends the machine. */
+int agent_on_network(struct agent *a, const struct frame *f, struct err *err);
 
 #endif

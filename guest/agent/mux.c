@@ -22,6 +22,7 @@
 #include "guest/run/lane.h"
 #include "guest/run/runner_kind.h"
 #include "lane_agent.h"
+#include "reap.h"
 #include "layout/base/cleanup.h"
 #include "guest/os/mounts.h"
 #include "guest/os/processes.h"
@@ -383,6 +384,8 @@ static int to_machine(struct agent *a, const struct frame *f, struct err *err)
 		return clone_answer_ping(&a->port, f, err);
 	case WIRE_FS:
 		return fs_answer(&trees, &a->port, f, err);
+	case WIRE_NETWORK:
+		return agent_on_network(a, f, err);
 	default:
 		return err_set(err, -EPROTO, "the host sent %s to a shared "
 			       "machine", wire_type_name(f->header.type));
@@ -532,7 +535,8 @@ static void reap(struct agent *a)
 					     (enum wire_runner)i);
 				a->mux->waits[i] = false;
 			}
-		tell(a->mux, pid, status);
+		if (!agent_net_ended(a, pid))
+			tell(a->mux, pid, status);
 	}
 	remove_groups(a->mux);
 }

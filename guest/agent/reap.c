@@ -29,6 +29,15 @@ void agent_ended(struct agent *a, pid_t pid, int status)
 		}
 }
 
+bool agent_net_ended(struct agent *a, pid_t pid)
+{
+	if (a->end || pid != a->net->helper)
+		return false;
+	a->net->helper = 0;
+	port_send(&a->port, WIRE_NETWORK_ENDED, 0, NULL, 0);
+	return true;
+}
+
 void agent_reap(struct agent *a)
 {
 	struct signalfd_siginfo info;
@@ -38,5 +47,6 @@ void agent_reap(struct agent *a)
 	while (read(a->children, &info, sizeof(info)) > 0)
 		;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		agent_ended(a, pid, status);
+		if (!agent_net_ended(a, pid))
+			agent_ended(a, pid, status);
 }

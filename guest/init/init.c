@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "guest/os/clone.h"
-#include "guest/net/net.h"
 #include "guest/os/environment.h"
 #include "guest/os/filter.h"
 #include "layout/base/cleanup.h"
@@ -107,6 +106,7 @@ static int start(struct agent *a, struct net *net, struct err *err)
 	if (r)
 		return err_sys(err, r, "the host does not listen");
 	a->current = &a->job;
+	a->net = net;
 	r = mounts_reduce_dev(err);
 	if (!r)
 		r = set_network(err);
@@ -126,7 +126,6 @@ static int start(struct agent *a, struct net *net, struct err *err)
 		r = cgroup_setup(err);
 	if (!r)
 		r = net_start(net, err);
-	a->net_helper = net->helper;
 	if (!r)
 		r = job_open(&a->job, err);
 	return r ? r : agent_ready(a, err);

@@ -97,7 +97,7 @@ int agent_ready(struct agent *a, struct err *err)
 					 end, &cold, err);
 	if (e)
 		return e;
-	walls = check_walls(a->runners, WIRE_RUN_MAX, a->net_helper);
+	walls = check_walls(a->runners, WIRE_RUN_MAX, a->net->helper);
 	mask = heat_runners(a, all, 1);
 	if (mask < 0)
 		return err_sys(err, mask, "heating");

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +21,8 @@
 #include "guest/wire/wire_net.h"
 #include "layout/base/cleanup.h"
 #include "net_helper.h"
+#include "net_route.h"
+#include "net_trust.h"
 
 #define GROUP "/sys/fs/cgroup/net"
 #define GROUP_BYTES "25165824" /* 24 MiB */
@@ -41,10 +45,12 @@ static int make_listener(void)
 				   .sin6_port = htons(NET_HELPER_PORT) };
 	auto_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 				   0);
-	int both = 0;
+	int both = 0, yes = 1;
 
 	if (fd < 0 || inet_pton(AF_INET6, "::ffff:127.0.0.53", &at.sin6_addr) != 1 ||
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both)) ||
+	    /* for each connection that it accepts */
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) ||
 	    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, BACKLOG))
 		return -errno;
 	return take_fd(&fd);
@@ -69,6 +75,19 @@ static int set_buffers(void)
 	return r ? r : sys_write("/proc/sys/net/ipv4/tcp_wmem", BUFFERS);
 }
 
+/* The kernel keeps the table as long as it is mapped. */
+static int map_table(struct net *n)
+{
+	size_t size = NET_LOOKUP_ROWS * sizeof(struct net_lookup_row);
+
+	n->table = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			n->lookup.table, 0);
+	if (n->table == MAP_FAILED)
+		return -errno;
+	fd_close(&n->lookup.table);
+	return 0;
+}
+
 int net_prepare(struct net *n, struct err *err)
 {
 	int r = set_buffers();
@@ -81,7 +100,11 @@ int net_prepare(struct net *n, struct err *err)
 	n->dns = make_dns();
 	if (n->dns < 0)
 		return err_sys(err, n->dns, "the resolver's socket");
-	return net_lookup_open(n->listener, &n->lookup, err);
+	r = net_lookup_open(n->listener, &n->lookup, err);
+	if (r)
+		return r;
+	r = map_table(n);
+	return r ? err_sys(err, r, "cannot map the table of names") : 0;
 }
 
 static int make_group(void)
@@ -113,8 +136,9 @@ int net_start(struct net *n, struct err *err)
 	theirs = ends[1];
 	n->helper = fork();
 	if (n->helper == 0)
-		run_helper((struct net_helper_fds){ n->port, n->listener, n->dns,
-						    theirs, -1 });
+		run_helper((struct net_helper_fds){
+			.port = n->port, .listener = n->listener, .dns = n->dns,
+			.ready = theirs, .epoll = -1, .table = n->table });
 	if (n->helper < 0)
 		return err_sys(err, -errno, "cannot start the network's helper");
 	fd_close(&theirs);
@@ -125,4 +149,45 @@ int net_start(struct net *n, struct err *err)
 					 * closed */
 		return err_set(err, -ECHILD, "the network's helper has ended");
 	return 0;
+}
+
+/* Routes of NET: those of the names' addresses, and of what rules name by number. */
+static int add_routes(struct net *n, const struct wire_network *net, struct err *err)
+{
+	int r = n->on ? 0 : net_route_own_address();
+
+	if (r)
+		return err_sys(err, r, "cannot give lo its address");
+	for (uint32_t i = 0; i < net->route_count; i++) {
+		r = net_route_local(&net->route[i]);
+		if (r)
+			return err_sys(err, r, "cannot route block %u of NET", i);
+	}
+	/* from now on the listener gets connections to them */
+	n->table[NET_LOOKUP_NAMES].range[0].low = net->route_count > 0 ||
+		n->table[NET_LOOKUP_NAMES].range[0].low;
+	return 0;
+}
+
+static int make_mark(struct err *err)
+{
+	auto_close int fd = open(NET_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
+
+	return fd < 0 ? err_sys(err, -errno, "cannot make %s", NET_MARK) : 0;
+}
+
+int net_apply(struct net *n, const struct wire_network *net, struct err *err)
+{
+	bool first = !n->on;
+	int r = 0;
+
+	if (net->flags & WIRE_NETWORK_NAMES) {
+		r = add_routes(n, net, err);
+		if (!r && first)
+			r = make_mark(err);
+	}
+	if (!r && first && net->ca[0])
+		r = net_trust(net->ca, err);
+	n->on = true;
+	return r;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs in a child of PID 1: gives up every right, then answers programs. Before the host
- * has said START no name exists and no connection is taken, so a machine without a network
- * has a helper that sleeps.
+ * Runs in a child of PID 1: gives up every right, then serves (net_serve.c). In a machine
+ * without a network it sleeps until the end.
  *
  * The filter lists the calls that are permitted, unlike that of programs, and kills.
  */
@@ -12,11 +11,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,11 +23,10 @@
 
 #include "guest/os/sys.h"
 #include "layout/base/num.h"
-#include "net_dns.h"
+#include "net_serve.h"
 
 #define NAME "fsd-net"
 #define FDS_MAX 2048
-#define EVENTS 16
 
 /* --- rights ----------------------------------------------------------------------- */
 
@@ -54,17 +50,26 @@ static int permit_calls(void)
 {
 	static const int calls[] = {
 		SCMP_SYS(accept4), SCMP_SYS(brk), SCMP_SYS(clock_gettime),
-		SCMP_SYS(close), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
-		SCMP_SYS(epoll_wait), SCMP_SYS(exit_group), SCMP_SYS(getsockname),
-		SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(read), SCMP_SYS(recvfrom),
+		SCMP_SYS(close), SCMP_SYS(connect), SCMP_SYS(epoll_ctl),
+		SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait), SCMP_SYS(exit_group),
+		SCMP_SYS(getsockname), SCMP_SYS(getsockopt), SCMP_SYS(mmap),
+		SCMP_SYS(mremap), SCMP_SYS(munmap), SCMP_SYS(read), SCMP_SYS(recvfrom),
 		SCMP_SYS(rt_sigreturn), SCMP_SYS(sendto), SCMP_SYS(setsockopt),
 		SCMP_SYS(shutdown), SCMP_SYS(write),
 	};
+	/* to programs that listen */
+	static const unsigned families[] = { AF_INET, AF_INET6 };
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int r = ctx ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < ARRAY_SIZE(calls); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
+	for (size_t i = 0; !r && i < ARRAY_SIZE(families); i++) {
+		const struct scmp_arg_cmp is = { .arg = 0, .op = SCMP_CMP_EQ,
+						 .datum_a = families[i] };
+
+		r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, &is);
+	}
 	if (!r)
 		r = seccomp_load(ctx);
 	seccomp_release(ctx);
@@ -103,69 +108,6 @@ static int leave_init(void)
 	return sys_write("/proc/self/oom_score_adj", "0");
 }
 
-/* --- work ------------------------------------------------------------------------- */
-
-static void refuse_all(int listener)
-{
-	static const struct linger reset = { .l_onoff = 1 };
-	int fd;
-
-	while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-		close(fd);
-	}
-}
-
-/* No name exists. A program repeats its query if the answer cannot be sent. */
-static void answer_all(int dns)
-{
-	static uint8_t query[NET_DNS_QUERY_MAX + 1], answer[NET_DNS_ANSWER_MAX];
-	struct sockaddr_in from;
-	struct net_dns_query q;
-	socklen_t len = sizeof(from);
-	ssize_t n;
-
-	while ((n = recvfrom(dns, query, sizeof(query), 0, (struct sockaddr *)&from,
-			     &len)) >= 0) {
-		enum net_dns_code code;
-
-		if (net_dns_read(query, (size_t)n, &q) < 0)
-			continue;
-		code = q.code ? q.code : NET_DNS_NXDOMAIN;
-		sendto(dns, answer, net_dns_write(&q, query, code, 0, NULL, answer), 0,
-		       (struct sockaddr *)&from, len);
-		len = sizeof(from);
-	}
-}
-
-static int watch(int epoll, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data = { .fd = fd } };
-
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
-}
-
-static int serve(const struct net_helper_fds *fds)
-{
-	struct epoll_event e[EVENTS];
-	int r = watch(fds->epoll, fds->listener);
-
-	if (!r)
-		r = watch(fds->epoll, fds->dns);
-	while (!r) {
-		int n = epoll_wait(fds->epoll, e, EVENTS, -1);
-
-		for (int i = 0; i < n; i++)
-			if (e[i].data.fd == fds->listener)
-				refuse_all(fds->listener);
-			else
-				answer_all(fds->dns);
-		if (n < 0 && errno != EINTR)
-			r = -errno;
-	}
-	return r;
-}
-
 int net_helper_main(struct net_helper_fds *fds)
 {
 	int r = leave_init();
@@ -182,5 +124,9 @@ int net_helper_main(struct net_helper_fds *fds)
 	if (!r && write(fds->ready, "", 1) != 1)
 		r = -errno;
 	close(fds->ready);
-	return r || serve(fds) ? 1 : 0;
+	if (!r)
+		r = net_serve(&(struct net_serve_fds){
+			.port = fds->port, .listener = fds->listener, .dns = fds->dns,
+			.epoll = fds->epoll, .table = fds->table });
+	return r ? 1 : 0;
 }

@@ -4,6 +4,8 @@
 #ifndef GUEST_NET_HELPER_H
 #define GUEST_NET_HELPER_H
 
+#include "net_lookup.h"
+
 #define NET_HELPER_ID 1001u
 #define NET_HELPER_ADDRESS 0x7f000035u /* 127.0.0.53 */
 #define NET_HELPER_PORT 53
@@ -12,6 +14,7 @@ struct net_helper_fds {
 	int port, listener, dns;
 	int ready; /* a pipe: one byte when all rights are gone */
 	int epoll; /* the helper's own */
+	struct net_lookup_row *table; /* shared with the sk_lookup program */
 };
 
 /* Gives up all rights and serves until the machine ends. Return: what to exit with. */
