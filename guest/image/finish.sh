@@ -18,6 +18,7 @@ accounts() {
 	root:x:0:0:root:/root:/bin/bash
 	daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
 	nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+	net:x:1001:1001:the network's helper:/nonexistent:/usr/sbin/nologin
 	user:x:1000:1000:user:/home/user:/bin/bash
 	EOF
 	cat >"$tree/etc/group" <<-'EOF'
@@ -34,6 +35,7 @@ accounts() {
 	users:x:100:
 	nogroup:x:65534:
 	user:x:1000:
+	net:x:1001:
 	EOF
 	# No account has a password, and nothing here can log in.
 	sed 's/:.*/:*:0:0:99999:7:::/' "$tree/etc/passwd" >"$tree/etc/shadow"
@@ -47,10 +49,13 @@ names() {
 	echo fsd >"$tree/etc/hostname"
 	printf '127.0.0.1 localhost\n::1 localhost\n127.0.1.1 fsd\n' \
 		>"$tree/etc/hosts"
+	# The helper of guest/net answers, in a job without a network as well.
 	rm -f "$tree/etc/resolv.conf"
-	: >"$tree/etc/resolv.conf"
-	printf '%s: files\n' passwd group shadow gshadow hosts networks \
+	printf 'nameserver 127.0.0.53\noptions timeout:10 attempts:1\n' \
+		>"$tree/etc/resolv.conf"
+	printf '%s: files\n' passwd group shadow gshadow networks \
 		protocols services ethers rpc >"$tree/etc/nsswitch.conf"
+	echo 'hosts: files dns' >>"$tree/etc/nsswitch.conf"
 	printf 'LANG=C.UTF-8\n' >"$tree/etc/default/locale"
 	printf 'LANG=C.UTF-8\n' >"$tree/etc/environment"
 	: >"$tree/etc/fstab"
