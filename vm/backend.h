@@ -28,7 +28,7 @@ struct backend_template {
 	uint32_t runners;
 	uint32_t walls; /* walls inside the guest; bits 1 << enum wire_wall */
 	enum vm_accel accel;
-	/* this host has KVM, but a machine with KVM failed to run */
+	/* the host has KVM, but a machine with KVM failed to run */
 	bool kvm_fails;
 	unsigned scale; /* factor for every wait, against KVM: 1, 10 */
 	char id[17];      /* first 16 hex digits of its key */
@@ -40,7 +40,7 @@ struct backend_template {
 /* The zygote of a class: a process that new machines are forked off. See
  * zygotes.h of qemu/. */
 struct backend_prepared {
-	bool possible; /* this class can have a zygote */
+	bool possible; /* machines of this class can be forked off a zygote */
 	bool ready, thorough;
 	bool making; /* a zygote or its successor is being made */
 	uint64_t bytes; /* memory that a zygote takes; 0: not known yet */
@@ -60,7 +60,7 @@ struct backend_host {
 	void (*progress)(void *arg, const struct vm_class *cls,
 			 const char *sentence, enum vm_accel accel);
 	void (*boot_failed)(void *arg); /* a boot failed; for the statistics */
-	/* this process cannot start machines any more */
+	/* The backend cannot start machines any more. */
 	void (*broken)(void *arg);
 	/* the zygote that prepare() began is ready */
 	void (*prepared)(void *arg);

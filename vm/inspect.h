@@ -28,15 +28,15 @@ struct vm_qemu {
 	char suite[32]; /* "trixie"; "": it is the host's own */
 	/* why date is 0, or what is wrong with its origin file */
 	char doubt[160];
-	/* When its package was uploaded or its program was built. Seconds since
-	 * 1970; 0: unknown. */
+	/* When the package of this QEMU was uploaded, or its program was built. Seconds
+	 * since 1970; 0: unknown. */
 	int64_t date;
-	/* When its archive was last searched for a newer one. Seconds since
+	/* When that package's archive was last searched for a newer one. Seconds since
 	 * 1970; 0: never. */
 	int64_t asked;
 };
 
-/* Where to look for QEMU. A name without a slash is looked up in PATH. */
+/* Places of a QEMU. A name without a slash is looked up in PATH. */
 struct vm_qemu_places {
 	const char *asked; /* the path that the user gave, or NULL */
 	/* the path of the one that `fsd qemu bring` installed, or NULL */

@@ -23,7 +23,7 @@ struct vm_replay_flow; /* channel/replay.h */
 
 enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 
-/* By enum vm_source: "warm" ... */
+/* The names of enum vm_source: "warm" ... */
 extern const char *const vm_source_names[VM_SOURCE_MAX];
 
 /* The needs of a job of its machine. */
@@ -77,7 +77,8 @@ struct vm_share {
  * leases on its lanes fail.
  */
 void vm_share(struct vm_lease *lease, const struct vm_share *share);
-/* Stops or continues the processors of a shared machine. Frames for it wait while it is stopped. */
+/* Stops or continues the processors of a shared machine. Frames for it wait while it is
+ * stopped. */
 void vm_pause(struct vm_lease *machine, bool pause);
 /*
  * Opens a lane of a shared machine and returns its lease; granted() follows.
@@ -142,8 +143,8 @@ void vm_adopted(struct machines *vm);
  */
 void vm_rest(struct vm_lease *lease, struct vm_replay *replay);
 /*
- * Adopts such a machine; replay buffer: recovered before, with `sent`. vm_run() may follow.
- * Return: NULL: the machine is gone, or there is no memory.
+ * Adopts such a machine; replay buffer: recovered before, with `sent`. vm_run() may
+ * follow. Return: NULL: the machine is gone, or there is no memory.
  */
 struct vm_lease *vm_adopt_idle(struct machines *vm, const struct vm_sockets *sockets,
 			       struct vm_replay *replay,

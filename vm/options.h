@@ -63,8 +63,8 @@ struct vm_options {
 	bool plain;
 	/* user ids for machines; 0: the default range */
 	uint32_t uid_first, uid_count;
-	/* Or NULL. If `valid`, vm_new() uses it and starts no process to find
-	 * out; else vm_new() fills it in. */
+	/* NULL, or facts that were found before. If `valid`, vm_new() uses them and
+	 * starts no process to find out; otherwise vm_new() fills them in. */
 	struct vm_known *known;
 	/* copied; NULL: machines end with this process */
 	const struct vm_keep *keep;

@@ -133,7 +133,7 @@ struct vm_class_stats {
 	unsigned idle, wanted;
 	/* bytes of an idle machine, as measured or estimated */
 	uint64_t machine_bytes;
-	/* It has a zygote. If classes share it, only one of them says so. */
+	/* The class has a zygote. If classes share it, only one of them has true here. */
 	bool zygote;
 };
 void vm_each_class(struct machines *vm,

@@ -29,7 +29,7 @@ enum channel_phase {
 	PHASE_MAX
 };
 
-/* For the owner of the channel. A handler may call channel_free(). */
+/* Callbacks to the owner of the channel. A handler may call channel_free(). */
 struct channel_events {
 	void (*hello)(void *arg, const char *kernel, const char *image);
 	/* cold: see READY in wire.h; "" if all of the environment is warm. */

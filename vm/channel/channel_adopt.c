@@ -20,7 +20,7 @@ void channel_rest(struct channel *ch, struct vm_replay *t)
 	t->spoiled = 0;
 	ch->replay = t;
 	ch->replay_at = t->end;
-	ring_in_order(); /* what is sent is whole */
+	ring_in_order(); /* t->sent is valid only after all of the above */
 	t->sent = channel_has_sent_all(ch);
 }
 

@@ -58,7 +58,8 @@ struct channel {
 	bool closed; /* channel_free() was called; frees when busy is 0 */
 	bool hold; /* channel_hold(): deliver no events now */
 	bool eof;
-	/* for the message at a timeout; NULL: no timeout is set */
+	/* the guest's next action, for the message at a timeout; NULL: no timeout is
+	 * set */
 	const char *waiting_for;
 	uint64_t wait_ns;
 	/* last moment of this wait, whatever progress comes */
@@ -100,8 +101,8 @@ struct channel {
 	bool in_file, skip_file;
 	bool lives; /* EXIT said that the interpreter can run another job */
 	bool ended; /* EXIT said that it cannot */
-	bool shared; /* this is lane 0 of a shared machine; it runs no job */
-	/* another lane of it; the guest may send FAILED at any time */
+	bool shared; /* the channel is lane 0 of a shared machine; it runs no job */
+	/* the channel is another lane; the guest may send FAILED at any time */
 	bool lane;
 	bool stalled; /* channel_stall() */
 

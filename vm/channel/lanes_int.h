@@ -18,9 +18,9 @@ struct lane {
 	/* owned, except lane 0's; NULL: the lane is closing */
 	struct channel *ch;
 	struct buf out; /* frames that its channel has not taken */
-	bool refused; /* its replay buffer has no room for the next frame */
-	/* Its channel has a frame to send, and `out` had no room or another
-	 * lane had the turn. */
+	bool refused; /* the lane's replay buffer has no room for the next frame */
+	/* The lane's channel has a frame to send, and `out` had no room or another lane
+	 * had the turn. */
 	bool wants;
 	/* of a lane that is closed: when CLOSED must have come (now_ns()) */
 	uint64_t closed_by_ns;

@@ -309,7 +309,7 @@ static ssize_t transport_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
 		lane_wants(l, !l->of->over);
 		return -EAGAIN;
 	}
-	/* this host's own channel has made it, so it is a bug */
+	/* this host's own channel has made the frame, so it is a bug */
 	if (wire_header_get(frame, &h) < 0) {
 		lanes_fail(l->of, "a frame of this host's own is malformed");
 		return -EAGAIN;

@@ -45,7 +45,7 @@ struct vm_mux {
 	/* enum mux_lane; that of lane 0 is not used */
 	uint32_t lane[WIRE_LANE_MAX + 1];
 	struct ring in, out;
-	/* Notes that belong to out.end; to in.at. */
+	/* Positions that belong to out.end, and to in.at. */
 	struct mux_note said, heard;
 
 	_Alignas(4096) uint8_t in_room[VM_MUX_IN];
@@ -65,9 +65,9 @@ static inline struct ring_room mux_out(struct vm_mux *m)
 	return (struct ring_room){ m->out_room, VM_MUX_OUT };
 }
 
-/* Resets it for a new shared machine. */
+/* Resets the mux for a new shared machine. */
 void mux_begin(struct vm_mux *m);
-/* Ends its use; gives its pages back. */
+/* Ends the use of the mux, and gives its pages back to the system. */
 void mux_end(struct vm_mux *m);
 /*
  * Puts a whole frame: the header as wire_lane_put() made it, and the payload.

@@ -35,7 +35,7 @@ struct vm_keys {
 	uint64_t jail, wire, monitor;
 };
 
-/* How another process reaches a machine. */
+/* The data by which another process reaches a machine. */
 struct vm_reach {
 	struct vm_keys keys;
 	uint32_t slot; /* the machine's slot number in its jailer */
@@ -86,9 +86,9 @@ struct vm_replay {
 	uint64_t job;
 	uint64_t queued_ns, granted_ns, started_ns; /* CLOCK_MONOTONIC */
 	uint64_t started_real_ns;
-	/* Bytes of memory that its run has reserved. */
+	/* Bytes of memory that the job's run has reserved. */
 	uint64_t memory;
-	/* Processors that its run has reserved. */
+	/* Processors that the job's run has reserved. */
 	uint32_t places;
 	uint32_t cancelled, timed_out;
 	/* Set if bytes were lost or the stored ones are not those that came: no
@@ -124,9 +124,9 @@ struct vm_replay {
 	uint64_t step;  /* number of the session's step, from 1 */
 	uint32_t epoch; /* servers that had the machine before this one */
 	uint32_t lane;
-	/* of its program in the machine, valid once started_ns is set */
+	/* the program's pid in the machine, valid once started_ns is set */
 	uint32_t pid;
-	/* no more will be written to its open standard input */
+	/* the writers have closed the open standard input */
 	uint32_t feed_ended;
 	/* End of RUN in the mux's `out`; 0: RUN was not put. */
 	uint64_t run_at;

@@ -142,7 +142,7 @@ static int name_of(const struct packages *wanted, const char *below,
 	return text.failed;
 }
 
-/* Names one that a server builds for a user. */
+/* Makes the name of an environment that a server builds for a user. */
 static void own_name(const char *name, uid_t uid,
 		     char ret[ENVIRONMENT_NAME_MAX])
 {
@@ -255,7 +255,8 @@ static int below_of(const struct environment_catalog *c,
 }
 
 /*
- * Finds one built for this request: for this user, or for all by the operator.
+ * Finds an environment that was built for this request: for this user, or for all by the
+ * operator.
  */
 static const struct environment_name *
 made_for(const struct environment_catalog *c, const char *below,

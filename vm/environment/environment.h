@@ -90,14 +90,15 @@ int environment_open_found(const struct environment_places *places,
  * worker thread. Return: 0, -EBADMSG, -ECANCELED, ... */
 int environment_verify(const struct environment *e, const atomic_bool *cancel,
 		       struct err *err);
-/* Checks that it fits an image, whose abi and packages ("name version" a line)
- * are given. Return: 0, or -ENOEXEC with a sentence like environment_open()'s. */
+/* Checks that the environment fits an image, whose abi and packages (lines "name
+ * version") are given. Return: 0, or -ENOEXEC with a sentence like
+ * environment_open()'s. */
 int environment_fits(const struct environment *e, const char *abi,
 		     const char *packages, struct err *err);
 /* The same; the sentence begins with "it was made for". */
 int environment_misfit(const struct environment *e, const char *abi,
 		       const char *packages, struct err *err);
-/* Appends one of its texts, after comparing the checksum. */
+/* Appends one of the set's texts, after comparing the checksum. */
 int environment_read(const struct environment *e, enum environment_text which,
 		     struct buf *out, struct err *err);
 /* Returns the bytes of its own layer and of its parents'. */

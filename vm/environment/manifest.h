@@ -18,7 +18,7 @@
 #define MANIFEST_PARTS_MAX 16
 
 struct manifest_part {
-	char name[64]; /* no path */
+	char name[64]; /* the file's name, without a path */
 	uint64_t size;
 	char sum[SHA_HEX];
 };

@@ -164,7 +164,7 @@ int environment_remove(const struct environment_places *places,
 #define BUILD_MARK "fsd env build keeps its downloads here, and fsd env clean " \
 	"removes them.\n"
 
-/* in the directory of a build; its text is the directory's name */
+/* a file in the directory of a build; its text is the directory's name */
 #define WORK_MARK ".made-by-fsd"
 
 /* --- clean ------------------------------------------------------------------ */
@@ -184,7 +184,7 @@ static bool is_part(const char *name)
 	       strspn(name + SHA_HEX, "0123456789") == len - SHA_HEX;
 }
 
-/* Returns whether it is the directory of a dead build: its mark names it. */
+/* Returns whether the directory is that of a dead build: its mark names it. */
 static bool is_work(int at, const char *name)
 {
 	char path[NAME_MAX + 32], text[NAME_MAX + 64], found[NAME_MAX + 64] = "";

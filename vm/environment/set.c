@@ -92,7 +92,8 @@ static int take_line(void *arg, const char *key, const char *value)
 	return 0;
 }
 
-/* "debian-13-amd64 python-3.13": plain words, one blank between them. */
+/* Returns whether the text has the form "debian-13-amd64 python-3.13": plain words, one
+ * blank between them. */
 static bool abi_is_sound(const char *abi)
 {
 	for (const char *p = abi; *p; p++)

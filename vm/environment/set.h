@@ -10,7 +10,7 @@
 #include "manifest.h"
 
 #define SET_FILES 4
-/* In the order of the manifest and of an archive. */
+/* The names of a set's files, in the order of the manifest and of an archive. */
 extern const char *const set_files[SET_FILES];
 enum { SET_LAYER, SET_LOCK, SET_WARM, SET_RECIPE };
 
@@ -34,13 +34,13 @@ struct set_manifest {
  */
 int set_parse(const char *text, size_t len, struct set_manifest *ret,
 	      struct err *err);
-/* Appends its text. Return: 0 or -ENOMEM. */
+/* Appends the manifest's text. Return: 0 or -ENOMEM. */
 int set_print(const struct set_manifest *m, struct buf *out);
 /* SHA-256 over format, abi, parent, each part's name and sum. */
 int set_id(const struct set_manifest *m, char ret[SHA_HEX]);
 void set_done(struct set_manifest *m);
 
-/* One of an open set's own files, by its number in set_files. */
+/* Returns one of an open set's own files, by its number in set_files. */
 const struct environment_layer *set_file(const struct environment *e,
 					 unsigned number);
 

@@ -50,7 +50,7 @@ struct fake {
 	/* How many more machines will freeze, and how many will die, once they are
 	 * idle. */
 	uint64_t freezes, idle_deaths;
-	/* its fd is owned; -1: the jailer is never ended */
+	/* the fake jailer's descriptor, owned; -1: the jailer is never ended */
 	struct loop_fd jailer;
 	int memory_fd; /* owned; -1: use the host's figures */
 	struct vm_memory memory;   /* the figures of memory_fd when they were last read */
@@ -450,7 +450,7 @@ static void fake_pause(struct backend_machine *bm)
 	loop_timer_set(bm->backend->host->loop, &m->timer, 1);
 }
 
-/* Sends its answer now; a frozen machine sends none. */
+/* Sends the machine's answer now; a frozen machine sends none. */
 static bool answers(struct fake_machine *m, uint64_t limit_ns)
 {
 	if (m->frozen)

@@ -16,7 +16,8 @@
 struct call {
 	struct fake_guest *g;
 	const struct wire_fs *fs;
-	struct list *files[2]; /* of its tree; new files go to the first list */
+	struct list *files[2]; /* lists of files of the request's tree; new files go to
+			        * the first one */
 	unsigned lists;
 	struct fake_file *file; /* the file at the path, or NULL */
 	struct wire_writer out;

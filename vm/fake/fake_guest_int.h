@@ -109,7 +109,7 @@ struct fake_file *fake_file_find(struct list *files, const char *path);
 void fake_file_move(struct fake_file *f, struct list *to);
 /* Takes ownership of path. */
 void fake_file_rename(struct fake_file *f, char *path);
-/* Removes it from its list and frees it. */
+/* Removes the file from its list and frees it. */
 void fake_file_free(struct fake_file *f);
 void fake_files_free(struct list *files);
 

@@ -224,7 +224,7 @@ static void cmd_fsfault(struct fake_guest *m, const char *how)
 	m->fs_fault = strdup(how);
 }
 
-/* In a shared machine they live on. */
+/* The command `leave`: leaves processes; in a shared machine they live on. */
 static void cmd_leave(struct fake_guest *g, uint32_t n)
 {
 	if (!g->machine)

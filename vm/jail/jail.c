@@ -153,7 +153,7 @@ static void on_says(struct loop_fd *src, uint32_t events)
 			return;
 		if (n == (ssize_t)sizeof(struct walls) && j->adopted)
 			/*
-			 * its first message, which the dead server did not read
+			 * the jailer's first message, which the dead server did not read
 			 */
 			continue;
 		if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&

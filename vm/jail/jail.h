@@ -59,7 +59,7 @@ int jail_open(struct loop *loop, const struct jail_options *options,
 void jail_close(struct jail *j);
 /* The same for an adopted jailer; does not wait. */
 void jail_leave(struct jail *j);
-/* Returns its socket; borrowed. */
+/* Returns the socket to the jailer; borrowed. */
 int jail_socket(const struct jail *j);
 
 /*
@@ -68,7 +68,7 @@ int jail_socket(const struct jail *j);
  * Return: 0 or negative errno.
  */
 int jail_adopt(struct loop *loop, int sock, struct jail **ret);
-/* Adopts one of its machines; `ended` follows at once if it has ended. */
+/* Adopts a machine of this jailer; `ended` follows at once if it has ended. */
 void jail_keep(struct jail *j, uint32_t id, struct jailed *m);
 /* Kills all machines that were not adopted. */
 void jail_sweep(struct jail *j);
@@ -82,9 +82,8 @@ int jail_start(struct jail *j, const struct jail_request *what, const int *fds,
  * forked later then copy these pages at once. Return: 0 or -EPIPE. */
 int jailed_teach(struct jailed *m, uint32_t zygote);
 /*
- * Measures its memory: cost() gets the bytes that it shares with no other
- * process, 0 if /proc does not tell. If the process ends before, cost() is not
- * called.
+ * Measures the machine's memory: cost() gets the bytes that it shares with no other
+ * process, 0 if /proc does not tell. If the process ends before, cost() is not called.
  */
 void jailed_ask_cost(struct jailed *m);
 /* Kills the process; `ended` follows. */

@@ -332,7 +332,8 @@ static void block_term(void)
 _Noreturn void jail_child_main(struct jail_child *c)
 {
 	/*
-	 * One heap: each further one would cost a system call for every page.
+	 * The C library uses one heap: each further one would cost a system call for
+	 * every page.
 	 */
 	static const char *const envp[] = {
 		"GLIBC_TUNABLES=glibc.malloc.arena_max=1", NULL,

@@ -208,8 +208,7 @@ static void explain(const struct jail_answer *a, int said, struct err *err)
 			WEXITSTATUS(a->code), words[0] ? ": " : "", words);
 }
 
-/* Starts one of q's kind, with /dev/null in place of a machine's other
- * descriptors. */
+/* Starts a QEMU of q's kind, with /dev/null in place of a machine's other descriptors. */
 static int start(struct jailer *j, const struct jail_request *q,
 		 struct sample *s, struct err *err)
 {
@@ -237,7 +236,7 @@ static int start(struct jailer *j, const struct jail_request *q,
 				     jail_step_names[word.step]);
 }
 
-/* Ends it. r: the result so far, which is returned; *err gets more details. */
+/* Ends the QEMU. r: the result so far, which is returned; *err gets more details. */
 static int finish(struct jailer *j, struct sample *s, int r, struct err *err)
 {
 	struct jail_answer a;
@@ -283,7 +282,7 @@ static int ask(struct sample *s, const char *command)
 	return hear(s);
 }
 
-/* Checks that the forked one has at least the walls of the executed one. */
+/* Checks that the forked QEMU has at least the walls of the executed one. */
 static int compare(const struct walls *w, const struct walls *forked,
 		   struct err *err)
 {

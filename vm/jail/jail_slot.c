@@ -331,7 +331,7 @@ int32_t jail_slot_cost(struct jailer *j, const struct jail_slot *c)
 	int r = jail_pages_cost(j->pages, c->pid, &kib);
 
 	if (r == -ETIMEDOUT)
-		/* else a late answer would be taken for the next one */
+		/* close it, or a late answer would be taken for the next one */
 		fd_close(&j->pages);
 	return r < 0 ? r : (int32_t)MIN(kib, (uint32_t)INT32_MAX);
 }
@@ -343,7 +343,7 @@ void jail_slot_teach(struct jailer *j, const struct jail_slot *c, uint32_t zygot
 	int r = c && z ? jail_pages_ask(j->pages, c->pid, &pages) : -ESRCH;
 
 	if (r == -ETIMEDOUT)
-		/* else a late answer would be taken for the next one */
+		/* close it, or a late answer would be taken for the next one */
 		fd_close(&j->pages);
 	if (r == 0)
 		fdpass_send(z->control, &pages, zygote_pages_size(&pages),
@@ -489,7 +489,7 @@ void jail_slot_reap(struct jailer *j, struct jail_slot *c, struct jail_answer *r
 {
 	int status = 0;
 
-	/* Its last message may still be in the socket. */
+	/* The process's last message may still be in the socket. */
 	while (c->status >= 0 && !c->word.code) {
 		int before = c->status;
 

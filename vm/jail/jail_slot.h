@@ -82,7 +82,7 @@ void jail_slot_teach(struct jailer *j, const struct jail_slot *c, uint32_t zygot
 /* Returns KiB of memory that c's process shares with no other, or a negative
  * errno. */
 int32_t jail_slot_cost(struct jailer *j, const struct jail_slot *c);
-/* Kills its process. */
+/* Kills the slot's process. */
 void jail_slot_kill(struct jail_slot *c);
 /*
  * Reaps a process that a zygote forked without reporting it. It ends by itself.

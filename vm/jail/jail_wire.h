@@ -36,10 +36,10 @@ enum jail_op {
 
 enum jail_kind {
 	JAIL_BOOT, /* makes a template: RAM and the root image are shared */
-	/* restores one: RAM is copied on write, its file read-only */
+	/* restores a template: RAM is copied on write, its file read-only */
 	JAIL_RESTORE,
 	JAIL_PROBE, /* a QEMU without a machine, to test the walls */
-	JAIL_ZYGOTE, /* as RESTORE, under TCG; it is heated, and then forked */
+	JAIL_ZYGOTE, /* as RESTORE, under TCG; the machine is heated, and then forked */
 	JAIL_FORK, /* forked off a zygote, with its disk and RAM */
 	JAIL_KINDS,
 	/* Used inside the jailer only: a zygote without a machine. */

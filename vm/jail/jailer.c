@@ -299,7 +299,7 @@ static void sweep(struct jailer *j)
 	}
 }
 
-/* Reports its memory. For a machine that has ended, ENDED is enough. */
+/* Reports the memory of a machine. If that has ended, ENDED is enough. */
 static void tell_cost(struct jailer *j, const struct jail_slot *c)
 {
 	struct jail_answer a = {.version = JAIL_VERSION, .said = JAIL_COSTS};

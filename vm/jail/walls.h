@@ -13,7 +13,7 @@ enum wall {
 	WALL_USER_NS, /* unprivileged: capabilities have no effect outside */
 	WALL_ROOT, /* mount namespace, and a root with QEMU's files only */
 	WALL_PID, WALL_NET, WALL_IPC, WALL_UTS, WALL_CGROUP_NS,
-	WALL_CAPS, /* no capability in any set, and none can be gained */
+	WALL_CAPS, /* the process has no capability in any set, and can gain none */
 	WALL_SECCOMP,      /* the outer filter */
 	WALL_SANDBOX,      /* the filter that QEMU has itself */
 	WALL_LANDLOCK,

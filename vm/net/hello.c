@@ -191,7 +191,7 @@ enum hello_verdict hello_judge(const struct hello_rule *rule, const uint8_t *byt
 	case HELLO_OTHER:
 		return rule->port == PORT_TLS ? HELLO_OTHER_NAME : HELLO_PASS;
 	case HELLO_BAD:
-		/* its end was not read, so its name may be half of one */
+		/* the hello's end was not read, so the name may be half of one */
 		ret->named = false;
 		return HELLO_OTHER_NAME;
 	case HELLO_WHOLE:

@@ -190,7 +190,7 @@ static bool hear(struct relay *r)
 		perform(r, &o, fd);
 		return true;
 	}
-	/* no process has the other end, or the one that has it is no server */
+	/* no process has the other end, or the process that has it is no server */
 	fd_close(&fd);
 	if (n != 0)
 		r->status = 1;

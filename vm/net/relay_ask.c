@@ -21,7 +21,8 @@
 #include "relay_int.h"
 #include "vm/os/fdpass.h"
 
-#define BURST_NS (5 * NS_PER_S) /* what the rate allows in that time may come at once */
+#define BURST_NS (5 * NS_PER_S) /* connections of so much time, by the rate, may come at
+				 * once */
 
 static void pump(struct relay *r);
 
@@ -55,7 +56,7 @@ static void put_answer(struct relay *r, uint32_t query, enum net_answer arg,
 	port_put(r, &f);
 }
 
-/* It has waited too long. */
+/* Ends a question that has waited too long. */
 static void fail(struct relay *r, struct question *q)
 {
 	struct stream *s = q->stream;

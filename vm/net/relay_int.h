@@ -19,8 +19,8 @@
 #include "vm/os/loop.h"
 
 #define OUT_MAX (512u << 10)
-#define OUT_FULL (64u << 10)   /* no DATA is added above */
-#define OUT_STOPS (256u << 10) /* no frame is read above */
+#define OUT_FULL (64u << 10)   /* with more bytes in `out` no DATA is added */
+#define OUT_STOPS (256u << 10) /* with more bytes in `out` no frame is read */
 #define IN_MAX (64u << 10)
 #define RELAY_SAID_MAX 256u
 #define RELAY_QUESTIONS 512u /* look-ups at a time */
@@ -30,10 +30,11 @@
 
 struct relay;
 
-/* One connection. */
+/* A connection. */
 struct stream {
 	struct list node; /* link in a bucket of relay.streams */
-	struct list turn; /* in relay.turns while its socket may have bytes to read */
+	struct list turn; /* link in relay.turns while its socket may have bytes to
+			   * read */
 	struct relay *relay;
 	struct net_stream wire;
 	struct question *question; /* CONNECT or CHECK; owned by relay_ask.c */
@@ -41,7 +42,8 @@ struct stream {
 	struct loop_fd src;
 	bool reads;    /* the loop tells when there are bytes to read */
 	bool blocked;  /* the guest has to acknowledge bytes first */
-	bool shut;     /* its socket sends no more: shutdown(SHUT_WR) was called */
+	bool shut;     /* the relay sends no more to its socket: shutdown(SHUT_WR) was
+		        * called */
 	bool holds;    /* the first bytes are held back until the hello is whole */
 	bool allows_ech, reported;
 	size_t need;   /* holds: bytes to look at next */
@@ -126,7 +128,7 @@ void relay_init(struct relay *r);
 
 /* --- relay_account.c: the server ---------------------------------------------------- */
 
-/* Says it, or drops it if there is no room. */
+/* Sends the message, or drops it if there is no room. */
 void account_say(struct relay *r, const struct relay_said *said);
 /* The totals have changed. */
 void account_count(struct relay *r);
@@ -172,7 +174,7 @@ bool stream_flush(struct stream *s);
 void stream_read(struct stream *s);
 /* Asks the door whether each may go on. */
 void streams_check(struct relay *r);
-/* Is one's `in` not written yet? */
+/* Returns whether a stream has bytes in `in` that are not written yet. */
 bool streams_are_full(const struct relay *r);
 /* Reports each that has not been reported. */
 void streams_report(struct relay *r);
@@ -183,7 +185,7 @@ void streams_close(struct relay *r);
 /* More bytes have come for a stream that holds its first ones back, or their end. Return:
  * false if the stream has ended. */
 bool hello_holds_on(struct stream *s);
-/* It has not become whole in time. */
+/* Call it when the hello has not become complete in time. */
 void hello_is_late(struct stream *s);
 
 /* --- relay_ask.c: the door ---------------------------------------------------------- */

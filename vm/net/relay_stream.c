@@ -129,7 +129,7 @@ void stream_cut(struct stream *s, unsigned arg, enum net_told told, const char *
 	end_by_reset(s, told, text);
 }
 
-/* Both sides have ended it, and its socket has taken all. */
+/* Frees the stream if both sides have ended it and its socket has taken all bytes. */
 static void settle(struct stream *s)
 {
 	if (net_stream_is_over(&s->wire) && !s->in_size)
@@ -229,7 +229,7 @@ static void watch(struct stream *s)
 	s->src = (struct loop_fd){ .fd = s->fd, .events = events, .fn = on_socket,
 				   .arg = s };
 	if (loop_fd_add(s->relay->loop, &s->src) < 0)
-		/* what the door has sent is no socket, or memory ran out */
+		/* the descriptor from the door is no socket, or memory ran out */
 		loop_timer_set(s->relay->loop, &s->limit, 0);
 }
 

@@ -71,7 +71,7 @@ void sha_hex(struct sha *s, char ret[SHA_HEX])
 {
 	unsigned char sum[EVP_MAX_MD_SIZE] = { 0 };
 
-	/* It never fails in practice; a zeroed sum matches no file. */
+	/* This call never fails in practice; a zeroed sum matches no file. */
 	if (!EVP_DigestFinal_ex(s->md, sum, NULL) || s->failed)
 		memset(sum, 0, sizeof(sum));
 	for (unsigned i = 0; i < 32; i++)

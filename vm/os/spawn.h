@@ -27,7 +27,8 @@ struct spawn {
 	bool may_gain;           /* the child may gain privileges (a setuid program) */
 	int error_fd; /* borrowed: its standard error; 0: a pipe */
 	int parting; /* signal it gets when this process ends; 0: SIGKILL */
-	/* it gets no signal then; it must end when its socket does */
+	/* the child gets no signal when the parent dies; it must end when its socket
+	 * does */
 	bool outlives;
 };
 
@@ -49,16 +50,15 @@ int spawn_no_core(void);
  * Call it in a new process: sets every signal to its default, and unblocks all.
  */
 void spawn_reset_signals(void);
-/* Kills it if it lives, reaps it, closes both descriptors. Waits at most a
- * few seconds. Return: its wait status, or -1. */
+/* Kills the child if it lives, reaps it, closes both descriptors. Waits at most a few
+ * seconds. Return: its wait status, or -1. */
 int child_end(struct child *c);
 /* Reaps the child if it has ended. Return: true and *ret_status, or false. */
 bool child_reap(struct child *c, int *ret_status);
 
 /*
- * Reads its pipe as a text, until the child closes it or size - 1 bytes have
- * come. wait_ms: most time between two pieces. Return: the length or
- * -ETIMEDOUT.
+ * Reads the child's pipe as a text, until the child closes it or size - 1 bytes have
+ * come. wait_ms: most time between two pieces. Return: the length or -ETIMEDOUT.
  */
 ssize_t child_read(const struct child *c, char *text, size_t size, int wait_ms);
 

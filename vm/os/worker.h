@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One slow piece of work (hashing) on a thread of its own, its end told on the
- * loop. The work looks at *cancel often, so that stopping is quick.
+ * Runs one slow piece of work (hashing) on a thread of its own, and reports its end on
+ * the loop. The work checks *cancel often, so that stopping is quick.
  */
 #ifndef VM_WORKER_H
 #define VM_WORKER_H

@@ -18,10 +18,11 @@
 
 /* A monitor answers within a millisecond; a frozen QEMU never does. */
 #define WAKE_MS 2000
-#define ROUSED_MS 1000 /* how long machine_rouse() keeps it awake */
-/* from the job's end to the machine's, if the owner does not end it before */
+#define ROUSED_MS 1000 /* how long machine_rouse() keeps a machine awake */
+/* milliseconds from the job's end to the machine's, if the owner does not end it
+ * before */
 #define SERVED_MS 100
-/* from the end of the wire until its process must have ended */
+/* milliseconds from the end of the wire until the process must have ended */
 #define EOF_WAIT_MS 1000
 
 const char *const machine_state_names[MACHINE_STATE_MAX] = {
@@ -96,7 +97,7 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 		broke(m, why, sentence);
 		return;
 	}
-	/* Its process is probably dying; its end will give the reason. */
+	/* The process is probably dying; its end will give the reason. */
 	m->eof_why = why;
 	loop_timer_set(m->loop, &m->eof_wait, EOF_WAIT_MS * NS_PER_MS);
 }
@@ -151,7 +152,7 @@ static void stop(struct machine *m)
 	m->paused = true;
 }
 
-/* Wakes it. limit_ns: most time for its answer, 0: the backend's. */
+/* Wakes the machine. limit_ns: most time for its answer, 0: the backend's. */
 static void awake(struct machine *m, uint64_t limit_ns)
 {
 	loop_timer_del(&m->sleep);
@@ -279,7 +280,7 @@ static void on_served(struct loop_timer *t)
 		end(m); /* the lease may live longer than the machine */
 		return;
 	}
-	/* Its process had ended before machine_new() returned. */
+	/* The process had ended before machine_new() returned. */
 	m->ev->gone(m->arg, m);
 	free(m);
 }
@@ -343,7 +344,7 @@ static struct machine *blank(const struct machine_spec *spec)
 	return m;
 }
 
-/* Treats it as after all rounds of heat if the backend started it hot. */
+/* Treats the machine as after all rounds of heat, if the backend started it hot. */
 static void is_born_hot(struct machine *m)
 {
 	m->hot = m->heated = m->bm->hot;

@@ -36,18 +36,18 @@ extern const char *const machine_state_names[MACHINE_STATE_MAX];
 struct machine;
 
 struct machine_events {
-	/* It is up, or has finished one round of heat, and may be leased.
+	/* The machine is up, or has finished one round of heat, and may be leased.
 	 * Return: true if the handler leased it; then it is heated no further. */
 	bool (*idle)(void *arg, struct machine *m);
 	void (*warm)(void *arg, struct machine *m);
-	/* After machine_ask_cost(): see struct backend_machine_events. */
+	/* The answer to machine_ask_cost(): see struct backend_machine_events. */
 	void (*cost)(void *arg, struct machine *m, uint64_t bytes);
 	/* The first frame about its job, or of a lane, has come. */
 	void (*heard)(void *arg, struct machine *m);
-	/* It broke, in any state; it is ENDED now. */
+	/* The machine broke, in any state; it is ENDED now. */
 	void (*broken)(void *arg, struct machine *m, enum vm_failure why,
 		       const char *sentence);
-	/* Its process is reaped. m is freed right after this call. */
+	/* The machine's process is reaped. m is freed right after this call. */
 	void (*gone)(void *arg, struct machine *m);
 };
 
@@ -75,7 +75,7 @@ struct machine {
 	unsigned rounds; /* rounds of heat still to run for each runner */
 	uint32_t round_left; /* runners still to heat in this round */
 	bool paused, up;
-	bool born_hot; /* it needs no heat: it only gets OWN (new secrets) */
+	bool born_hot; /* the machine needs no heat: it only gets OWN (new secrets) */
 	bool used; /* the machine got a job, or was shared */
 	bool heard; /* a frame about that job has come */
 	bool stored; /* the machine was WARM once */
@@ -83,7 +83,7 @@ struct machine {
 	bool taken; /* ENDED: killed from outside, so not at fault */
 	bool gone; /* the backend has reported its end */
 	struct loop_timer sleep; /* WARM and awake: stops it again */
-	/* its job is finished: ends it if the owner does not */
+	/* ends the machine after its job, if the owner does not */
 	struct loop_timer served;
 	/* the wire closed: waits for the cause from its process */
 	struct loop_timer eof_wait;
@@ -146,9 +146,10 @@ int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 			 struct machine **ret);
 /* Stops or continues a shared machine. */
 void machine_pause(struct machine *m, bool pause);
-/* Kills it, in any state. Only the event gone() follows. */
+/* Kills the machine, in any state. Only the event gone() follows. */
 void machine_end(struct machine *m);
-/* Frees it without waiting for its process. Call it when the backend is closed. */
+/* Frees the machine without waiting for its process. Call it when the backend is
+ * closed. */
 void machine_forget(struct machine *m);
 
 #endif

@@ -30,7 +30,7 @@ struct plan_row {
 	bool ready; /* the class's template is ready */
 	bool held; /* start no machine of this class now */
 	unsigned idle; /* machines that are idle, or will be soon */
-	/* those of `idle` that are stopped, so they can be ended */
+	/* how many of `idle` are stopped, so they can be ended */
 	unsigned stopped;
 	uint64_t idle_bytes; /* bytes of the `idle` machines */
 	uint64_t machine_bytes; /* bytes of one more machine */

@@ -67,8 +67,7 @@ void pool_expect(struct machines *vm, uint32_t runner, const char *environment_i
 							environment_id :
 							id_of(vm->usual));
 
-	/* One at a time: a user who writes many files must not wake more
-	 * machines. */
+	/* Wake one machine at a time: a user who writes many files must not wake more. */
 	list_for_each(pos, tmp, &vm->machines)
 		if (list_entry(pos, struct machine, node)->sleep.loop)
 			return;

@@ -35,7 +35,7 @@ struct class_cost {
 	bool asked;
 };
 
-/* How far the making of a class's template is. */
+/* The progress of making a class's template. */
 struct class_making {
 	char step[160];
 	uint64_t since_ns; /* when the template's boot began; 0: it did not */
@@ -60,7 +60,7 @@ struct pool_class {
 	uint64_t prepare_ns;
 	struct demand demand;
 	uint64_t used_ns; /* when a lease last asked for this class */
-	/* by `forked`: of a restored machine, of a forked one */
+	/* cost of a restored machine, of a forked one; by `forked` */
 	struct class_cost cost[2];
 	bool begins; /* make its template before any lease asks */
 	bool is_hasty; /* a machine was started since prepare_hastily() ran */
@@ -121,7 +121,7 @@ struct machines {
 	/* class of jobs that ask for nothing special */
 	struct pool_class *usual;
 	bool told_costs; /* it was logged that the host does not report costs */
-	bool broken; /* this process cannot start machines any more */
+	bool broken; /* the backend cannot start machines any more */
 	uint64_t quiet_ns; /* from then on no lease and no start is recent */
 	struct loop_call work;
 	struct loop_timer retry;

@@ -87,8 +87,7 @@ struct pool_class *base_class(struct machines *vm)
 	return list_first(&vm->classes, struct pool_class, node);
 }
 
-/* Returns whether it uses the base class's template, without which no job can
- * run. */
+/* Returns whether the class uses the base's template, without which no job can run. */
 static bool is_own(const struct pool_class *c)
 {
 	return vm_class_shares(&c->cls, &base_class(c->vm)->cls);

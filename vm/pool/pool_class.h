@@ -19,13 +19,13 @@ struct pool_class *class_get(struct machines *vm, const struct vm_class *cls);
  * few classes. */
 struct vm_class class_of(const struct vm_need *need);
 struct pool_class *base_class(struct machines *vm);
-/* Returns whether its template failed lately: fail its leases instead of
- * letting them wait. */
+/* Returns whether the class's template failed lately: fail its leases instead of letting
+ * them wait. */
 bool class_is_hopeless(const struct pool_class *c);
 /* Sentence of vm_health() for a class with `slow`. */
 #define CLASS_SLOW "a machine has not started within 10 s: QEMU or the jailer " \
 		   "was stopped, or this host has too much to do"
-/* Has its template made, unless there is one or retry_ns is not past. */
+/* Asks for the class's template, unless there is one or retry_ns is not past. */
 void class_want_template(struct pool_class *c);
 
 /* Counts a machine of the class that failed before any use. template: no

@@ -10,7 +10,7 @@
 /* the runner with a second round in guest/warm/heat.c */
 #define HAVE_USUAL (1u << WIRE_RUN_PYTHON)
 
-/* Returns whether it is WARM and was not heated. Each machine is heated once,
+/* Returns whether the machine is WARM and was not heated. Each machine is heated once,
  * for the runners that lack most: heating for all would take too long. */
 static bool is_cold(const struct machine *m, uint32_t runners)
 {

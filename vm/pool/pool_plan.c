@@ -12,7 +12,7 @@
 
 #include "layout/base/log.h"
 
-/* Bytes until a machine was measured. These were measured on the base,
+/* Bytes that a machine takes, until one was measured. These were measured on the base,
  * emulated. */
 #define GUESS_RESTORED (100ull << 20)
 #define GUESS_FORKED (30ull << 20)

@@ -58,7 +58,7 @@ uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l)
 		       ? c->tmpl.runners & 1u << l->need.runner : 0;
 }
 
-/* Returns whether it is being heated for the first waiting lease only: that
+/* Returns whether the machine is being heated for the first waiting lease only: that
  * lease then waits. */
 static bool is_nearly_hot(const struct pool_class *c, const struct machine *m)
 {

@@ -21,7 +21,7 @@
 
 #define MEASURE_MS 50
 #define READINGS 32
-#define PROCESSORS_MAX 16384 /* more processors than a kernel supports */
+#define PROCESSORS_MAX 16384 /* more than a kernel supports */
 
 bool host_has_kvm(void)
 {
@@ -142,7 +142,8 @@ static int open_in(const char *root, const char *path, const char *name)
 
 /* --- memory -------------------------------------------------------------- */
 
-/* Returns the number in a cgroup file: its only one, or that after a name at the start of a line. */
+/* Returns the number in a cgroup file: its only one, or that after a name at the start of
+ * a line. */
 static uint64_t number_in(int fd, const char *name, uint64_t otherwise)
 {
 	char text[16384];

@@ -16,17 +16,17 @@
 
 struct page_probe;
 
-/* Reports its end; call page_probe_free(). taught: the zygote knows the pages. Not
- * called inside a call of this header. */
+/* Reports the probe's end; call page_probe_free(). taught: the zygote knows the pages.
+ * Not called inside a call of this header. */
 typedef void page_probe_done_fn(void *arg, bool taught);
 
 /*
- * Starts one. zygote: a number for restore_fork(). Return: 0 or negative errno.
+ * Starts a probe. zygote: a number for restore_fork(). Return: 0 or negative errno.
  */
 int page_probe_new(const struct template_context *g, const struct template *t,
 		   uint32_t zygote, uint32_t runners, page_probe_done_fn *done,
 		   void *arg, struct page_probe **ret, struct err *err);
-/* Kills it if it lives; done() is not called. s may be NULL. */
+/* Kills the probe if it lives; done() is not called. s may be NULL. */
 void page_probe_free(struct page_probe *s);
 
 #endif

@@ -180,7 +180,8 @@ static bool explain(struct process *p, int status, char *text, size_t size)
 static void on_ended(struct jailed *m, int status, const struct err *err)
 {
 	struct process *p = container_of(m, struct process, jailed);
-	bool taken = true; /* if it was never started, or the jailer is dead */
+	bool taken = true; /* true if the process was never started, or the jailer is
+			    * dead */
 	char text[400];
 
 	loop_timer_del(&p->grace);

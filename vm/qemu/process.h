@@ -35,13 +35,13 @@ int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, int monitor
 		  struct process **ret);
 /* Kills the process if it lives. No event follows. */
 void process_free(struct process *p);
-/* Returns its monitor; NULL: it has ended. */
+/* Returns the process's monitor; NULL: the process has ended. */
 struct qmp *process_qmp(struct process *p);
-/* Returns its slot number in the jailer. */
+/* Returns the process's slot number in the jailer. */
 uint32_t process_id(const struct process *p);
 /* See jailed_teach(). */
 int process_teach(struct process *p, uint32_t zygote);
-/* Measures its memory: the event cost() follows, unless the process ends
+/* Measures the process's memory: the event cost() follows, unless the process ends
  * before. */
 void process_ask_cost(struct process *p);
 /* Sends SIGKILL; gone() follows. why: what gone() reports; NULL: the true

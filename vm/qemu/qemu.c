@@ -127,7 +127,7 @@ static void on_reply(void *arg, const struct qmp_reply *reply)
 {
 	struct qemu_machine *m = arg;
 
-	/* -EPIPE: it is ending; gone() will report why. */
+	/* -EPIPE: QEMU is ending; gone() will report why. */
 	if (reply->code < 0 && reply->code != -EPIPE)
 		process_kill(m->process, reply->text);
 }

@@ -137,7 +137,7 @@ static void on_answer(struct qmp *q, json_t *m)
 			return;
 		}
 	/*
-	 * Else it is a late answer, to a command that has timed out: ignore it.
+	 * Otherwise this is a late answer, to a command that has timed out: ignore it.
 	 */
 }
 

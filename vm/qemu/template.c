@@ -20,7 +20,7 @@
 
 #define ATTEMPTS 5 /* boots before making it fails */
 #define BOOT_KVM_S 6 /* limit until HELLO if TCG is the alternative */
-#define BOOT_TCG_S 45 /* to HELLO, first attempt; 3 s on an idle host */
+#define BOOT_TCG_S 45 /* seconds from exec to HELLO, first attempt; 3 s on an idle host */
 #define BOOT_MORE_S 8 /* added for every further attempt */
 #define SAVE_S 30
 #define HEAT_ROUNDS 3
@@ -43,7 +43,7 @@ struct template {
 	struct err result_err;
 	bool checked; /* the worker has verified the image */
 	bool layers_checked; /* ... and the environment */
-	bool made; /* this process has made it now */
+	bool made; /* this process has made the template now */
 	bool renews; /* a renewal: `store` is used meanwhile */
 	struct stored_template found;
 	unsigned attempt;
@@ -331,8 +331,8 @@ static void on_save_reply(void *arg, const struct qmp_reply *reply)
 {
 	struct template *t = arg;
 
-	/* -EPIPE: it is ending; gone() will report why. Once all is in the
-	 * files, kill it: after a "quit" QEMU would close the wire first. */
+	/* -EPIPE: QEMU is ending; gone() will report why. Once all is in the files, kill
+	 * it: after a "quit" QEMU would close the wire first. */
 	if (reply->code != -EPIPE && (t->saved || reply->code < 0))
 		process_kill(t->process, t->saved ? NULL : reply->text);
 }
@@ -491,7 +491,7 @@ static void boot(struct template *t)
 	if (r == 0)
 		r = start_qemu(t, &err);
 	if (r < 0) {
-		/* Not the guest's fault: another attempt would fail, too. */
+		/* The guest is not at fault: another attempt would fail, too. */
 		clear_attempt(t);
 		finish(t, &err);
 		return;

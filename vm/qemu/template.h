@@ -47,10 +47,10 @@ void template_free(struct template *t);
 /* Finds or makes it; done() follows later. Do not call it while it is being
  * made. */
 void template_make(struct template *t);
-/* Returns whether it should be renewed, see template_store_meta_is_old(). Only for a
- * ready one. */
+/* Returns whether the template should be renewed, see template_store_meta_is_old(). Only
+ * for a ready one. */
 bool template_is_old(const struct template *t, uint64_t *ret_due_ns);
-/* Makes its successor; done() follows later. Do not call it while one is being
+/* Makes the template's successor; done() follows later. Do not call it while one is being
  * made. */
 void template_renew(struct template *t);
 /* Stops a renewal, if nothing of it is on the disk yet; then done() does not
@@ -58,7 +58,7 @@ void template_renew(struct template *t);
 bool template_renew_stop(struct template *t);
 /* Returns how many times it was renewed. */
 unsigned template_number(const struct template *t);
-/* Removes it, also from the disk. */
+/* Removes the template, also from the disk. */
 void template_drop(struct template *t, const char *why);
 
 const struct vm_class *template_class(const struct template *t);

@@ -16,7 +16,7 @@ int template_key(const struct template_context *g, const struct vm_class *cls,
 /* Computes the key of the stored choice between KVM and emulation; "" without
  * memory. */
 void template_accel_key(const struct template_context *g, char ret[SHA_HEX]);
-/* Returns what a template of this class is made of. */
+/* Returns the inputs of which a template of this class is made. */
 struct template_store_of template_of(const struct template_context *g,
 				     const struct vm_class *cls);
 /* Calls template_store_clean() for this mount; waits for the disk. */

@@ -101,7 +101,7 @@ int template_store_verify(int dir, const char *key, const char *cache_dir,
 bool template_store_meta_is_old(const struct template_store_meta *m, uint64_t *ret_due_ns);
 /* Parses the text of a template's meta. Return: 0 or -EBADMSG. */
 int template_store_meta_parse(const char *text, struct template_store_meta *ret);
-/* Removes one of cache_dir, and logs why. */
+/* Removes a template of cache_dir, and logs why. */
 int template_store_drop(const char *cache_dir, const char *key, const char *why);
 /*
  * Removes leftovers of crashed makers, replaced templates, those whose image or

@@ -42,7 +42,7 @@ static void give_up(struct zygote *z, const char *why)
 
 static void on_reply(void *arg, const struct qmp_reply *reply)
 {
-	/* -EPIPE: it is ending; gone() will report why. */
+	/* -EPIPE: QEMU is ending; gone() will report why. */
 	if (reply->code < 0 && reply->code != -EPIPE)
 		give_up(arg, reply->text);
 }

@@ -24,11 +24,11 @@ struct zygote_events {
 	/* The answer to zygote_ask_cost(): bytes of memory that it shares with
 	 * no other process. 0: this host does not report it. */
 	void (*cost)(void *arg, uint64_t bytes);
-	/* It has ended, in whatever state; call zygote_free(). Once. */
+	/* The zygote has ended, in whatever state; call zygote_free(). Called once. */
 	void (*gone)(void *arg, struct zygote *z, const char *why);
 };
 
-/* How hot it is: for which runners (1 << enum wire_runner), after how many
+/* The heat of a zygote: for which runners (1 << enum wire_runner), after how many
  * rounds. */
 struct zygote_heat {
 	uint32_t runners;
@@ -36,20 +36,19 @@ struct zygote_heat {
 };
 
 /*
- * Starts one; ready() or gone() follows within seconds. t is borrowed during
- * the call.
- * Return: 0 or negative errno.
+ * Starts a zygote; ready() or gone() follows within seconds. t is borrowed during the
+ * call. Return: 0 or negative errno.
  */
 int zygote_new(const struct template_context *context, const struct template *t,
 	       const struct zygote_heat *heat, const struct zygote_events *ev,
 	       void *arg, struct zygote **ret, struct err *err);
 /* Measures a ready zygote: the event cost() follows. */
 void zygote_ask_cost(struct zygote *z);
-/* Kills it; gone() follows and reports why. */
+/* Kills the zygote; gone() follows and reports why. */
 void zygote_end(struct zygote *z, const char *why);
-/* Kills it if it lives; no event follows. z may be NULL. */
+/* Kills the zygote if it lives; no event follows. z may be NULL. */
 void zygote_free(struct zygote *z);
-/* Returns its number for restore_fork(); 0: not ready. z may be NULL. */
+/* Returns the zygote's number for restore_fork(); 0: not ready. z may be NULL. */
 uint32_t zygote_id(const struct zygote *z);
 uint64_t zygote_began_ns(const struct zygote *z); /* CLOCK_MONOTONIC */
 const struct zygote_heat *zygote_heat(const struct zygote *z);

@@ -37,7 +37,7 @@ void zygotes_drop(struct zygotes *z);
  */
 uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough);
 bool zygotes_give_up(struct zygotes *z);
-/* Describes them for vm_backend's prepared(). */
+/* Describes the zygotes for vm_backend's prepared(). */
 struct backend_prepared zygotes_prepared(const struct zygotes *z);
 /* Returns the number of the zygote to fork, for restore_fork(); 0: there is
  * none. */

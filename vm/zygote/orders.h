@@ -5,8 +5,9 @@
 
 #include <pthread.h>
 
-/* Starts that thread; call it before QEMU begins. create: the C library's
- * pthread_create(). Ends the process if it fails, or when the jailer has ended. */
+/* Starts the thread that waits for orders; call it before QEMU begins. create: the C
+ * library's pthread_create(). Ends the process if it fails, or when the jailer has
+ * ended. */
 void orders_begin(int (*create)(pthread_t *, const pthread_attr_t *,
 				void *(*)(void *), void *));
 

@@ -27,7 +27,7 @@
 
 enum thread_state {
 	FREE, RUNNING, STOPPED,
-	LEAVING, /* it may hold locks of the C library until it has ended */
+	LEAVING, /* the thread may hold locks of the C library until it has ended */
 };
 
 struct thread {

@@ -26,7 +26,7 @@
 /* Descriptor numbers of a zygote, after those of a restored machine. */
 enum zygote_fd {
 	ZYGOTE_FD_CONTROL = ARGV_FD_STATE + 1,
-	/* for its forked machines; only where the kernel has Landlock */
+	/* a Landlock rule set for forked machines; only if the kernel has Landlock */
 	ZYGOTE_FD_LANDLOCK,
 };
 
