@@ -92,7 +92,8 @@ void config_done(struct job_config *config);
 /* A row of the schema, for the manual. */
 struct config_key {
 	const char *name;
-	uint64_t min, max; /* of its number, bytes or entries; both 0: no bounds */
+	uint64_t min, max; /* bounds of a number's value, a text's bytes or a list's
+			    * entries; both 0: none */
 	bool operators;    /* the operator sets max */
 	bool later;        /* refused: planned for a later version */
 };

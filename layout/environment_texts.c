@@ -233,7 +233,7 @@ int environment_lock_read(const char *text, size_t len,
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" \
 	      "@%+=:,./_-"
 
-/* Returns whether it is UTF-8 without control characters. */
+/* Returns whether the text is UTF-8 without control characters. */
 static bool is_readable(const char *text)
 {
 	size_t len = strlen(text);

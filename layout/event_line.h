@@ -66,7 +66,7 @@ size_t event_whole(const char *data, size_t len);
  * second on. pid: the program's in its machine; shown if it is not 0. */
 int event_state(struct buf *out, uint64_t time_ms, const char *state,
 		unsigned attempt, uint32_t pid);
-/* Bytes of a stream: text, or base64 if they are not UTF-8. */
+/* Appends bytes of a stream: as text, or as base64 if they are not UTF-8. */
 int event_data(struct buf *out, uint64_t time_ms, enum order_kind stream,
 	       const char *data, size_t len);
 int event_error(struct buf *out, uint64_t time_ms, const char *sentence);

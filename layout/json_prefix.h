@@ -49,7 +49,7 @@ struct json_prefix {
 	unsigned depth;
 	uint64_t in_object[JSON_PREFIX_DEPTH / 64]; /* a bit for each level */
 	unsigned char part[4]; /* bytes of an incomplete character */
-	unsigned part_len; /* how many */
+	unsigned part_len; /* number of bytes in part */
 };
 
 /* Takes len more bytes, up to the first wrong one. */

@@ -41,7 +41,7 @@
 	  .package = "bash", .title = "bash", .aliases = "", \
 	  .comment = "#", .exit_error = "ExitStatus", \
 	  .warm_is_plain = true, .lives_as = LANG_BASH, \
-	  .fresh_env = "") /* its interpreter is always a fresh one */
+	  .fresh_env = "") /* the language's interpreter is always a fresh one */
 
 #define LANG_ID(id, runner, name, endings, ...) LANG_##id,
 #define LANG_NO_ENDING(ending)
@@ -57,8 +57,8 @@ struct lang {
 	const char *code; /* file name of a program that is given as text */
 	const char *interpreter; /* absolute path of the interpreter in the image */
 	const char *package;     /* the image's package with the language's version */
-	const char *title;       /* of that version, for people; NULL: another
-				  * language of the package has it */
+	const char *title;       /* the package's name for people; NULL: another row of the
+				  * package has it */
 	const char *aliases;     /* " js ": other names that clients of the gateway use */
 	const char *inline_name; /* a program that has no file is called so in
 				  * tracebacks (`fsd run -c`); NULL: as its file */
@@ -123,14 +123,14 @@ const char *lang_extensions_text(void);
 #define LANG_COMMA_ENDING(ending) ", " ending
 #define LANG_COMMA_NAME(id, runner, name, endings, ...) ", " name
 #define LANG_BLANK_NAME(id, runner, name, endings, ...) " " name
-/* "python javascript ...": the words of an option (cli/complete.c). */
+/* The words "python javascript ..." of an option (cli/complete.c). */
 #define LANG_WORDS (&LANG_TABLE(LANG_BLANK_NAME, LANG_NO_ENDING)[1])
 /* Returns "python, javascript, ..." for messages. */
 const char *lang_names_text(void);
 struct lang_sentence {
 	char text[sizeof(LANG_TABLE(LANG_COMMA_NAME, LANG_NO_ENDING)) + 4];
 };
-/* "python, javascript, ... and bash" for messages. */
+/* Returns the text "python, javascript, ... and bash" for messages. */
 struct lang_sentence lang_names_sentence(void);
 
 /*

@@ -77,7 +77,7 @@ static bool begins(const char *name, const char *with)
 	return !strncasecmp(name, with, strlen(with));
 }
 
-/* Returns whether it is a usual name of a main program. */
+/* Returns whether the name is a usual one for a main program. */
 static bool is_main(const char *name)
 {
 	static const char *const stems[] = { "main.",	"index.", "app.",

@@ -41,13 +41,13 @@ struct packages {
 /* Parses one text. Return: NULL, or the mistake: the end of a sentence that
  * begins with the text. */
 const char *package_parse(const char *text, struct package *ret);
-/* Appends it as written, without the source: "pandas==2.2.3". */
+/* Appends the package as it is written, without the source: "pandas==2.2.3". */
 int package_print(const struct package *p, struct buf *out);
 /* Appends " --pypi pandas==2.2.3", quoted for a shell. */
 int package_print_option(const struct package *p, struct buf *out);
 /* Returns whether both are the same package; versions may differ. */
 bool package_is(const struct package *a, const struct package *b);
-/* By source, name, version; for qsort() and bsearch(). */
+/* Compares by source, name, version; for qsort() and bsearch(). */
 int package_order(const void *a, const void *b);
 /* Compares versions: for PyPI 1.0 and 1.0.0 are the same. */
 bool package_version_is(const struct package *p, const char *version);

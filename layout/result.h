@@ -32,7 +32,7 @@ struct result_left {
 struct result_attempt {
 	bool known; /* false: all of it is null */
 	enum job_status status;
-	const char *message; /* or NULL */
+	const char *message; /* NULL: no message */
 	uint64_t started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 };
 
@@ -43,7 +43,7 @@ struct result_connection {
 	const char *address; /* NULL: no address */
 	uint64_t sent, received, ms; /* RESULT_UNKNOWN: still open, or not made */
 	const char *verdict; /* a constant: "ok", "denied" ... */
-	const char *reason;  /* or NULL */
+	const char *reason;  /* NULL: no reason */
 };
 
 struct result_network {
@@ -56,11 +56,11 @@ struct result_network {
 struct job_result {
 	const char *job; /* the name that the user gave it */
 	const char *id;
-	const char *language; /* or NULL */
+	const char *language; /* NULL: a command or a #! program */
 	enum job_status status;
 	unsigned exit_code;
 	unsigned signal;      /* 0: none */
-	const char *message;  /* or NULL */
+	const char *message;  /* NULL: no message */
 	int program_exit_code; /* -1: none */
 	unsigned attempt; /* number of this run within its submission, from 1 */
 	const struct result_attempt *attempts; /* the attempt-1 earlier runs */
@@ -89,7 +89,7 @@ struct job_result {
 	const char *environment_id; /* NULL: the environment is base */
 	int warm; /* whether the interpreter was warm: 1, 0; -1: it had none */
 	const char *why; /* why it was not, or NULL */
-	const char *source, *accel, *template_id; /* or NULL */
+	const char *source, *accel, *template_id; /* NULL: the run had no machine */
 	/* Required walls that did not stand around the machine; ends with NULL.
 	 * NULL: not known. */
 	const char *const *missing_walls;

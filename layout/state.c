@@ -57,7 +57,7 @@ static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 	},
 	[JOB_DONE] = {
 		[EV_SUBMIT] = TO(JOB_QUEUED),
-		/* or the old results would look like those of a new run */
+		/* so that old results do not look like those of a new run */
 		[EV_REFUSE] = TO(JOB_REFUSED),
 		[EV_REOPEN] = TO(JOB_DRAFT),
 	},
@@ -153,7 +153,7 @@ const char *signal_name(unsigned number, char room[16])
 	return room;
 }
 
-/* "RTMIN", "RTMIN+3", "RTMAX", "RTMAX-3". */
+/* Parses "RTMIN", "RTMIN+3", "RTMAX", "RTMAX-3". */
 static int realtime_parse(const char *name)
 {
 	bool from_max = !strncmp(name, "RTMAX", 5);

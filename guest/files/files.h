@@ -30,7 +30,8 @@ struct input {
 	mode_t mode;
 	struct timespec ctime;
 	uint64_t digest;
-	/* if false and it was open for writing, it counts as changed */
+	/* has a digest; without one, a file that was open for writing counts as
+	 * changed */
 	bool digested;
 };
 
@@ -84,7 +85,7 @@ int files_seal_all(struct files *f, const char *program);
 /* Call it when the program has ended, and only a living interpreter may still
  * write. mapped: a mapping of the program may still exist. */
 void files_settle(struct files *f, bool mapped);
-/* Resets it to the state after files_open(). */
+/* Resets the struct to its state after files_open(). */
 void files_forget(struct files *f);
 /*
  * Returns true if no file was made, changed or removed since files_seal().

@@ -117,7 +117,7 @@ static int op_stat(struct call *c)
 	return fd < 0 ? fd : put_stat(c, fd);
 }
 
-/* Directories that the tree of the root hides. */
+/* Returns whether the path is in a directory that the root's tree hides. */
 static bool is_hidden(const struct call *c, const char *path)
 {
 	static const char *const hidden[] = {"proc", "sys", "dev"};

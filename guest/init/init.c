@@ -135,7 +135,8 @@ int main(int argc, char **argv)
 {
 	struct err err = {0};
 	struct agent agent = {0};
-	static struct net net; /* its link is open as long as PID 1 lives */
+	static struct net net; /* holds a link that must stay open as long as PID 1
+			        * lives */
 	int r;
 
 	if (getpid() != 1)

@@ -114,7 +114,7 @@ static int make_group(void)
 	return r ? r : sys_write(GROUP "/pids.max", "1");
 }
 
-/* In the child. */
+/* Runs in the child. */
 _Noreturn static void run_helper(struct net_helper_fds fds)
 {
 	if (sys_write(GROUP "/cgroup.procs", "0"))

@@ -20,7 +20,7 @@
 #define REVERSE ".in-addr.arpa"
 
 enum { TYPE_A = 1, TYPE_PTR = 12, CLASS_IN = 1 };
-/* Of the header's third and fourth byte. */
+/* Bits of the header's third and fourth byte. */
 enum { QR = 0x80, OPCODE = 0x78, RD = 0x01, RA = 0x80 };
 
 static unsigned get16(const uint8_t *p)
@@ -55,7 +55,7 @@ static size_t read_labels(const uint8_t *p, size_t size, char ret[NAME_BYTES_MAX
 	return at < size ? at + 1 : 0;
 }
 
-/* "5.1.18.198.in-addr.arpa" */
+/* Parses a name such as "5.1.18.198.in-addr.arpa". */
 static bool read_reverse(const char *name, uint32_t *ret)
 {
 	size_t len = strlen(name);
@@ -85,7 +85,7 @@ static void read_type(unsigned type, struct net_dns_query *q)
 		q->asks = NET_DNS_REVERSE;
 }
 
-/* Of the question that follows the header. */
+/* Reads the question that follows the header. */
 static enum net_dns_code read_question(const uint8_t *p, size_t size,
 				       struct net_dns_query *q)
 {

@@ -22,8 +22,8 @@ enum net_dns_code {
 	NET_DNS_OK = 0,
 	NET_DNS_FORMERR = 1,  /* the message is no valid query */
 	NET_DNS_SERVFAIL = 2, /* try again */
-	NET_DNS_NXDOMAIN = 3, /* no such name */
-	NET_DNS_NOTIMP = 4,   /* another operation than a query */
+	NET_DNS_NXDOMAIN = 3, /* the name does not exist */
+	NET_DNS_NOTIMP = 4,   /* the operation is not a query */
 };
 
 enum net_dns_asks {

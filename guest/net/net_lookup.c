@@ -63,7 +63,7 @@ static int away(const struct code *c, unsigned to)
 	return (int)to - (int)c->count - 1;
 }
 
-/* To the instruction `to`, if the register compares so with value. */
+/* Adds a jump to instruction `to`, if the register compares in this way with value. */
 static void jump_if(struct code *c, uint8_t how, int reg, uint32_t value,
 		    unsigned to)
 {

@@ -19,7 +19,7 @@
 #define NET_LOOKUP_OWN 256u
 
 struct net_lookup_row {
-	/* Ports that are open; high 0: none. */
+	/* ranges of ports that are open; high 0: unused */
 	struct { uint16_t low, high; } range[NET_LOOKUP_RANGES];
 };
 

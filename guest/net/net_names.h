@@ -18,7 +18,8 @@
 
 struct net_name {
 	uint32_t hash, streams; /* streams: those that are open */
-	uint64_t used_ns;       /* its last query, or the end of its last stream */
+	uint64_t used_ns;       /* time of the last query, or of the end of the last
+				 * stream */
 	char name[HOST_NAME_MAX_LEN + 1]; /* "": the row is free */
 };
 

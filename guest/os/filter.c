@@ -63,7 +63,7 @@ static const struct call calls[] = {
 	{SCMP_SYS(init_module), EPERM},
 	{SCMP_SYS(finit_module), EPERM},
 	{SCMP_SYS(delete_module), EPERM},
-	{SCMP_SYS(kexec_load), EPERM}, /* another kernel */
+	{SCMP_SYS(kexec_load), EPERM}, /* calls that start another kernel */
 	{SCMP_SYS(kexec_file_load), EPERM},
 	/* keys: separated only by the uid, which all programs share */
 	{SCMP_SYS(add_key), ENOSYS},

@@ -7,7 +7,7 @@
 
 /* Compiles the filter for filter_install(); call it once, in init. */
 int filter_make(struct err *err);
-/* Installs it for the caller and all its descendants, for ever; needs
+/* Installs the filter for the caller and all its descendants, for ever; needs
  * no_new_privs. Return: 0 or a negative errno. */
 int filter_install(void);
 

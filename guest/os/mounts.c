@@ -28,7 +28,7 @@
 #define DISK_WAIT_MS 30000
 #define IMAGE_LAYER "/image"
 #define EMPTY_LAYER "/empty"
-/* only while its parts are being mounted */
+/* exists only while its parts are being mounted */
 #define USER_FILES "/run/user-files"
 #define LAYERS_MAX 8 /* disks of an environment, beside the image's */
 
@@ -552,7 +552,7 @@ int mounts_seal(struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {
 		int r = cover(covers[i].path, covers[i].how);
 
-		if (r && r != -ENOENT) /* this kernel does not have it */
+		if (r && r != -ENOENT) /* this kernel does not have the setting */
 			return err_sys(err, r, "cannot cover %s",
 				       covers[i].path);
 	}

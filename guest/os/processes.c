@@ -29,7 +29,7 @@ static ssize_t read_file(pid_t pid, const char *name, char *to, size_t size)
 	return fd < 0 ? -1 : read(fd, to, size);
 }
 
-/* Returns its arguments separated by spaces, or its name if it has none. */
+/* Returns the process's arguments separated by spaces, or its name if it has none. */
 static void find_command(pid_t pid, char ret[COMMAND_MAX])
 {
 	ssize_t n = read_file(pid, "cmdline", ret, COMMAND_MAX - 1);

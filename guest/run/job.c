@@ -486,7 +486,7 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 	if (input_is_awaited(&job->input) && port_can_answer(port))
 		p[n++] = (struct pollfd){.fd = job->input.fd,
 					 .events = POLLOUT};
-	/* Processes that have closed their pipes and are still ending. */
+	/* These processes have closed their pipes and are still ending. */
 	if (job->phase == JOB_LINGERING ||
 	    (job->phase == JOB_ENDING && pipes_ended(job)))
 		p[n++] = (struct pollfd){

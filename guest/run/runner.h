@@ -61,7 +61,7 @@ struct runner {
  */
 int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 		 struct err *err);
-/* Resets it to a runner that was never started. */
+/* Resets the struct to a runner that was never started. */
 void runner_clear(struct runner *r, enum wire_runner kind);
 void runner_close(struct runner *r);
 /* Waits for one byte, at most timeout_ms. */

@@ -125,7 +125,7 @@ const struct runner_kind runner_kinds[WIRE_RUN_MAX] = {
 		.argv = {"/bin/bash", HOME "/code.sh"},
 		.extra = {"BASH_ENV=" RUNNERS "/bash/wait.sh"},
 		.base = true, .verb_only = true, .own_home = true,
-		/* its session is a script, which a waiting shell cannot become */
+		/* a session of bash is a script, which a waiting shell cannot become */
 		.session = WIRE_RUN_EXEC,
 		.session_argv = {"/bin/bash", RUNNERS "/bash/session.sh"},
 		.step_word = "", .late_env = true, .forks_late = true,

@@ -29,7 +29,8 @@ struct runner_kind {
 	const char *extra[3]; /* variables of its environment */
 	bool base;            /* the interpreter starts with the base variables */
 	bool helper_pipes;    /* two pipes on 5..8, see child.c */
-	bool own_task;        /* it has a thread that no job's limit counts (runners/python/live.h) */
+	bool own_task;        /* the interpreter has a thread that no job's limit counts
+			       * (runners/python/live.h) */
 	bool verb_only;       /* init sends it only the verb's first letter */
 	bool says_begun;      /* the interpreter reports over the control socket how it
 			       * began */
@@ -55,10 +56,10 @@ struct runner_kind {
 	struct heat_program nothing; /* program of the first round */
 	const char *usual;   /* program of the later rounds; NULL: `nothing` */
 	const char *thorough; /* program of one more round in a restored machine, or NULL */
-	bool secrets;        /* it draws secrets at its start; a clone must draw new
-				ones */
-	bool learns;         /* it heats in its own process and keeps what it learns;
-				the others heat in a child */
+	bool secrets;        /* the interpreter draws secrets at its start; a clone must
+			      * draw new ones */
+	bool learns;         /* the interpreter heats in its own process and keeps what it
+			      * learns; the others heat in a child */
 	bool settles;        /* after each round its pages are made writable */
 	uint64_t plain_heap; /* bytes of heap of its interpreter without our runner;
 				0: all */

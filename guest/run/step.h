@@ -32,7 +32,7 @@ struct job;
 struct runner;
 
 struct step {
-	bool on; /* this job is a step */
+	bool on; /* the present job is a step */
 	bool started;  /* S has come */
 	bool coming; /* E has come, and its code has not */
 	bool over; /* the interpreter will send no more */

@@ -136,7 +136,7 @@ static int heat_runner(struct agent *a, struct runner *r)
 	struct port *port = &a->port;
 	uint64_t end = sys_now() + ROUND_MS * 1000000ull;
 	struct pollfd p[] = {
-		{.fd = port->fd}, /* only for POLLHUP */
+		{.fd = port->fd}, /* polled only for POLLHUP */
 		{.fd = r->control, .events = POLLIN},
 		{.fd = r->pipe[PIPE_OUT], .events = POLLIN},
 		{.fd = r->pipe[PIPE_ERR], .events = POLLIN},
@@ -366,7 +366,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 	}
 	if (!rounds || !mask)
 		return heated;
-	/* it has forked the warm-up programs, so its memory is protected */
+	/* PID 1 has forked the warm-up programs, so its memory is protected */
 	unprotect_self();
 	if (heated)
 		rest();

@@ -11,7 +11,7 @@
 
 struct net_stream {
 	uint32_t id;
-	bool ours;       /* this side asked for it, by OPEN or CONNECT */
+	bool ours;       /* this side has opened the stream, by OPEN or CONNECT */
 	bool opened;     /* OPENED was sent or has come */
 	bool said_end, heard_end, reset;
 	uint32_t sent;   /* bytes that the peer has not yet acknowledged */
@@ -19,9 +19,9 @@ struct net_stream {
 	uint32_t taken;  /* how many of `heard` were passed on */
 };
 
-/* Which streams there have been: each side's numbers rise. */
+/* The numbers of streams that have existed: each side's rise. */
 struct net_ids {
-	enum wire_net_side side; /* this one */
+	enum wire_net_side side; /* the side that has this struct */
 	uint32_t last[2];        /* last number of this side; of the peer; without bit
 				  * 31 */
 };
@@ -38,12 +38,12 @@ bool net_ids_was(const struct net_ids *ids, uint32_t id);
 /* A frame that came for the stream: OPENED, DATA, WINDOW, END or RESET. Return: 0, or
  * -EPROTO: it may not come now, or exceeds a window. */
 int net_stream_hear(struct net_stream *s, uint32_t window, const struct net_frame *f);
-/* Bytes that may be sent now. */
+/* Returns how many bytes may be sent now. */
 uint32_t net_stream_room(const struct net_stream *s, uint32_t window);
 /* n bytes that had come were passed on. Return: what WINDOW is to say, or 0: nothing yet,
  * for a frame a quarter of a window is enough. */
 uint32_t net_stream_took(struct net_stream *s, uint32_t window, uint32_t n);
-/* Both sides have ended it, or one has reset it. */
+/* Returns whether both sides have ended the stream, or one has reset it. */
 bool net_stream_is_over(const struct net_stream *s);
 
 #endif

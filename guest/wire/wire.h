@@ -198,14 +198,15 @@ enum wire_runner {
 /* The walls that init sees around every runner, before any program has run. */
 enum wire_wall {
 	WIRE_WALL_USER, /* uid and gid 1000 in every field, no other group */
-	WIRE_WALL_CAPS,    /* no capability in any set, no_new_privs */
+	WIRE_WALL_CAPS,    /* programs have no capability in any set, and no_new_privs */
 	WIRE_WALL_FILTER,  /* a filter of system calls */
 	WIRE_WALL_ROOT,    /* the root is read-only */
 	/* /dev is mounted, and has no disk, console or port */
 	WIRE_WALL_DEVICES,
 	WIRE_WALL_MODULES, /* the kernel loads no module */
 	WIRE_WALL_NETWORK, /* a loopback device and no other */
-	WIRE_WALL_NET_HELPER, /* of the network's helper: its user, no capability, a filter */
+	WIRE_WALL_NET_HELPER, /* the network's helper has its own user, no capability, and
+			       * a filter */
 	WIRE_WALL_MAX
 };
 #define WIRE_WALLS_ALL ((1u << WIRE_WALL_MAX) - 1)
@@ -240,7 +241,7 @@ enum wire_file_kind {
 /* Why an entry of the output tree was not sent. */
 enum wire_omitted {
 	WIRE_OMITTED_LIMIT, /* over output_limit */
-	/* more entries than may be sent, or than the home may have */
+	/* there are more entries than may be sent, or than the home may have */
 	WIRE_OMITTED_MANY,
 	WIRE_OMITTED_LINK, /* a link that leads outside of the home */
 	WIRE_OMITTED_SPECIAL, /* a device, a socket or a fifo */
@@ -262,8 +263,7 @@ enum wire_kill_scope {
 	WIRE_KILL_FIRST, /* the program's first process */
 	WIRE_KILL_ALL, /* every process of the job; signal 9 uses cgroup.kill */
 	WIRE_KILL_GROUP, /* the first process's group, as a terminal does */
-	/* interrupts its present work, like Ctrl-C; a session's interpreter
-	 * lives on */
+	/* interrupts the present work, like Ctrl-C; a session's interpreter lives on */
 	WIRE_KILL_INTERRUPT,
 	WIRE_KILL_SCOPE_MAX
 };
@@ -282,7 +282,7 @@ enum wire_begun {
 	/* begun_by is an input that would be imported in place of a loaded
 	 * module, or is read at an import */
 	WIRE_BEGUN_FILE,
-	/* no interpreter waits for it: "#!", a session of bash */
+	/* no interpreter waits for such a program: "#!", a session of bash */
 	WIRE_BEGUN_ITSELF,
 	WIRE_BEGUN_MAX
 };

@@ -84,7 +84,7 @@ struct wire_fs {
 	char *to;
 	const void *data; /* borrowed */
 	size_t size;
-	struct wire_time atime, mtime; /* for TIMES */
+	struct wire_time atime, mtime; /* used by TIMES */
 };
 
 struct wire_fs_stat {

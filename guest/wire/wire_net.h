@@ -55,16 +55,16 @@ enum wire_net_side { WIRE_NET_HOST = 1, WIRE_NET_GUEST = 2 };
 
 enum net_answer {
 	NET_ANSWER_OK,
-	NET_ANSWER_NONE,  /* no such name, or none that the job may know */
+	NET_ANSWER_NONE,  /* the name does not exist, or the job must not know it */
 	NET_ANSWER_AGAIN, /* the host cannot answer now */
 	NET_ANSWERS
 };
 
 enum net_reset {
-	NET_RESET_PEER,    /* the other end of the connection did it */
-	NET_RESET_REFUSED, /* no rule, or no listener */
+	NET_RESET_PEER,    /* the other end of the connection has reset it */
+	NET_RESET_REFUSED, /* no rule allows it, or no program listens */
 	NET_RESET_FAILED,  /* the server could not be reached */
-	NET_RESET_LIMIT,   /* more than the job may have */
+	NET_RESET_LIMIT,   /* the job has reached its limit */
 	NET_RESETS
 };
 
@@ -72,16 +72,16 @@ struct net_range {
 	uint16_t low, high; /* 1 <= low <= high */
 };
 
-/* Of any type; what a type does not have is 0. */
+/* A frame of any type; fields that its type does not have are 0. */
 struct net_frame {
 	uint8_t type, arg;
 	uint32_t id;     /* the stream, or the query */
 	uint32_t port;   /* OPEN, CONNECT: 1 to 65535 */
 	uint32_t window; /* START, and WINDOW: bytes */
-	uint32_t streams, names; /* of START: most open streams; rows in the table of
+	uint32_t streams, names; /* START: most open streams; rows in the table of
 				  * names */
 	uint32_t range_count;
-	struct net_range range[WIRE_NET_RANGES]; /* of ANSWER: ports that the job may
+	struct net_range range[WIRE_NET_RANGES]; /* ANSWER: ports that the job may
 						  * reach */
 	char name[WIRE_NET_NAME_MAX + 1];        /* RESOLVE, OPEN: printable ASCII */
 	const uint8_t *data; /* DATA: borrowed from the payload */

@@ -23,7 +23,8 @@ int host_name_read(const char *text, size_t len, char ret[HOST_NAME_MAX_LEN + 1]
 
 /* Does the name, as host_name_read() gives it, lie below the domain? Not itself. */
 bool host_name_is_below(const char *name, const char *domain);
-/* "localhost", or a name below it: the machine that asks. */
+/* Returns whether the name is "localhost", or one below it, which means the machine that
+ * asks. */
 bool host_name_is_local(const char *name);
 
 #endif

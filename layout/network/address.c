@@ -35,7 +35,7 @@ static const struct net_block credentials[] = {
 };
 
 static const struct net_block not_public[] = {
-	IP4(0, 0, 0, 0, 8),      /* this network */
+	IP4(0, 0, 0, 0, 8),      /* addresses of this network */
 	IP4(10, 0, 0, 0, 8),     /* private */
 	IP4(100, 64, 0, 0, 10),  /* shared by carriers */
 	IP4(127, 0, 0, 0, 8),    /* loopback */

@@ -14,7 +14,8 @@
 #include "layout/base/buf.h"
 
 /*
- * Both families, so that they compare alike: an IPv4 address is ::ffff:a.b.c.d.
+ * An address of either family, in one form to compare them: an IPv4 address is
+ * ::ffff:a.b.c.d.
  */
 struct net_address {
 	uint8_t byte[16];

@@ -22,7 +22,7 @@ typedef struct napi_handle_scope__ *napi_handle_scope;
 typedef struct napi_callback_info__ *napi_callback_info;
 typedef napi_value (*napi_callback)(napi_env env, napi_callback_info info);
 struct uv_loop_s;
-struct uv_handle_s; /* also stands for structs that begin with one */
+struct uv_handle_s; /* a pointer to it also stands for structs that begin with one */
 
 int napi_get_cb_info(napi_env env, napi_callback_info info, size_t *argc,
 		     napi_value *argv, napi_value *self, void **data);
