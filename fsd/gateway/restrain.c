@@ -68,7 +68,7 @@ static const int permitted[] = {
 	SCMP_SYS(fgetxattr), SCMP_SYS(fchmod), SCMP_SYS(utimensat),
 	SCMP_SYS(faccessat2), SCMP_SYS(access), SCMP_SYS(dup), SCMP_SYS(sendfile), SCMP_SYS(pipe2),
 	SCMP_SYS(readlinkat), SCMP_SYS(fadvise64), SCMP_SYS(flock),
-	/* sockets that are open */
+	/* calls on sockets that are open */
 	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvfrom),
 	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(recvmsg),
 	SCMP_SYS(shutdown), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
@@ -103,8 +103,8 @@ static int give_up_calls(const struct options *o)
 		{ SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD },
 		{ SCMP_SYS(prctl), 0, ANY, PR_SET_NAME },
 		{ SCMP_SYS(ioctl), 1, ANY, FIONBIO },
-		/* no signal to another process: neither by tgkill nor by the
-		 * owner of a descriptor */
+		/* calls that could signal another process: tgkill, or the owner of a
+		 * descriptor */
 		{ SCMP_SYS(tgkill), 0, ANY, (uint64_t)getpid() },
 		{ SCMP_SYS(fcntl), 1, ANY, F_DUPFD },
 		{ SCMP_SYS(fcntl), 1, ANY, F_DUPFD_CLOEXEC },

@@ -251,7 +251,9 @@ static void lanes_init(struct crew *c, unsigned heavy, unsigned light)
 
 int crew_open(struct crew *c, struct reactor *r, unsigned count)
 {
-	struct sigaction act = { .sa_handler = on_interrupt }; /* no SA_RESTART */
+	struct sigaction act = { .sa_handler = on_interrupt }; /* without SA_RESTART a
+							        * blocked call ends with
+							        * EINTR */
 	unsigned light = MAX(count / CREW_LIGHT, 1u);
 	unsigned heavy = MAX(count - light, 1u);
 	pthread_condattr_t monotonic;

@@ -85,7 +85,7 @@ static bool is_value(const char *text)
 	return true;
 }
 
-/* "HTTP/1.1 200 OK"; the reason may be empty. */
+/* Parses "HTTP/1.1 200 OK"; the reason may be empty. */
 static long take_status_line(struct head *h, char *line)
 {
 	if ((strncmp(line, "HTTP/1.0 ", 9) != 0 && strncmp(line, "HTTP/1.1 ", 9) != 0) ||

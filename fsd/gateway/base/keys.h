@@ -25,7 +25,7 @@ struct key {
 };
 
 struct keys {
-	/* NULL: there are none, and all clients are one owner */
+	/* NULL: there are no keys, and all clients are one owner */
 	const char *file;
 	struct key *item; /* owned */
 	size_t count;

@@ -47,7 +47,7 @@ struct options {
 int options_parse(struct options *o, int argc, char **argv, struct err *err);
 void options_help(void);
 
-/* "4096", "64K", "1G" to bytes. Return: 0 or -EINVAL. */
+/* Parses "4096", "64K", "1G". Return: 0 or -EINVAL. */
 int size_parse(const char *text, uint64_t *ret);
 
 #endif

@@ -13,7 +13,7 @@
 #define HOSTS_MAX 32u
 
 struct hosts {
-	const char *domain;                /* or NULL */
+	const char *domain;                /* value of --domain; NULL: not given */
 	/* --allow-host, and the addresses that we listen on */
 	const char *host[HOSTS_MAX];
 	unsigned hosts;
@@ -30,13 +30,12 @@ bool host_is_ours(const struct hosts *h, const char *host);
 /* Returns whether a Host header names loopback. *port: unchanged if it has none. */
 bool host_is_loopback(const char *host, unsigned *port);
 /*
- * Checks an Origin header. It may be an allowed one, or a page of ours: http,
- * one of our hosts that is no sandbox's, and a port that we listen on; or the address in Host, if
- * that has another port, as behind a tunnel or proxy. host: the Host header;
- * NULL: none.
+ * Checks an Origin header. It may be an allowed one, or a page of ours: http, one of our
+ * hosts that is no sandbox's, and a port that we listen on; or the address in Host, if
+ * that has another port, as behind a tunnel or proxy. host: the Host header; NULL: none.
  */
 bool origin_is_ours(const struct hosts *h, const char *origin, const char *host);
-/* Returns whether it is one of --allow-origin: then it gets CORS headers. */
+/* Returns whether the origin is one of --allow-origin: then it gets CORS headers. */
 bool origin_is_allowed(const struct hosts *h, const char *origin);
 
 /*

@@ -36,7 +36,7 @@ struct proxy_answer {
 /* Parses the head of an answer; changes data. Return: the head's bytes; 0: more must
  * come; -1: head.why says what is wrong. */
 long proxy_answer_parse(char *data, size_t len, struct proxy_answer *ret);
-/* Appends it for the client. Cookies lose "Domain": a sandbox must not set those of
+/* Appends the head for the client. Cookies lose "Domain": a sandbox must not set those of
  * others. */
 void proxy_answer_put(const struct proxy_answer *a, struct buf *out);
 

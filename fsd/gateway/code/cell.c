@@ -124,7 +124,7 @@ static void put_note(struct buf *out, const char *mime, const char *why)
 				text, "timestamp", ""));
 }
 
-/* Removes one pair of quotes around it: clients parse the rest. */
+/* Removes one pair of quotes around the text: clients parse the rest. */
 static json_t *unquoted(json_t *text)
 {
 	const char *p = json_string_value(text);
@@ -241,7 +241,7 @@ void cell_shown(struct buf *out, const json_t *shown, bool *told)
 {
 	const json_t *entries = json_object_get(shown, "results");
 	json_int_t bundle = bundle_of(json_array_get(entries, 0), 0);
-	struct cell_end whole = { .shown = told }; /* no entry of it has a path */
+	struct cell_end whole = { .shown = told }; /* no entry has a path */
 
 	/* Ignore a display without a valid number: it could not be marked, and
 	 * would come again at the end. */

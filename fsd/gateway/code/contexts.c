@@ -182,7 +182,7 @@ void post_contexts(struct request *r)
 		reply_json(r, 200, show(&c));
 }
 
-/* Ends its interpreter, if it was started. */
+/* Ends the context's interpreter, if it was started. */
 static int end_session(struct request *r, const char *id, struct err *err)
 {
 	char path[160];

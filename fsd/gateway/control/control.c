@@ -328,7 +328,8 @@ int control_make(struct gateway *g, const char *owner, const char *name,
 	struct alone alone;
 	int r;
 
-	/* so that two requests of one owner are not counted at the same time */
+	/* take the lock, so that two requests of one owner are not counted at the same
+	 * time */
 	alone_begin(&g->alones, &alone, owner);
 	r = has_room(g, owner, err);
 	if (r == 0)

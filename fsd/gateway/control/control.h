@@ -54,7 +54,7 @@ json_t *control_show_access(const struct request *r);
 json_t *control_show(struct gateway *g, const struct sandbox *s);
 /* Returns "running" or "paused"; NULL: it is lost or gone. */
 const char *control_state(struct gateway *g, const struct sandbox *s);
-/* Returns whether its machine was started; that happens at its first job, or
+/* Returns whether the sandbox's machine was started; that happens at its first job, or
  * use of its files. */
 bool control_has_machine(struct gateway *g, const struct sandbox *s);
 /* Returns when it ends, in ms since 1970; 0: never; -1: it is gone. */

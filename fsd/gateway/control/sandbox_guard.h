@@ -11,11 +11,11 @@
 /* Sets r->sandbox. For /execute and /contexts: a token, if sent, must be right;
  * and if the sandbox is not public, the token of its traffic must be sent. */
 bool sandbox_guard(struct request *r);
-/* For port traffic: it may be public. */
+/* Guards port traffic, which may be public. */
 bool sandbox_traffic_guard(struct request *r);
-/* For all other routes: the token must be sent. */
+/* Guards all other routes: the token must be sent. */
 bool sandbox_token_guard(struct request *r);
-/* For files: the token, or the signature of the file's path. */
+/* Guards files: needs the token, or the signature of the file's path. */
 bool sandbox_files_guard(struct request *r);
 
 /* Replies 502, in the form that clients expect. */

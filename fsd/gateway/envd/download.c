@@ -158,7 +158,7 @@ static int take_range(const char *text, uint64_t size, uint64_t *at,
 	return 1;
 }
 
-/* Returns whether it is a file of the kernel, which the mount does not show. */
+/* Returns whether the path is a file of the kernel, which the mount does not show. */
 static bool is_of_kernel(const struct envd_path *p)
 {
 	return !strncmp(p->real, "/proc/", 6) || !strncmp(p->real, "/sys/", 5);

@@ -48,7 +48,7 @@ int envd_locate(struct gateway *g, const char *sandbox, const char *text, bool l
 		struct envd_path *ret, struct err *err);
 /* Returns the last name of its path; "/" for the root. */
 const char *envd_name(const struct envd_path *p);
-/* Makes its parent directories, mode 0755. */
+/* Makes the parent directories of the path, mode 0755. */
 int envd_make_parents(struct gateway *g, const struct envd_path *p,
 		      struct err *err);
 

@@ -24,7 +24,7 @@ struct probe {
 	char job[64];
 	struct buf out;
 	bool good; /* the probe has succeeded */
-	probe_digest *digest; /* or NULL */
+	probe_digest *digest; /* called on a worker before reply(); or NULL */
 	probe_reply *reply;
 	void *arg;
 	void (*done)(void *arg);

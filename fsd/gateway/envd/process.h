@@ -8,7 +8,7 @@
 
 #include "envd.h"
 
-#define COMMANDS_MAX 64u /* most running ones of a sandbox */
+#define COMMANDS_MAX 64u /* most running commands of a sandbox */
 #define COMMAND_KEPT_S 60 /* time after their end */
 
 struct command {

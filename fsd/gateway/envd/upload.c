@@ -236,7 +236,7 @@ static int part_begin(void *arg, const char *name, const char *filename)
 	const char *path = u->path ? u->path : filename;
 
 	if (strcmp(name, "file") != 0)
-		return 0; /* another field */
+		return 0; /* the form has another field: ignore it */
 	if (!*path) {
 		reply_error(u->request, 400, "a file has neither the query "
 			    "\"path\" nor a filename");

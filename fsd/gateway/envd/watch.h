@@ -6,7 +6,7 @@
 #include "fsd/gateway/http/request.h"
 #include "fsd/gateway/jobs/sandbox.h"
 
-#define WATCH_SAID_MAX (1u << 20) /* most bytes of one line of it */
+#define WATCH_SAID_MAX (1u << 20) /* most bytes of a line that the program prints */
 
 /* Translates an event for clients. Return: owned; NULL: it is none. */
 json_t *watch_show_event(const json_t *event);

@@ -12,7 +12,7 @@
 
 struct awaited;
 
-/* On the loop. */
+/* Callbacks, on the loop. */
 struct awaited_ops {
 	/* Makes the reply. */
 	void (*reply)(struct awaited *a, struct request *r);

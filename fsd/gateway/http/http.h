@@ -11,7 +11,7 @@
 
 #define HTTP_LISTENERS 24u
 #define HTTP_CONNECTIONS 1024u
-#define HTTP_OF_ADDRESS 512u /* most of one address; loopback has no limit */
+#define HTTP_OF_ADDRESS 512u /* most connections of one address; loopback has no limit */
 /* further connections; they get the reply that there are too many */
 #define HTTP_SPARE 32u
 #define HTTP_HEADERS_MS 10000u /* most time for a request's head, from its first byte */
@@ -33,7 +33,7 @@
  * Most bytes of all bodies, lists, results and answers of watchers at one time.
  */
 #define HTTP_BUDGET (512u << 20)
-/* of a reply that is not read; counts for no budget */
+/* bytes of a reply that is not read; these count for no budget */
 #define HTTP_REPLY_FREE (64u << 10)
 #define HTTP_STREAM_FREE (2u << 20) /* bytes of one stream that count for no budget */
 

@@ -174,7 +174,8 @@ static bool step_reply(struct client *c)
 	return false;
 }
 
-/* --- the request ---------------------------------------------------------------------- */
+/* --- the request
+ * ---------------------------------------------------------------------- */
 
 static void begin_request(struct client *c, const struct head *h)
 {
@@ -191,7 +192,7 @@ static void begin_request(struct client *c, const struct head *h)
 		c->at = AT_END;
 		return;
 	}
-	if (c->request->port) /* another request may be for another sandbox */
+	if (c->request->port) /* the client's next request may be for another sandbox */
 		c->keep = false;
 	c->at = AT_BODY;
 	set_clock(c, HTTP_BODY_MS);
@@ -345,7 +346,8 @@ void client_go(struct client *c)
 		client_wake(c);
 }
 
-/* --- time -------------------------------------------------------------------------------- */
+/* --- time
+ * -------------------------------------------------------------------------------- */
 
 /* Ends a body that comes too slowly. Not while it waits for a worker: that is
  * not the client's fault. */

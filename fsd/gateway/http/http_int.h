@@ -65,7 +65,7 @@ struct client {
 
 /* http.c */
 void client_close(struct client *c);
-/* Marks it ready: it continues after this turn of the loop. */
+/* Marks the client as ready: it continues after this turn of the loop. */
 void client_wake(struct client *c);
 
 /* http_client.c: does all that is possible now. May close it. */

@@ -183,7 +183,7 @@ static size_t body_max(const struct request *r)
 {
 	if (r->route->chunk)
 		return r->gateway->options.max_upload;
-	if (!strcmp(r->route->method, "GET")) /* no handler reads it */
+	if (!strcmp(r->route->method, "GET")) /* the handlers of GET read no body */
 		return HTTP_BODY_GET;
 	return r->route->body_max ? r->route->body_max : HTTP_BODY_MAX;
 }
@@ -396,7 +396,8 @@ bool request_body(struct request *r, const char *data, size_t len)
 	return true;
 }
 
-/* --- the handler ---------------------------------------------------------------------- */
+/* --- the handler
+ * ---------------------------------------------------------------------- */
 
 /* Returns the memory that the JSON library needs for a body: several times its
  * length, by the number of values and containers. */
@@ -503,7 +504,8 @@ void request_whole(struct request *r)
 	begin_reply(r);
 }
 
-/* --- its end ------------------------------------------------------------------------- */
+/* --- its end
+ * ------------------------------------------------------------------------- */
 
 void request_client_gone(struct request *r)
 {

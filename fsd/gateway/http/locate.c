@@ -42,7 +42,7 @@ static bool id_is_good(const char *id)
 		       strlen(id);
 }
 
-/* Returns whether it is a listener of --debug-ports. */
+/* Returns whether the listener is one of --debug-ports. */
 static bool is_debug(const struct listener *l)
 {
 	return l->keyless && !(l->services & SERVICE_RUN);

@@ -17,7 +17,7 @@ unsigned request_names_port(const struct request *r);
 /* Returns whether the request's path is "/NAME". */
 bool request_path_is(const struct request *r, const char *name);
 /*
- * Returns whether its path is one where old clients send only the access token.
+ * Returns whether the request's path is one where old clients send only the access token.
  */
 bool request_names_token(const struct request *r);
 

@@ -89,7 +89,7 @@ static const char *connect_code(unsigned status)
 		{ 400, "invalid_argument" }, { 401, "unauthenticated" },
 		{ 403, "permission_denied" }, { 404, "not_found" },
 		{ 409, "already_exists" },   { 413, "resource_exhausted" },
-		{ 415, "unimplemented" },    /* another codec */
+		{ 415, "unimplemented" },    /* the client uses another codec */
 		{ 429, "resource_exhausted" }, { 501, "unimplemented" },
 		{ 502, "unavailable" },	     { 503, "unavailable" },
 	};

@@ -50,7 +50,7 @@ struct reply {
 	uint64_t size; /* bytes of the stream so far */
 };
 
-/* Of port traffic, made by the guard. */
+/* The target of port traffic; the guard sets it. */
 struct tunnel_way {
 	int fd;     /* owned: connected to the program, nonblocking; -1: taken */
 	char *host; /* owned: Host of the sandbox's request; NULL: as it came */
@@ -62,7 +62,7 @@ struct request {
 	char method[16];
 	struct target target;
 	char *raw_target; /* owned: as sent, of port traffic */
-	unsigned port; /* of the sandbox, for port traffic; 0: it is none */
+	unsigned port; /* port of the sandbox for port traffic; 0: other traffic */
 	struct header header[HEAD_HEADERS];
 	unsigned headers;
 	const struct route *route;
@@ -80,7 +80,7 @@ struct request {
 	struct client *client; /* NULL: the connection is closed */
 	atomic_uint refs;
 	bool handed, later, answered, gone, ended, cut;
-	size_t length; /* of the body, from the head; 0: none, or chunked */
+	size_t length; /* bytes of the body, from the head; 0: none, or chunked */
 	size_t body_held; /* bytes of `held` for the body */
 	struct holding held; /* share of the budget, for work.owner */
 	uint64_t received, sent;

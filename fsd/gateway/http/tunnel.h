@@ -11,9 +11,9 @@
 
 #define TUNNEL_BYTES (256u << 10) /* most bytes that wait in one direction */
 #define TUNNEL_IDLE_MS (10u * 60 * 1000) /* most time without a byte */
-#define TUNNELS_OF_SANDBOX 64u /* most at a time */
+#define TUNNELS_OF_SANDBOX 64u /* most tunnels of a sandbox at a time */
 
-/* Begins it. On the loop. */
+/* Begins the tunnel of a request. On the loop. */
 void tunnel_begin(struct request *r);
 
 #endif

@@ -37,8 +37,8 @@ void sandbox_free(struct sandbox *s);
 /* Writes meta, and other parts of config.json that may change. */
 int sandbox_write(struct gateway *g, const char *name, json_t *config,
 		  struct err *err);
-/* Reads it, lets fn change its meta, and writes it: one worker at a time for
- * each id. */
+/* Reads the sandbox's config, lets fn change its meta, and writes it: one worker at a
+ * time for each id. */
 int sandbox_change(struct gateway *g, const char *id,
 		   void (*fn)(json_t *meta, void *arg), void *arg,
 		   struct err *err);

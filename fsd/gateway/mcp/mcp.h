@@ -27,9 +27,9 @@ struct mcp_head {
 };
 
 struct mcp_sink {
-	/* On the loop: a notification. Takes it. */
+	/* Called on the loop with a notification, which it takes. */
 	void (*tell)(void *arg, json_t *message);
-	/* On the loop, once, last: the reply. Takes it. */
+	/* Called on the loop, once, last, with the reply, which it takes. */
 	void (*reply)(void *arg, json_t *reply);
 };
 

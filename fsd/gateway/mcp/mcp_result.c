@@ -15,7 +15,7 @@
 #define IMAGE_MAX (1u << 20)
 #define TEXT_FILE_MAX (16u << 10)
 #define FILES_MAX 10u
-/* most parts; of further images only the type is listed */
+/* most parts of an answer; of further images only the type is listed */
 #define SHOWN_MAX 24u
 #define PATH_SHOWN 1024
 

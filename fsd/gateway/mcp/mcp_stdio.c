@@ -140,7 +140,7 @@ static bool same_id(const json_t *a, const json_t *b)
 				    (json_t *)(uintptr_t)b);
 }
 
-/* Ends its run. The message stays until that has ended, because the process
+/* Ends the message's run. The message stays until that has ended, because the process
  * must not end before. */
 static void cancel(struct line *l)
 {

@@ -33,13 +33,13 @@ struct watch;
 
 struct watch_ops {
 	/*
-	 * Both on the loop. A line without its newline, which may be changed.
+	 * Both are called on the loop. line: without its newline; it may be changed.
 	 */
 	void (*line)(void *arg, char *line, size_t len);
 	/* The file has ended (0), or cannot be read (negative errno). Called
 	 * once, unless watch_stop() came before. */
 	void (*end)(void *arg, int error);
-	/* After watch_stop(): no event follows, arg may be freed. */
+	/* Called after watch_stop(): no event follows, arg may be freed. */
 	void (*gone)(void *arg);
 };
 
@@ -56,7 +56,7 @@ int watch_new(struct watcher *w, int fd, const struct watch_ops *ops, void *arg,
 	      struct watch **ret);
 /* Reports how many bytes of its lines a client has not read. On the loop. */
 void watch_waiting(struct watch *watch, size_t bytes);
-/* Ends it; on the loop, once. */
+/* Ends the watch; on the loop, once. */
 void watch_stop(struct watch *watch);
 
 #endif

@@ -24,7 +24,7 @@ void ui_ran(struct gateway *g, const char *job, const char *owner,
 /* Returns what is shown of an existing job: its code, the ends of its streams,
  * its log and its error. On a worker. Owned by the caller; NULL: it is gone. */
 json_t *ui_peek(struct gateway *g, const char *job);
-/* Stores that of a removed job; on the loop, after ui_ran(). Takes seen. */
+/* Stores the details of a removed job; on the loop, after ui_ran(). Takes seen. */
 void ui_peeked(struct gateway *g, const char *job, json_t *seen);
 
 /* Guards: reply 404 with --ui no; a change also needs X-Fsd-Ui. */

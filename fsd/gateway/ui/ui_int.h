@@ -41,10 +41,11 @@ struct ui_ring {
 void ui_ring_done(struct ui_ring *ring);
 /* Stores what is shown of a job of the ring (takes it); replaces the oldest. */
 void ui_ring_see(struct ui_ring *ring, const char *job, json_t *json);
-/* Returns it, borrowed; NULL: it is not there, or another owner's. */
+/* Returns what is shown of the job, borrowed; NULL: it is not there, or another
+ * owner's. */
 const json_t *ui_ring_seen(const struct ui_ring *ring, const char *job,
 			   const char *owner);
-/* Returns whether it is one of the newest. */
+/* Returns whether the job is one of the newest. */
 bool ui_ring_has(const struct ui_ring *ring, const char *job);
 /* Puts "runs" and "figures" of one owner into view: those of the ring, and
  * others. */
@@ -76,11 +77,11 @@ void ui_jobs_done(struct ui_jobs *jobs);
 /* Reads one job. Return: false: it is gone. */
 bool ui_job_read(struct gateway *g, const char *name, struct ui_job *ret);
 bool ui_job_is_over(const struct ui_job *job);
-/* Returns whether it may be the name of a job, or of a sandbox. */
+/* Returns whether the text may be the name of a job, or of a sandbox. */
 bool ui_is_name(const char *name);
 /* Returns a sandbox's config.json, or NULL: it is gone. */
 json_t *ui_sandbox_config(struct gateway *g, const char *name);
-/* Returns its owner; "": none. */
+/* Returns the owner in a sandbox's config; "": none. */
 const char *ui_config_owner(const json_t *config);
 /* Returns a job's owner: its sandbox's, or the one in its name. "": none. */
 void ui_job_owner(struct gateway *g, const struct ui_job *job,

@@ -87,14 +87,15 @@ void ui_job_owner(struct gateway *g, const struct ui_job *job,
 		memcpy(ret, part, KEY_OWNER);
 }
 
-/* --- one job --------------------------------------------------------------------------------- */
+/* --- one job
+ * --------------------------------------------------------------------------------- */
 
 bool ui_job_is_over(const struct ui_job *job)
 {
 	return !strcmp(job->state, "done") || !strcmp(job->state, "refused");
 }
 
-/* Finds its sandbox in config.json or, if that is gone, in its name. */
+/* Finds the job's sandbox in config.json or, if that is gone, in the job's name. */
 static void read_sandbox(struct gateway *g, struct ui_job *job)
 {
 	auto_buf struct buf path = { 0 };
@@ -169,7 +170,8 @@ bool ui_job_read(struct gateway *g, const char *name, struct ui_job *ret)
 	return true;
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all of them
+ * -------------------------------------------------------------------------- */
 
 struct names {
 	char (*name)[LIMIT_JOB_NAME + 1];

@@ -155,7 +155,7 @@ static int64_t started(struct gateway *g, const char *name, const json_t *config
 	return st.st_mtim.tv_sec * INT64_C(1000);
 }
 
-/* Returns its client's name for it: MCP's have a name, others a template. */
+/* Returns the client's name for the sandbox: MCP's have a name, others a template. */
 static const char *called(const json_t *config)
 {
 	const json_t *meta = json_object_get(config, "meta");
@@ -224,8 +224,7 @@ static json_t *show_job(const struct ui_job *job)
 			 "owner", job->run.owner);
 }
 
-/* Returns whether it is the gateway's own, which is in the ring and gets
- * removed. */
+/* Returns whether the job is the gateway's own, which is in the ring and gets removed. */
 static bool is_told(const struct ui_job *job)
 {
 	return !strncmp(job->run.name, "gw.", 3);

@@ -38,7 +38,7 @@ void ui_run_read(struct ui_run *run, const json_t *result)
 		run->ended_ms = 0;
 }
 
-/* Finds it among the newest; NULL: it is not there. */
+/* Finds a run among the newest; NULL: it is not there. */
 static const struct ui_run *find_last(const struct ui_ring *ring, const char *job)
 {
 	for (size_t i = 1; i <= ring->count && i <= LAST; i++) {
@@ -116,7 +116,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Chooses those of one owner. Return: how many. */
+/* Chooses the runs of one owner. Return: how many. */
 static size_t choose(const struct ui_ring *ring, const struct ui_run *other,
 		     size_t others, const char *owner,
 		     const struct ui_run **ret)
