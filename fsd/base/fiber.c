@@ -59,7 +59,7 @@ struct fiber {
 /* Thread-local: only the loop's thread has fibers. */
 static _Thread_local struct fiber *self_;
 
-/* One loop, on one thread, runs them. */
+/* All fibers, of the one loop. */
 static struct {
 	struct loop_call call;
 	struct loop *loop;
@@ -81,7 +81,7 @@ static _Noreturn void enter(struct fiber *f)
 		_longjmp(f ? f->place.jump : all.main.jump, 1);
 	f->begun = true;
 	setcontext(&f->context);
-	abort(); /* it only fails with a bad argument */
+	abort(); /* setcontext() only fails with a bad argument */
 }
 
 /* Switches to f, or (NULL) to the loop's own stack. */

@@ -16,7 +16,7 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *h, uint64_t ms);
-/* Appends its lines. labels: NAME="VALUE", or "". */
+/* Appends the histogram's lines. labels: NAME="VALUE", or "". */
 void histogram_print(const struct histogram *h, const char *name,
 		     const char *labels, struct buf *out);
 

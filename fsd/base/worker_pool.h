@@ -13,7 +13,7 @@ struct worker_pool;
 
 struct task {
 	int (*work)(struct task *t);            /* called on a thread of the pool */
-	/* On the loop; may free t. NULL: work() owns t. */
+	/* Called on the loop; may free t. NULL: work() owns t. */
 	void (*done)(struct task *t, int result);
 	struct list node;      /* the thread's own */
 	struct loop_call call; /* the thread's own */

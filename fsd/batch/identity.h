@@ -30,10 +30,11 @@ void identity_done(struct identity *m);
 /* Sets the environment and the image, as the mount reports them. */
 void identity_set_mount(struct identity *m, const struct batch_options *o, int root);
 
-/* Reads that of OUT. Return: 0; -ENOENT; or 2, and standard error has the sentence. */
+/* Reads batch.json of OUT. Return: 0; -ENOENT; or 2, and standard error has the
+ * sentence. */
 int identity_read(struct identity *m, struct out *out);
-/* Makes that of OUT. replace: another one may be there. Return: 0; -EEXIST; or 2, and
- * standard error has the sentence. */
+/* Writes batch.json of OUT. replace: an existing one may be replaced. Return: 0; -EEXIST;
+ * or 2, and standard error has the sentence. */
 int identity_write(const struct identity *m, struct out *out, bool replace);
 /* Checks that `now` is the same batch as the one that OUT has. mount: compare the
  * environment, too. Return: 0, or 2; standard error has the sentence. */

@@ -30,7 +30,8 @@ struct out {
 	bool remote;        /* OUT is on a network file system */
 	bool syncs;
 	unsigned made;      /* temporary names */
-	char maker[MAKER_TEXT]; /* this process, in these names */
+	char maker[MAKER_TEXT]; /* text of this process, for the names of temporary
+				 * directories */
 };
 #define OUT_NONE { .dir = -1, .results = -1, .lock = -1, .part_lock = -1 }
 
@@ -52,7 +53,8 @@ int out_new(struct out *o, char name[OUT_TEMPORARY]);
 /* Syncs these directories. Their files are synced, too, except on a network file system,
  * where the copy has synced them. Return: 0 or negative errno. */
 int out_sync(const struct out *o, const char *const *name, unsigned count);
-/* Renames one to the path. Return: 0; -EEXIST: there is a result; or negative errno. */
+/* Renames a temporary directory to the path. Return: 0; -EEXIST: there is a result; or
+ * negative errno. */
 int out_publish(const struct out *o, const char *name, const char *path);
 /* Syncs the names in a directory of r/; "": in r/ itself. */
 int out_sync_dir(const struct out *o, const char *dir);

@@ -134,7 +134,7 @@ static void place(struct batch *b, struct flight *f)
  * other. */
 static int sync_parents(struct batch *b)
 {
-	char path[PATH_MAX], last[PATH_MAX] = "/"; /* no directory of a result */
+	char path[PATH_MAX], last[PATH_MAX] = "/"; /* no result has this path */
 	int r = 0;
 
 	for (unsigned i = 0; i < b->flights && r == 0; i++) {

@@ -115,8 +115,8 @@ struct batch {
 /* Sets the entries' states by the journals alone. set: for the runs that follow a
  * failure. Return: 0 or negative errno. */
 int states_read(struct batch_list *l, struct journals *j, const struct settings *set);
-/* Sets them by r/ as well. Return: 0, or an exit code, and standard error has the
- * sentence. */
+/* Sets the entries' states by r/ as well. Return: 0, or an exit code, and standard error
+ * has the sentence. */
 int batch_load(struct batch *b);
 /* Revokes the results that --failed, --changed and --again name. With dry_run it only
  * counts them. Return: as batch_load(). */
@@ -127,7 +127,7 @@ bool batch_is_final(const struct settings *s, struct entry *e, bool failed,
 
 /* flight.c: jobs in the mount. */
 struct fields *fields_new(void); /* Return: NULL without memory */
-void fields_free(struct fields *x); /* no-op on NULL */
+void fields_free(struct fields *x); /* NULL: does nothing */
 /* Takes over the jobs of an earlier start, and removes its drafts. Return: 0 or negative
  * errno. */
 int batch_attach(struct batch *b);

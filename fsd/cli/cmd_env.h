@@ -32,7 +32,8 @@ struct env_call {
 int env_begin(const struct cli_command *self, int argc, char **argv,
 	      struct env_call *ret);
 void env_end(struct env_call *call);
-/* Opens one by its name. Return: 0 or 1, and standard error has said why. */
+/* Opens an environment by its name. Return: 0, or 1, and standard error has the
+ * sentence. */
 int env_open(const struct env_call *call, const char *name,
 	     struct environment **ret);
 
@@ -46,8 +47,8 @@ struct env_image {
 void env_image_read(const char *dir, struct env_image *ret, struct err *err);
 void env_image_done(struct env_image *image);
 
-/* "ready", "stale" or "damaged", and *err says why; *ret is NULL if it cannot be
- * opened. sums: compares them as well. */
+/* Returns "ready"; or "stale" or "damaged", and *err has the reason. *ret: the
+ * environment; NULL if it cannot be opened. sums: compares the checksums, too. */
 const char *env_state(const struct environment_places *places,
 		      const struct environment_name *name,
 		      const struct env_image *image, bool sums,
@@ -56,7 +57,7 @@ const char *env_state(const struct environment_places *places,
 /* A line for each environment: does it fit the image in dir? Return: 0 or 1. */
 int env_fit(const char *dir);
 
-/* "612 bytes", "1.4 MB". */
+/* Writes a size as "612 bytes" or "1.4 MB". */
 void env_size(uint64_t bytes, char ret[32]);
 
 extern const struct cli_option env_build_cli_options[],

@@ -70,7 +70,7 @@ static int parse_seconds(const char *text, unsigned *ret_ms)
 	return 0;
 }
 
-/* "7d". Return: 0 or -EINVAL. */
+/* Parses a time such as "7d". Return: 0 or -EINVAL. */
 static int parse_time(const char *text, uint64_t *ret_s)
 {
 	static const struct {

@@ -283,7 +283,7 @@ static void retire(const struct making *m, const char *old)
 	char to[PATH_MAX + 64];
 
 	if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
-		return; /* it is removed with the working directory */
+		return; /* the old template is removed with the working directory */
 	snprintf(to, sizeof(to), "%s/.old-%d", m->dir, (int)getpid());
 	rename(old, to);
 }
@@ -331,7 +331,7 @@ static int place_all(const struct making *m)
 	return r || count ? r : complain("template", 1, "no template was made");
 }
 
-/* Is it a name that retire() gives? */
+/* True for a name that retire() gives. */
 static bool is_retired(const char *name)
 {
 	return !strncmp(name, ".old-", 5) && name[5] &&
@@ -398,7 +398,7 @@ static void move_times(const struct making *m, bool back)
 		if (!strncmp(e->d_name, "took-", 5) &&
 		    (back ? renameat(from, e->d_name, to, e->d_name) :
 			    linkat(from, e->d_name, to, e->d_name, 0)) < 0)
-			break; /* it is on another file system */
+			break; /* the target is on another file system */
 	if (dir)
 		closedir(dir);
 }

@@ -65,7 +65,7 @@ static int await_change(const struct waiter *w, int dir, int state)
 	} else {
 		word[len] = '\0';
 		word[strcspn(word, "\n")] = '\0';
-		/* Unless it has changed since its files were read. */
+		/* Skip the wait if the state has changed since the files were read. */
 		if (state_parse(word) == state)
 			while ((n = poll(p, 2, left_ms(w))) < 0)
 				if (errno != EINTR)

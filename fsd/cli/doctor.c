@@ -187,7 +187,7 @@ static const char *part_package(unsigned part)
 	return part == RELEASE ? "base-files" : langs[part].package;
 }
 
-/* NULL: it is not shown. */
+/* Return: NULL: the part is not shown. */
 static const char *part_title(unsigned part)
 {
 	return part == RELEASE ? "Debian" : langs[part].title;

@@ -22,10 +22,10 @@ bool finding_print(const char *name, const struct finding *f);
 void check_image(struct finding *f);
 /* Checks the QEMU that a mount takes by default. */
 void check_qemu(struct finding *f);
-/* Finds that QEMU. Return: 0 or negative errno. */
+/* Finds the QEMU that a mount takes by default. Return: 0 or negative errno. */
 int choose_qemu(struct vm_qemu *ret, struct err *err);
 
-/* Environments that no machine can have. */
+/* Reports environments that no machine can have. */
 void check_environments(struct finding *f);
 
 /* The warning for a state directory on a network file system: each record waits for

@@ -49,8 +49,8 @@ struct cli_command {
 	enum cli_takes operand;
 	const char *words;    /* the words for its first operand, with CLI_WORDS */
 	const char *notes;    /* below the options; NULL: none */
-	/* Its subcommands, each with options of its own; the last one has name NULL.
-	 * NULL: it has none. */
+	/* Subcommands, each with options of its own; the last one has name NULL. NULL:
+	 * there are none. */
 	const struct cli_command *verbs;
 	bool in_order; /* words behind the first operand belong to another program */
 	/* Calls fn for each line of the help of options that another program has.

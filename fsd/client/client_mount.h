@@ -44,7 +44,7 @@ int client_mount_open(struct client_mount *m, const struct run_client *c,
 /* Opens a mount by its path. Return: 0 or an exit code, and standard error has the
  * sentence. */
 int client_mount_at(struct client_mount *m, const char *mnt);
-void client_mount_close(struct client_mount *m); /* no-op on none */
+void client_mount_close(struct client_mount *m); /* does nothing if there is none */
 /* Does client_mount_open() start a private one? */
 bool client_mount_is_private(const struct run_client *c);
 /* Return: how long a command waits for a mount that does not answer: FSD_PATIENCE in

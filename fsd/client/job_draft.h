@@ -115,8 +115,8 @@ struct job_draft {
 int job_draft_make(struct job_draft *d, const char *name, bool hold);
 /* Renames the draft, which is then a job that starts. */
 int job_draft_submit(struct job_draft *d, const char *name);
-/* Closes its descriptors. Removes the job if it was not submitted, and one that was
- * unless keep. */
+/* Closes the draft's descriptors. Removes the job if it was not submitted; a submitted
+ * one, too, unless keep. */
 void job_draft_done(struct job_draft *d, bool keep);
 
 /* Adds text, which is of the job's file `error`, in the words of the command line. */

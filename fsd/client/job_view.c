@@ -107,7 +107,8 @@ static void read_config(int dir, struct job_view *v)
 
 /* --- the timeline ------------------------------------------------------------ */
 
-/* "2026-01-01T00:00:00.000Z" in milliseconds; 0: it is none. */
+/* Parses "2026-01-01T00:00:00.000Z". Return: milliseconds since 1970; 0: it is no
+ * time. */
 static int64_t time_of(const char *text)
 {
 	struct tm tm = { 0 };

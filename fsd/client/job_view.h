@@ -36,7 +36,7 @@ int job_view_read(int dir, struct job_view *ret);
 /* True if the job has ended by itself, with exit code 0. */
 bool job_view_is_good(const struct job_view *v);
 
-/* "NAME: STATE, ..." in one line without its end, for a person. */
+/* Appends "NAME: STATE, ..." in one line without its end, for a person. */
 void job_view_line(const char *name, const struct job_view *v, struct buf *out);
 /* The same as a JSON object. path: of the job's directory. */
 void job_view_json(const char *path, const char *name, const struct job_view *v,

@@ -48,13 +48,13 @@ struct private_mount {
  * a signal ends the start. Return: 0; 128 + the signal's number; or the exit code of a
  * failure. Call private_stop() in each case. */
 int private_start(struct private_mount *p, const char *command, int signals);
-void private_stop(struct private_mount *p); /* no-op on none */
+void private_stop(struct private_mount *p); /* does nothing if there is none */
 
 /* Removes directories that killed holders of this user have left. */
 void private_clean(void);
 /* Return: the directory in which private mounts are made. */
 const char *private_base(void);
-/* Removes one with all that is in it, and a dead mount first. */
+/* Removes such a directory with all its entries, and before that a dead mount in it. */
 void private_remove(const char *dir);
 
 #endif

@@ -165,8 +165,8 @@ static int missing(struct client *k, const struct target *t)
 	return -ENOENT;
 }
 
-/* Copies it beside its place. Return: 0; -ENOENT: the job has none; 1: another failure.
- * Each was said. */
+/* Copies the file beside its place. Return: 0; -ENOENT: the job has none; 1: another
+ * failure. Each is reported. */
 static int copy_one(struct client *k, struct target *t, int output, const char *given)
 {
 	struct tree_copy c = { .closed = true, .now = true };

@@ -18,7 +18,8 @@ bool input_is_taken(const char *name)
 	       !strcmp(name, "stdin") || code_kind(name) != CODE_NO;
 }
 
-/* "data" of "in/data/". Return: false: it has none, as "/" and "..". */
+/* Finds the last name: "data" of "in/data/". Return: false: the path has none, as "/" and
+ * "..". */
 static bool last_name(const char *path, char room[LIMIT_FILE_NAME + 1])
 {
 	size_t end = strlen(path), start;

@@ -81,7 +81,7 @@ bool run_is_given(const struct run_client *c, enum run_opt opt);
 /* True if a job's directory has such a name, or a file of this name has a meaning
  * there. */
 bool input_is_taken(const char *name);
-/* Does that -i bring a file of this name? program: a file that it does not bring, or
+/* True if this -i brings a file of this name. program: a file that it does not bring, or
  * "". */
 bool input_has_name(const struct run_client *c, const char *path, const char *name,
 		    const char *program);

@@ -151,7 +151,7 @@ struct run_option {
 
 extern const struct run_option run_options[RUN_OPTIONS];
 
-/* "-m", or "--cpus" if there is no letter: as messages name it. */
+/* Returns "-m", or "--cpus" if there is no letter, for messages. */
 const char *run_option_word(enum run_opt opt, char room[32]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "fsd run: sentence" on standard error, or that of another command. */
+/* Prints "fsd run: sentence" on standard error, or the same for another command. */
 #ifndef FSD_RUN_SAY_H
 #define FSD_RUN_SAY_H
 

@@ -96,7 +96,7 @@ static int check_program(const struct submitting *s)
 	const char *dir = s->c->value[RUN_PROJECT];
 	char near[NAME_MAX + 1];
 
-	/* "command" needs no program: config.json decides then. */
+	/* With "command" in config.json no program is needed. */
 	if (is_set(s->c, RUN_MAIN) || find_program(s, near) ||
 	    has(s->from, "config.json"))
 		return 0;

@@ -22,7 +22,8 @@ struct job_place {
  */
 int where_mount(const char *asked, char ret[PATH_MAX], struct err *err);
 
-/* Is it the root of a mount of fsd that answers? Return: 0 or negative errno. */
+/* Checks that the path is the root of a mount of fsd that answers. Return: 0 or negative
+ * errno. */
 int where_is_mount(const char *mnt, struct err *err);
 
 /* Reads the last sentence that the mount has for this user, if the name is in it. root: a

@@ -38,7 +38,7 @@ static long long mounted_by(const char *table, const char *path)
 	return owner;
 }
 
-/* Without --allow-other another user's mount is not to be entered. */
+/* True if this user may enter the mount: without --allow-other only its owner may. */
 static bool may_enter(const char *path)
 {
 	return access(path, X_OK) == 0 || errno != EACCES;

@@ -111,8 +111,7 @@ static int find_environment(struct fsd *d, uid_t uid, uint64_t dir, const char *
 	return -ENOENT;
 }
 
-/* Returns whether it is an entry of lost+found, which only the operator may
- * use. */
+/* Returns whether the entry is in lost+found, which only the operator may use. */
 static bool is_lost(uint64_t entry)
 {
 	return ENTRY_VFILE(entry) == FSD_VFILE_LOST && ENTRY_SESSION(entry);

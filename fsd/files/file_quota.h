@@ -95,7 +95,7 @@ void quota_closed(struct node *node);
  * for no user). */
 void quota_gone(struct node *node, struct quota_user *u);
 
-/* Around node's way to dir, where it replaces old, if that is not NULL. */
+/* The move of a node to dir, where it replaces old, if that is not NULL. */
 struct quota_move {
 	struct quota_share *from; /* NULL: the move changes no count */
 	unsigned area;

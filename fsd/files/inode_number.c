@@ -33,7 +33,7 @@ uint64_t node_ino_shuffle(uint64_t ino, uint64_t key)
 	return (ino & ~WHOLE) | a << HALF_BITS | b;
 }
 
-/* Without a place for it a new one each time does as well. */
+/* If the key cannot be stored, a new one at each start does as well. */
 uint64_t node_ino_key(const struct store *store)
 {
 	auto_close int fd = store_open_own(store, "key");

@@ -251,7 +251,7 @@ struct node *node_root_new(struct file_owner *owner, enum node_area area,
 	struct node *n;
 	struct stat st;
 
-	if (area != AREA_FILES && /* which the scan has seen */
+	if (area != AREA_FILES && /* the scan has seen the file */
 	    (node_path(&probe, path, sizeof(path)) < 0 ||
 	     fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
 		return NULL;

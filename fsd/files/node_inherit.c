@@ -18,7 +18,7 @@
 
 static HANDOVER_TABLE(node_records, "nodes", 1, struct node_record, 1u << 24);
 
-#define GONE UINT32_MAX /* no enum node_area */
+#define GONE UINT32_MAX /* a value that no enum node_area has */
 
 /* The part of a number that a rename of the file, or an earlier file with the same
  * number, does not change. */

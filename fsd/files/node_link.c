@@ -29,7 +29,7 @@ int node_make_link(struct node *dir, const char *name, const char *target,
 	return r;
 }
 
-/* ".." among the names of path. */
+/* True if path has ".." among its names. */
 static bool goes_up(const char *path)
 {
 	size_t len;

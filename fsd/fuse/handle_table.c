@@ -18,8 +18,8 @@ struct open_files {
 	void **object;
 	uint32_t size;
 	char *room;              /* owned */
-	struct list handles;     /* of struct handle */
-	struct list listings;    /* of struct guest_listing */
+	struct list handles;     /* list of struct handle */
+	struct list listings;    /* list of struct guest_listing */
 };
 
 int open_files_new(struct handover *handover, struct open_files **ret)

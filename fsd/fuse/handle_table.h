@@ -32,7 +32,7 @@ struct handle_record {
 	int32_t closer;
 	uint8_t writer, changed, failed;
 	uint8_t how;     /* OPEN_DIRECT ...: the flags in the answer to its open */
-	uint32_t number; /* no other in this slot has had it */
+	uint32_t number; /* number that no other handle in this slot has had */
 };
 
 extern const struct handover_table handle_records;

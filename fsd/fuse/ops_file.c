@@ -356,7 +356,8 @@ static void ask_closer(void *arg)
 	int32_t closer = h->kept->closer;
 	int has = broker_opens(d->broker, closer, h->t.node->ino);
 
-	/* It may have been released meanwhile, or flushed by another thread. */
+	/* The handle may have been released meanwhile, or another thread has flushed
+	 * it. */
 	if (has > 0 && open_files_at(d->open_files, fh, OPEN_FILE) == h &&
 	    h->kept->closer == closer && job_of(h)->accept.promised)
 		job_start(job_of(h), submit_after_release);

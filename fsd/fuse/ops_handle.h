@@ -87,8 +87,8 @@ void ops_doubt(struct handle *h);
 /* Returns whether an inherited open result is not the job's any more, because
  * it was removed or the job has run again. */
 bool ops_vfile_is_gone(const struct handle_record *kept, const struct target *t);
-/* Restores one of the previous server. fd: consumed; the file, if it has no
- * name any more. Return: 0 or negative errno. */
+/* Restores an open file of the previous server. fd: consumed; the file, if it has no name
+ * any more. Return: 0 or negative errno. */
 int ops_handle_restore(struct fsd *d, struct handle_record *kept,
 		       const struct target *t, int fd);
 /* ops_setattr.c: persists that the job is held, before the open is answered.

@@ -316,8 +316,8 @@ static void publish(fuse_req_t req, struct handle *h, struct fuse_file_info *fi)
 	fi->fh = open_files_fh(h->d->open_files, k);
 	if (k->writer && h->t.job)
 		draft_changed(h->t.job);
-	/* Before it is live: a server that dies in between would leave an open
-	 * file without a user. */
+	/* Call it before the handle is live: a server that dies in between would leave an
+	 * open file without a user. */
 	requests_begin(h->d, fi->fh);
 	handover_publish(&k->live);
 }
@@ -542,7 +542,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
-		/* no process will close it */
+		/* close it: no process will */
 		if (h && t.kind == T_NODE && h->kept->writer)
 			node_writer_end(t.node);
 		if (h)

@@ -338,7 +338,7 @@ static int take_config(fuse_req_t req, struct handle *h, bool check_only)
 			   : sandbox_configure(s, text, h->text.len, &err);
 
 	if (r == -ENODATA && check_only)
-		return 0; /* more may be written later */
+		return 0; /* the writer may write more later */
 	if (r == -ENODATA) {
 		refuse(req, s, -EINVAL, &err);
 		return r;

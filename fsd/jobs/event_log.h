@@ -53,7 +53,8 @@ uint64_t events_queued_ms(struct store *store, uint64_t no, unsigned run);
 /* NULL is fine. */
 void events_free(struct events *e);
 
-/* One for each open of the file. Return: owned by the caller; NULL: no memory. */
+/* Makes a reader, one for each open of the file. Return: owned by the caller; NULL: no
+ * memory. */
 struct events_reader *events_reader_new(const struct job *job);
 void events_reader_free(struct events_reader *r);
 /*

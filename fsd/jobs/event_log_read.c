@@ -503,7 +503,7 @@ int events_read(struct job *job, struct events_reader *r, char *room,
 		else
 			ret = make_line(r, &s);
 		s.run = r->run;
-		if (ret < 0) /* no half of a line; the next call makes it */
+		if (ret < 0) /* do not return half of a line; the next call makes it */
 			buf_clear(&r->line);
 	}
 	sources_done(&s);

@@ -234,7 +234,7 @@ static struct job *job_new(struct fsd *d, const struct job_meta *meta)
 	return job;
 }
 
-/* Into the table; on failure the job is gone. */
+/* Adds the job to the table; on failure frees it. */
 static int job_enlist(struct job *job, bool loaded)
 {
 	struct jobs *jobs = job->d->jobs;

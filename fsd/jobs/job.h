@@ -31,7 +31,7 @@ struct job {
 	uint64_t seq;           /* unique; rises along that list */
 	unsigned refs;          /* references by the table, handles and parked requests */
 	struct fiber_lock lock; /* the fiber that has it may change the job */
-	bool removed;           /* no longer in the tree */
+	bool removed;           /* the job is no longer in the tree */
 	struct user *owner;     /* borrowed; NULL: out of memory */
 	struct node *files;     /* owned: the files that the user wrote */
 	struct file_owner file_owner; /* the job as its files know it */
@@ -48,7 +48,7 @@ struct job {
 	struct job_unsynced unsynced;
 	struct job_removed removed_files;
 	struct job_log log;
-	/* of rooms above */
+	/* owned by rooms above */
 	struct run *run;        /* run/; owned: the run that is not over, or NULL */
 	struct job_submit submit;
 	struct job_inotify inotify;

@@ -26,7 +26,7 @@ struct job_accept {
 
 /* leftover.c: the job as a previous server left it. */
 struct job_leftover {
-	bool cold; /* no user has asked for it since the start */
+	bool cold; /* no user has asked for the job since the start */
 	bool left; /* queued or refused, and not examined since the start */
 	unsigned tries;     /* servers that have tried to begin its newest run */
 	uint64_t queued_ns; /* MONOTONIC: its wait began; 0: unknown */

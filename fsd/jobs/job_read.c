@@ -49,6 +49,6 @@ ssize_t job_pread(struct job *job, int fd, char *room, size_t size,
 		return -EAGAIN;
 	fd_close(&f.fd);
 	job_unref(job);
-	n = pread(fd, room, size, (off_t)offset); /* no memory */
+	n = pread(fd, room, size, (off_t)offset); /* no memory: read on the loop */
 	return n < 0 ? -errno : n;
 }

@@ -156,7 +156,8 @@ void job_results_show(struct job *job, bool recorded)
 	job->results.has = true;
 	if (recorded)
 		return;
-	/* For this server alone: the next one finds results of its own. */
+	/* Only for this server: the next one decides about this end, and finds its own
+	 * results. */
 	node_root_free(job_take_output(job));
 	job->results.hidden |= 1u << JOB_VFILE_RESULT;
 }

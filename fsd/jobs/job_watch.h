@@ -18,7 +18,7 @@ struct job_watcher {
 	void (*known)(struct job *job);
 	/* Something changed that a reader may wait for. */
 	void (*changed)(struct job *job);
-	/* Its state was entered; the same state may be entered twice. */
+	/* A state was entered; the same state may be entered twice. */
 	void (*entered)(struct job *job);
 	/* The file of this row has more bytes. */
 	void (*grew)(struct job *job, enum job_vfile vfile);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that are about to be taken. */
+/* Names of jobs that fibers are about to take: a second fiber waits for the first one. */
 #include "jobs_int.h"
 
 #include <string.h>

@@ -105,8 +105,8 @@ static void remove_held(struct job *job)
 		remove_now(job);
 }
 
-/* Without the helper. Somebody may be in the middle of something with a job that
- * goes whoever uses it. */
+/* Removes the job without the helper. A job that must go although it is in use is removed
+ * in a fiber, which waits for its lock. */
 static void remove_here(struct job *job)
 {
 	if (job->retain.held)
@@ -273,7 +273,7 @@ static void arm(struct job *job)
 
 	if (!until)
 		return;
-	/* It has not ended later than now. */
+	/* An end in the future, by a wall clock that was set back, counts as now. */
 	until = MIN(until, now + seconds_of(job) * NS_PER_S);
 	t->fn = on_time;
 	t->arg = job;

@@ -34,7 +34,7 @@ enum retain_state {
 
 struct retain_owner; /* the finished jobs of one user */
 
-/* How long one job stays. struct job embeds it, zeroed. */
+/* The state of one job's retention. struct job embeds it, zeroed. */
 struct retain {
 	struct retain_owner *owner; /* borrowed; NULL: not counted yet */
 	struct list node;        /* in owner->finished, ordered by the job's end; or in

@@ -42,7 +42,7 @@ void unsynced_note(struct job *job, const struct buf *paths)
 	char path[STORE_PATH_MAX];
 
 	job->unsynced.known = true;
-	if (paths->failed) { /* no memory to say which */
+	if (paths->failed) { /* no memory for the list: any input may be unsynced */
 		mark_all(job->files);
 		job->unsynced.some = true;
 	}

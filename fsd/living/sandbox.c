@@ -156,7 +156,7 @@ void sandbox_lose(struct sandbox *s, const char *why)
 {
 	s->stage = STAGE_LOST;
 	set_why(s, why);
-	sandbox_keep(s); /* or the next server would start a machine for it */
+	sandbox_keep(s); /* otherwise the next server would start a machine for it */
 	drop_machine(s);
 }
 

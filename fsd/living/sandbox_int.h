@@ -110,7 +110,8 @@ struct sandbox_record {
 			        * it */
 	char name[208];
 	char environment_id[68], environment_name[68]; /* "": base */
-	uint32_t held;        /* it ends when the last open file `hold` is closed */
+	uint32_t held;        /* the sandbox ends when the last open file `hold` is
+			       * closed */
 	uint32_t single;      /* a session without a sandbox: cpus, memory and idle_ms take
 			       * the place of text */
 	uint32_t cpus;

@@ -41,7 +41,7 @@ void beside_clean(struct beside *b);
 /* Return: 0 or negative errno. */
 int beside_make(struct beside *b);
 int beside_put(struct beside *b, enum beside_how how);
-void beside_end(struct beside *b); /* no-op on none */
+void beside_end(struct beside *b); /* does nothing if there is none */
 
 /* Renames a file or a directory to a name that must be new. Where the filesystem cannot
  * do both in one step the name is looked up first; a directory that is not empty is

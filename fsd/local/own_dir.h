@@ -28,8 +28,8 @@
 
 /* Names are in the directory `at`, or paths with AT_FDCWD. */
 
-/* Makes one, takes its lock and writes the mark. ret: its name. Return: a descriptor of
- * the directory, which holds the lock, or negative errno. */
+/* Makes a directory, takes its lock and writes the mark. ret: its name. Return: a
+ * descriptor of the directory, which holds the lock, or negative errno. */
 int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1]);
 /* Removes such a directory with all its entries, but does not enter mounts in it. The
  * mark goes last, so an incomplete removal is found again. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Renames that POSIX has not, and where a rename is possible. */
+/* Renames that POSIX does not have, and a check whether a rename is possible. */
 #ifndef FSD_RENAME_H
 #define FSD_RENAME_H
 

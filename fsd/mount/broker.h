@@ -65,10 +65,10 @@ enum broker_op {
 
 struct broker_request {
 	uint32_t op;
-	int32_t pid;  /* for CALL and OPENS */
-	uint64_t ino; /* for OPENS */
+	int32_t pid;  /* request CALL and OPENS: the process */
+	uint64_t ino; /* request OPENS: the inode */
 	uint64_t key; /* BIND: of the port's owner (fsd/network/ports.h) */
-	uint32_t port; /* for BIND */
+	uint32_t port; /* request BIND: the port */
 };
 
 struct broker_answer {

@@ -215,7 +215,7 @@ static void add_step(struct inotify_message *m, enum inotify_action action,
 static void add_steps(struct inotify_message *m, const struct note *note,
 		      unsigned vfile)
 {
-	/* by made, closed, grew: one action that causes all these events */
+	/* One action that causes all these events; indexed by made, closed, grew. */
 	static const enum inotify_action actions[2][2][2] = {
 		[0][0] = { INOTIFY_ACTIONS, INOTIFY_GROW },
 		[0][1] = { INOTIFY_CLOSE, INOTIFY_END },
@@ -361,8 +361,8 @@ static void on_entered(struct job *job)
 	note = n && !job->removed ? note_of(job, known & ~now) : NULL;
 	if (!note)
 		return;
-	/* Not for output/: the kernel takes a removed directory as dead, and it
-	 * will be back with the same number. */
+	/* Not for output/: the kernel takes a removed directory as dead, and output/
+	 * comes back with the same number. */
 	note->gone |= known & ~now & ~BIT(JOB_VFILE_OUTPUT);
 	note->made |= now & ~known;
 	note->closed |= BIT(JOB_VFILE_STATE) | (ended ? now & FINAL : 0);
@@ -435,7 +435,7 @@ const struct job_watcher inotify_watcher = {
 
 bool inotify_is_helper(const struct fsd *d, pid_t pid)
 {
-	/* 0: a process of another pid namespace */
+	/* pid 0: a process of another pid namespace */
 	return d->inotify && pid > 0 &&
 	       (pid == d->inotify->pid || inotify_link_was(d->inotify, pid));
 }

@@ -43,8 +43,8 @@ static int device_of(int fd, uint32_t *ret_major, uint32_t *ret_minor)
 	return 0;
 }
 
-/* Returns whether it is our mount: it may be gone from the mount point, or have
- * another one above it. */
+/* Returns whether the descriptor leads to our mount: it may be gone from the mount point,
+ * or have another one above it. */
 static bool is_ours(const struct inotify *n, int fd)
 {
 	uint32_t major, minor;
@@ -121,7 +121,7 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 
 /* --- the process ------------------------------------------------------------------ */
 
-/* Processes that tell watchers, also of dead servers. */
+/* The helpers' processes, also those of dead servers. */
 struct helpers_record {
 	uint32_t live;
 	int32_t pid[INOTIFY_HELPERS]; /* 0: none */

@@ -21,11 +21,11 @@ int mountpoint_make(const char *path, bool allow_other,
 		    struct err *err);
 /* Returns whether the kernel has ended the connection of the descriptor. */
 bool mountpoint_has_ended(int fd);
-/* Unmounts it if that was not done, wherever it is now, and no other mount
- * there. session may be NULL. path: where it was made. */
+/* Unmounts our mount, wherever it is now, and no other one there; not if that was done
+ * before. session may be NULL. path: where it was made. */
 void mountpoint_free(struct fuse_session *session, dev_t device,
 		     const char *path);
-/* Unmounts it, wherever it is now; its connection must be alive. Return: 0 or
+/* Unmounts the mount, wherever it is now; its connection must be alive. Return: 0 or
  * negative errno. */
 int mountpoint_remove(dev_t device);
 

@@ -258,8 +258,8 @@ static void look_end(struct look *l)
 	look_free(l);
 }
 
-/* Operations that are refused when the store is read-only. Not open, because
- * ctl may be written. */
+/* Operations that are refused when the store is read-only. open is not one of them,
+ * because ctl may be written. */
 #define CHANGES_NAMES                                                        \
 	(1ull << FUSE_MKDIR | 1ull << FUSE_MKNOD | 1ull << FUSE_SYMLINK |    \
 	 1ull << FUSE_UNLINK | 1ull << FUSE_RMDIR | 1ull << FUSE_RENAME |    \

@@ -95,8 +95,8 @@ struct requests {
 	char room[REQUESTS_ROOM];
 	struct fuse_session *session; /* owned; libfuse's */
 	int fd;                 /* the session's */
-	struct hash by_unique;  /* of struct pending */
-	struct list looks;      /* of struct look */
+	struct hash by_unique;  /* table of struct pending */
+	struct list looks;      /* list of struct look */
 	/* the request that runs outside of fibers, or NULL */
 	struct look *plain;
 	bool taken[MESSAGES];

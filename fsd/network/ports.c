@@ -36,7 +36,7 @@ struct port {
 	struct ports *owner;
 	uint16_t number;
 	uint8_t state; /* enum port_state */
-	uint8_t binds; /* how often it was bound */
+	uint8_t binds; /* how often the port was bound */
 	int error;     /* of FAILED: a negative errno */
 	void *bind;    /* the binder's; NULL: none under way */
 	struct port_record *record;

@@ -79,7 +79,7 @@ int ports_open(struct ports *p, unsigned port, struct err *err);
  */
 int ports_ask(struct ports *p, unsigned port, struct err *err);
 
-/* NULL: the owner has no ports now. */
+/* Return: NULL: the owner has no ports now. */
 struct ports *ports_find(const struct ports_table *t, uint64_t key);
 uid_t ports_uid(const struct ports *p);
 gid_t ports_gid(const struct ports *p);

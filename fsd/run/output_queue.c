@@ -31,8 +31,8 @@ enum flow_kind {
 
 struct flow_item {
 	unsigned kind; /* enum vm_stream or enum flow_kind */
-	uint32_t len; /* of the data behind the item: bytes, or a path and a link's
-			 target, each with its NUL */
+	uint32_t len; /* bytes of the data behind the item: output, or a path and a link's
+		       * target, each with its NUL */
 	uint32_t file_kind, mode;
 	uint64_t size;
 	struct wire_time mtime; /* for OUTPUT_QUEUE_END: the file's mtime */

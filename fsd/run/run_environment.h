@@ -15,7 +15,8 @@ struct run;
 struct run_environment {
 	struct environment *of; /* owned reference; NULL: base */
 	char *id;               /* owned; NULL: base, or not known yet */
-	const char *name;       /* in the memory of id, behind it; or a constant */
+	const char *name;       /* text behind the id, in the same memory; or a
+				 * constant */
 	char *fresh_why;        /* owned sentence: why the run cannot use a warm interpreter
 				 * and gets a new one; NULL: it can */
 	uint64_t making_ns;     /* when it began to wait for a template; 0: it does not */
@@ -28,8 +29,8 @@ void run_name_environment(struct run *run, const char *id, const char *name);
 /* Finds and sets the environment that the config names. Return: 0 or negative errno with
  * a sentence: it does not exist, or was removed meanwhile. */
 int run_find_environment(struct run *run, struct err *err);
-/* Sets fresh_why: checks whether the program could notice that its interpreter was started
- * before its config was known. Return: 0 or -ENOMEM. */
+/* Sets fresh_why: checks whether the program could notice that its interpreter was
+ * started before its config was known. Return: 0 or -ENOMEM. */
 int run_find_why(struct run *run);
 /* Sets fresh_why to this sentence. Return: 0 or -ENOMEM. */
 __attribute__((format(printf, 2, 3))) int

@@ -103,7 +103,8 @@ static bool wait_again(struct run *run, int r)
 	    run->why != RUN_NOT_FAILED)
 		return false;
 	if (!run_is_granted(run))
-		return true; /* it lost its jailer and is queued, and so says its record */
+		return true; /* the run lost its jailer and is queued, as its record
+			      * says */
 	if (!run_put_back_queued(run))
 		return false;
 	vm_end(take_ptr(run->lease));
@@ -169,7 +170,8 @@ void run_begin(struct run *run, struct vm_lease *lease)
 		return;
 	note_machine(run);
 	run_granted_since(run, now_ns());
-	if (!run_is_granted(run)) /* it is: this is the second machine, the first died */
+	if (!run_is_granted(run)) /* it has one: this is the second machine, the first
+				   * died */
 		run_enter(run, run_is_accepted(run) ? RUN_GRANTED : RUN_EARLY);
 	if (!run_is_accepted(run))
 		return; /* start.c begins the run when it is accepted */

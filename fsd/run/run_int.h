@@ -43,7 +43,8 @@ struct run_end {
 	uint64_t stored;   /* bytes of result.json on the disk */
 	uint64_t ended_ns; /* CLOCK_REALTIME, when the server learned of the end */
 	bool cuts_said;    /* run_say_cuts() was called */
-	int result;        /* of the last attempt to store it: 0 or negative errno */
+	int result;        /* result of the last attempt to store it: 0 or negative
+			    * errno */
 };
 
 /* The state of the run's record in the store. start.c alone writes it. */
@@ -119,8 +120,8 @@ struct run {
 	bool adopted;    /* an earlier server began it */
 	struct sched_slot slot;
 	struct wire_exit exit;
-	struct loop_timer timer; /* for the timeout, then for "grace", then for the next
-				  * attempt to store the end */
+	struct loop_timer timer; /* fires for the timeout, then for "grace", then for the
+				  * next attempt to store the end */
 	struct run_tree tree;
 	struct run_times times;
 	struct run_machine machine;

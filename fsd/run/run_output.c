@@ -2,8 +2,8 @@
 /*
  * Stores the output tree. A hostile guest chooses names, sizes and modes. The wire and
  * this file check each component of a path (no "/", ".", ".."), this file makes each
- * parent directory, and makes files with O_EXCL. So no file or link that existed before is
- * opened or followed. A link is stored as text (node_link.c). An incomplete file is
+ * parent directory, and makes files with O_EXCL. So no file or link that existed before
+ * is opened or followed. A link is stored as text (node_link.c). An incomplete file is
  * removed. The log and result.json name everything that a limit has cut.
  *
  * The file writes run->tree. run_output.h says which functions wait for the disk.
@@ -446,7 +446,8 @@ void run_say_cuts(struct run *run)
 		buf_str(&quota, "some of the output is left out: "
 			RUN_OVER_QUOTA);
 	say_end(run, &why);
-	add(run, &all, &why, false); /* not to the log: its last line has the message */
+	add(run, &all, &why, false); /* not to the log: the log's last line has the
+				      * message */
 	add(run, &all, &before, false);
 	add(run, &all, &quota, false); /* run_over_quota() has logged it */
 	add_stream(run, &all, &run->stream[VM_OUT], "stdout");

@@ -49,7 +49,8 @@ enum run_phase {
 struct run_facts {
 	const char *name;
 	bool accepted; /* recorded on the disk, and in job->run */
-	bool granted;  /* it has a machine, or the host gets it another: counts as busy */
+	bool granted;  /* the run has a machine, or the host gets it another: counts as
+		        * busy */
 	bool counted;  /* counts as running: it has a machine or waits for one */
 	bool sent;     /* RUN was sent to its machine */
 };

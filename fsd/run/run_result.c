@@ -123,7 +123,8 @@ static void fill_attempts(struct run *run, struct job_result *res)
  */
 static void fill_found(const struct run *run, struct job_result *res)
 {
-	const struct job_meta *m = &run->job->meta; /* its state is still "running" */
+	const struct job_meta *m = &run->job->meta; /* the job's state is still
+						     * "running" */
 	const struct job_result all = *res;
 	uint64_t queued_ms = events_queued_ms(run->d->store, m->no, run->number);
 
@@ -521,7 +522,8 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 
 	run_hold(run);
 	loop_timer_del(&run->timer);
-	run_queue_done(run); /* or a build that ends later would end the run again */
+	run_queue_done(run); /* otherwise a build that ends later would end the run
+			      * again */
 	if (run->vm_job.replay) /* the next server must not begin the program */
 		replay_mark_begun(run->vm_job.replay);
 	run_end_enter(run, again ? RUN_END_AGAIN : RUN_END_PUBLISH);

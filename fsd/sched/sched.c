@@ -36,7 +36,7 @@ void sched_read_memory(struct sched *s, bool now)
 	s->capacity = MIN(MAX(s->capacity, s->memory.available), high);
 }
 
-/* Bytes that may still be promised. */
+/* Returns how many bytes may still be promised. */
 static uint64_t left(const struct sched *s)
 {
 	uint64_t taken = s->has.memory + s->limits.reserve;

@@ -108,8 +108,8 @@ struct sched_slot {
 	int priority;
 	uint64_t memory;         /* bytes that the program and its files may use */
 	unsigned cpus;
-	uint64_t old;            /* of a run that an earlier server accepted: its place in
-				    that order, before all new runs; 0: a new run */
+	uint64_t old;            /* place of a run that an earlier server accepted, in
+				  * that order, before all new runs; 0: a new run */
 	/* --- */
 	struct sched *sched;     /* borrowed */
 	struct list node;        /* link in the level */
@@ -184,8 +184,8 @@ void sched_kick(struct sched *s);
 /* The machines of sessions and sandboxes, as the files below .fsd show it. */
 struct sched_kept {
 	unsigned machines, own;  /* machines kept by all users; by the user who asks */
-	/* "machines" or "memory": they keep all of it, so no job of usual size can begin
-	 * before one of them ends; NULL: they do not. */
+	/* "machines" or "memory": sessions and sandboxes keep all of it, so no job of
+	 * usual size can begin before one of them ends; NULL: they do not */
 	const char *all;
 	bool turn;               /* another user would give a machine back to this user */
 };

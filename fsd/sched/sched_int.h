@@ -8,7 +8,7 @@
 #include "sched.h"
 
 #define ADVANCE_NS (100 * NS_PER_MS) /* a running run counts this much more */
-#define DEBT_NS (60 * NS_PER_S)   /* most debt of a user, and most that a user is owed */
+#define DEBT_NS (60 * NS_PER_S)   /* most debt of a user, and most compensation */
 
 enum why {
 	FITS,

@@ -51,8 +51,7 @@ static bool is_trusted(uid_t uid)
 	       (uid == OVERFLOW_UID && in_namespace());
 }
 
-/* Returns whether it is the user's own group, as useradd(8) makes one for each
- * user. */
+/* Returns whether the group is the user's own, as useradd(8) makes one for each user. */
 static bool is_own_group(gid_t gid)
 {
 	const struct passwd *user = getpwuid(behind_root());

@@ -93,7 +93,7 @@ static const int denied[] = {
 	SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise),
 	SCMP_SYS(pidfd_getfd), SCMP_SYS(kcmp), SCMP_SYS(tkill),
-	/* as root it could end, stop or starve any process of root */
+	/* as root the server could end, stop or starve any process of root */
 	SCMP_SYS(kill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo),
 	SCMP_SYS(pidfd_send_signal), SCMP_SYS(process_mrelease),
 	/* the network: its sockets are open already */
@@ -156,7 +156,7 @@ static const struct {
 	{ SCMP_SYS(mknod), 1 },	 { SCMP_SYS(mknodat), 2 },
 };
 
-/* These put input into the terminal that fsd was started from. */
+/* These requests put input into the terminal that fsd was started from. */
 static const unsigned typing[] = { TIOCSTI, TIOCLINUX };
 
 /* Calls whose mode is in memory, where a filter cannot read it. */

@@ -409,7 +409,8 @@ static void finish_begun(struct fsd *d)
 {
 	bool asked;
 
-	store_finish_tasks(d->store); /* some answer requests, some end runs */
+	store_finish_tasks(d->store); /* finish the tasks first: some answer requests,
+				       * some end runs */
 	do {
 		asked = broker_drain(d->broker);
 		fibers_finish();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One server from start to end. */
+/* Runs one server from start to end. */
 #ifndef FSD_SERVE_H
 #define FSD_SERVE_H
 

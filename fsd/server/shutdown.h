@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a server ends: with or without its running jobs, or by handing over to another
- * server. Context: the loop's thread.
+ * Ends a server: with or without its running jobs, or by handing over to another server.
+ * Context: the loop's thread.
  */
 #ifndef FSD_SHUTDOWN_H
 #define FSD_SHUTDOWN_H

@@ -273,8 +273,8 @@ static void hear_kept(struct supervisor *h, const struct fdstore_message *m, int
 		fd_close(&h->control);
 }
 
-/* Handles one message of the server. dead: it has ended, and these are its last
- * ones. Return: there may be more. */
+/* Handles one message of the server. dead: the server has ended, and these are its last
+ * ones. Return: true if there may be more. */
 static bool hear_one(struct supervisor *h, bool dead)
 {
 	struct fdstore_message m = { 0 };
@@ -414,7 +414,7 @@ static void on_end(struct supervisor *h)
 
 	if (!child_reap(&h->server, &status))
 		return;
-	/* Messages that it sent before its end. */
+	/* handle the messages that the server sent before its end */
 	while (h->control >= 0 && h->code < 0 && hear_one(h, true))
 		;
 	child_end(&h->server);

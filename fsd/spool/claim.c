@@ -345,7 +345,7 @@ int claim_write_exit_code(struct claim *c, const char *text)
 /* --- publishing
  * ------------------------------------------------------------------------- */
 
-/* "NAME.7" of "NAME", in NAME_MAX bytes. */
+/* Writes "NAME.7" for "NAME", in NAME_MAX bytes. */
 static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1])
 {
 	char end[16] = "";

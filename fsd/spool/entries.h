@@ -106,7 +106,7 @@ void entries_count(const struct entries *e, int64_t now, struct entries_counts *
 
 /* --- without a struct entries ----------------------------------------------- */
 
-/* Is it a name that is never taken and never counted? */
+/* True for a name that is never taken and never counted. */
 bool entry_is_ignored(const char *name);
 
 /*

@@ -89,7 +89,7 @@ struct entries {
 
 /* Return: a fresh entry, the last in order; NULL: no memory. */
 struct entry *entries_add(struct entries *e, const char *name, int64_t now);
-/* Frees it. */
+/* Frees the entry. */
 void entries_forget(struct entries *e, struct entry *x);
 /* Lets the entry be examined at `due`. state: ENTRY_AHEAD or ENTRY_SLOW. */
 void entries_wait(struct entries *e, struct entry *x, enum entry_state state,

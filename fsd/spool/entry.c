@@ -47,7 +47,7 @@ int entry_open(int dir, const char *name, bool *ret_is_dir, struct err *err)
 
 	if (!*name || strchr(name, '/') || is_dots(name))
 		return err_set(err, -EINVAL, "\"%s\" is not the name of an entry", name);
-	/* not even opened: what open(2) does to a device depends on the device */
+	/* do not even open it: what open(2) does to a device depends on the device */
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(err, -errno, "%s", name);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))

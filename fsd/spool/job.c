@@ -150,7 +150,7 @@ int put_text(int draft, const char *name, const char *data, size_t len,
 /* --- config.json
  * -------------------------------------------------------------------------- */
 
-/* Reads it once. A missing one is {}. */
+/* Reads config.json once. A missing one counts as {}. */
 static int read_config(int from, struct buf *ret, struct trouble *t)
 {
 	auto_close int fd = -1;

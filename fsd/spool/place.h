@@ -15,7 +15,8 @@
 #include "layout/layout.h"
 
 #define INSTANCE_MOST 64
-/* "1a2b3c4d-": begins the ID of each claim that this instance makes. */
+/* Length of a prefix such as "1a2b3c4d-", with which the IDs of this instance's claims
+ * begin. */
 #define PLACE_PREFIX 9
 
 struct place {
@@ -41,7 +42,7 @@ void place_close(struct place *p);
 /* Has DIR less free space than results need? */
 bool place_is_low(const struct place *p);
 
-/* Is it a claim's directory in run/INSTANCE? */
+/* True for the name of a claim's directory in run/INSTANCE. */
 bool place_is_claim(const char *name);
 /* Does any instance have the claim? */
 bool place_has_claim(const struct place *p, const char *id);

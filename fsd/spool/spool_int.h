@@ -110,7 +110,7 @@ int trouble_mount(struct trouble *t, int r, int dir);
 enum job_kind { JOB_OF_CLAIM, JOB_DRAFT_OF_CLAIM, JOB_UNPACKS, JOB_DRAFT_UNPACKS,
 		JOB_KINDS };
 #define JOB_NAME (CLAIM_ID + 16)
-/* "spool-ID", ".spool-ID", "unpack-ID", ".unpack-ID". */
+/* Writes "spool-ID", ".spool-ID", "unpack-ID" or ".unpack-ID". */
 void claim_job_name(const char *id, enum job_kind kind, char ret[JOB_NAME]);
 /* Return: the ID in such a name, or NULL. */
 const char *claim_id_of_job(const char *name);

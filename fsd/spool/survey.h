@@ -54,7 +54,7 @@ bool survey_is_lasting(int r);
 /* Judges a claimed entry by a deep survey that asked for writers and has returned r.
  * Return: as entry_check(). */
 int survey_judge(const struct survey *s, int r, const char *name, struct err *err);
-/* "a symbolic link", for a sentence. */
+/* Returns a text such as "a symbolic link", for a sentence. */
 const char *survey_type_name(mode_t type);
 
 #endif

@@ -52,7 +52,7 @@ struct watch {
 	int fd;                            /* owned; -1 without events */
 	unsigned poll_ms, interval_ms;
 	int64_t next_scan;                 /* milliseconds of CLOCK_MONOTONIC */
-	int64_t earliest;                  /* no event brings next_scan before it */
+	int64_t earliest;                  /* events set next_scan to no earlier time */
 };
 
 /* events: NULL to scan by time only. It also does that if open() fails. */

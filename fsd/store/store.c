@@ -258,7 +258,7 @@ int store_add_task(struct store *s, enum store_thread thread, struct task *t)
 	return 0;
 }
 
-/* On the stack of the fiber that waits. */
+/* The argument of a task, on the stack of the fiber that waits. */
 struct disk_task {
 	struct task task;
 	int (*work)(void *arg);

@@ -12,7 +12,7 @@
 #include "fsd/jobs/job_state.h"
 #include "fsd/jobs/unsynced_inputs.h"
 
-/* On the stack of the fiber that waits. */
+/* The argument of do_promise(), on the stack of the fiber that waits. */
 struct promise {
 	struct store *store;
 	struct job_meta meta;
@@ -37,8 +37,8 @@ int submit_answer(const struct job *job)
 	return job->meta.state == JOB_REFUSED ? job->submit.failure : 0;
 }
 
-/* True for an empty config.json. The closed descriptor may be a duplicate (a shell opens the
- * file, then its child writes), so only the release tells that it stays empty. */
+/* True for an empty config.json. The closed descriptor may be a duplicate (a shell opens
+ * the file, then its child writes), so only the release tells that it stays empty. */
 static bool is_empty_config(struct job *job, struct node *node)
 {
 	struct parsed_config *p = is_config(job, node) ? parsed_config_get(job, node) : NULL;

@@ -95,7 +95,7 @@ static void restart_held(struct job *job)
 		restart_one(job);
 }
 
-/* For leftover_init(). */
+/* Called by the time slices of leftover_init(). */
 static bool take_up(struct fsd *d, uint64_t until)
 {
 	uint64_t no;
@@ -121,7 +121,7 @@ static bool take_up(struct fsd *d, uint64_t until)
 
 /* --- tidying directories ------------------------------------------------------- */
 
-/* On the stack of the fiber that waits. */
+/* The argument of a task, on the stack of the fiber that waits. */
 struct tidy {
 	struct store *store;
 	uint64_t no;

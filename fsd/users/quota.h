@@ -32,7 +32,7 @@ struct quota_use {
 	uint64_t jobs, bytes, running, waiting;
 };
 
-/* "4096", "10K", "2M", "1G". Return: 0, -EINVAL or -ERANGE. */
+/* Parses "4096", "10K", "2M", "1G". Return: 0, -EINVAL or -ERANGE. */
 int quota_parse_size(const char *text, uint64_t *ret_bytes);
 
 /* *ret is NULL if there is no limit at all, which is fine for all below. */
@@ -49,7 +49,7 @@ bool quota_counts_bytes(const struct quota *q);
 /* NULL without quotas or without memory. */
 struct quota_user *quota_user(struct quota *q, uid_t uid);
 void quota_count_job(struct quota_user *u, int more);
-/* 0, or -EDQUOT with a sentence if uid may not have one more job. */
+/* Return: 0, or -EDQUOT with a sentence if uid may not have one more job. */
 int quota_check_job(struct quota *q, uid_t uid, struct err *err);
 
 /* Are bytes counted at all? u may be NULL. */

@@ -55,7 +55,8 @@ struct user *user_of(struct users *users, uid_t uid);
 void user_listed(struct users *users, struct user *p);
 uint64_t user_changed(struct users *users, struct user *p);
 
-/* more: 1: a job of the user enters this state; -1: it leaves. No-op on NULL. */
+/* Counts a job of the user. more: 1: it enters this state; -1: it leaves. NULL: does
+ * nothing. */
 void user_count(struct user *p, enum job_state state, int more);
 
 /*
@@ -80,7 +81,7 @@ struct user_weight {   /* embedded, zeroed */
  * -EMFILE with a sentence: too many, and w is unchanged. Fewer bytes never fail. */
 int user_weigh(struct users *users, uid_t uid, struct user_weight *w,
 	       uint64_t bytes, struct err *err);
-void user_unweigh(struct user_weight *w);     /* no-op on none */
+void user_unweigh(struct user_weight *w);     /* does nothing if w has no bytes */
 
 /* Root, or the user that runs the daemon: may see the figures of all users. */
 bool is_operator(uid_t uid);
