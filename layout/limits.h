@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every limit that a user can reach, with its reason. */
+/* The limits and defaults that jobtree(5) promises, each with its reason. */
 #ifndef LAYOUT_LIMITS_H
 #define LAYOUT_LIMITS_H
 
