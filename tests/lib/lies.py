@@ -183,7 +183,7 @@ def headers():
     yield lost("magic the other way round",
                running(header(0, OUT, magic=MAGIC >> 8 | (MAGIC & 255) << 8)),
                NO_FRAME)
-    for kind in (0, 13, 15, 19, 31, CLOSED_FRAME + 1, 127, 255):
+    for kind in (0, 14, 15, 19, 31, C["NETWORK_ENDED"] + 1, 127, 255):
         yield lost("unknown type %d" % kind, running(frame(kind)), NO_FRAME)
     for length in (65537, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1):
         yield lost("OUT of %d bytes" % length, running(header(length, OUT)),

@@ -235,7 +235,7 @@ job() {
 	job j 'out one' '"session": "s"'
 	job_wait j
 	# FAILED, ended, "gone"
-	job k 'out two' '"session": "s", "env": {"FAKE_AT_JOB": "080000000ef52b0104000000676f6e65"}'
+	job k 'out two' '"session": "s", "env": {"FAKE_AT_JOB": "080000000ff52b0104000000676f6e65"}'
 	job_wait k
 	run cat "$MNT/k/log"
 	assert_output --partial "its interpreter had ended; begun anew"
@@ -319,7 +319,7 @@ job() {
 	start
 	fails EINVAL bash -c 'echo stop >"$1"' - "$S/a/ctl"
 	run cat "$MNT/.fsd/last_error"
-	assert_output --partial 'takes "pause" and "resume"'
+	assert_output --partial 'takes "pause", "resume" and "port N"'
 	echo 1000 >"$S/a/until"
 	job j $'out up\ncat\nout down' '"stdin_open": true'
 	job_follow j up

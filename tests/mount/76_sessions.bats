@@ -37,7 +37,7 @@ session() {
 }
 
 # What a guest answers to a step whose interpreter is no more: FAILED, ended, "gone".
-GONE=080000000ef52b0104000000676f6e65
+GONE=080000000ff52b0104000000676f6e65
 
 @test "a step whose interpreter had ended is sent to a new one, and ends with that" {
 	step a 'out one'

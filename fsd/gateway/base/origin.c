@@ -100,11 +100,11 @@ bool origin_is_ours(const struct hosts *h, const char *origin, const char *host)
 
 	if (origin_is_allowed(h, origin))
 		return true;
-	/* a page that a sandbox serves is its program's, not ours */
-	if (host_label(h, where, &unused, name, sizeof(name)))
-		return false;
 	if ((!plain && strncasecmp(origin, "https://", 8) != 0) ||
 	    !split(where, name, sizeof(name), &port) || !host_is_ours(h, where))
+		return false;
+	/* a page that a sandbox serves is its program's, not ours */
+	if (host_label(h, where, &unused, name, sizeof(name)))
 		return false;
 	if (is_port(h, port))
 		return plain;

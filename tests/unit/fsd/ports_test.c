@@ -221,5 +221,7 @@ int main(void)
 	fibers_finish();
 	fibers_done();
 	loop_free(loop);
+	ports_table_free(t);
+	handover_close(h);
 	return done_testing();
 }
