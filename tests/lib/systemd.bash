@@ -37,7 +37,8 @@ job() {
 		echo "{}" >/run/fsd/jobs/$1/config.json' x "$1" "$2"
 }
 
-# system_start — for setup_file, and for setup after one that did not answer.
+# system_start — for setup_file, and for setup after one that did not answer. SYSTEM_SETUP:
+# commands of a shell that run in its mount namespace before it, with its root in $ROOT.
 system_start() {
 	[ "$(id -u)" = 0 ] || need root
 	[ -x /lib/systemd/systemd ] || need systemd
@@ -59,7 +60,8 @@ system_start() {
 			cp "$TOP/build/fsd-gateway" "$ROOT/usr/bin/fsd-gateway"
 		mkdir -p "$ROOT/etc/default"
 		chroot "$ROOT" useradd --uid 4242 --create-home anna
-		ip link set lo up' 3>&- 4>&- >"$BATS_FILE_TMPDIR/pid"
+		ip link set lo up
+		'"${SYSTEM_SETUP:-}" 3>&- 4>&- >"$BATS_FILE_TMPDIR/pid"
 }
 
 # system_left — for teardown: the units are stopped.

@@ -99,6 +99,15 @@ teardown_file() {
 	assert_equal "$(there cat /run/fsd/jobs/long/stdout)" $'begun\nended'
 }
 
+@test "a service whose mount was ended by fsd umount has ended, too" {
+	there systemctl start fsd
+	there fsd umount /run/fsd/jobs
+	# shellcheck disable=SC2016 # for the other shell
+	there sh -c 'until [ "$(systemctl show -P SubState fsd)" = dead ]; do sleep 0.1; done'
+	assert_equal "$(property fsd Result)" success
+	assert_equal "$(property fsd NRestarts)" 0
+}
+
 @test "a supervisor that is killed comes back, with all that was done" {
 	there systemctl start fsd
 	job kept 'out kept'
@@ -128,6 +137,16 @@ teardown_file() {
 	there journalctl -q -o cat _SYSTEMD_USER_UNIT=fsd.service --grep 'of user 4242.*starts'
 	anna systemctl --user stop fsd
 	run ! anna mountpoint -q /run/user/4242/fsd/jobs
+	there systemctl stop user@4242.service
+}
+
+@test "no unit ends because the kernel kills a machine for its memory" {
+	local unit
+	for unit in fsd fsd-template; do
+		assert_equal "$(property $unit OOMPolicy)" continue
+	done
+	there systemctl start user@4242.service
+	assert_equal "$(anna systemctl --user show -P OOMPolicy fsd)" continue
 	there systemctl stop user@4242.service
 }
 
