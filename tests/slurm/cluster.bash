@@ -48,7 +48,7 @@ DefMemPerCPU=600
 ReturnToService=2
 SlurmdTimeout=10
 KillWait=3
-SchedulerParameters=batch_sched_delay=0
+SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_interval=1
 GresTypes=fsd
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=4 RealMemory=2400 Gres=fsd:2
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=4 RealMemory=2400 Gres=fsd:2

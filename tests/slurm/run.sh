@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh [FSD [OPTION...]] — the ways of fsd-slurm(7), on a Slurm of three nodes that it starts on this
-# host, as root. TAP on standard output. FSD: the program, by default that with fake
-# machines. OPTION: of bats, such as -f PATTERN.
+# run.sh [FSD [OPTION...]] — the ways of fsd-slurm(7), on a Slurm of three nodes that it
+# starts on this host, as root. TAP on standard output. FSD: the program, by default that
+# with fake machines. OPTION: of bats, such as -f PATTERN.
 #
 # munged, slurmctld and three slurmd live in namespaces of their own: no port is in use
 # there, and the kernel ends all of them with this script.
