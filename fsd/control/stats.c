@@ -144,6 +144,20 @@ static void stats_build(const struct fsd *d, enum vm_accel accel,
 		vm_accel_names[accel], environments_image(d->environments)->id);
 }
 
+/* Once more under the name and in the unit that it had before this release. */
+static void stats_stall(const struct fsd *d, struct buf *out)
+{
+	uint64_t us = loop_stall_ns(d->loop) / 1000;
+
+	metric_begin(out, "fsd_loop_stall_max_seconds", "gauge",
+		     "Longest time that one event has held up the others");
+	buf_fmt(out, "fsd_loop_stall_max_seconds %" PRIu64 ".%06" PRIu64 "\n",
+		us / 1000000, us % 1000000);
+	metric_line(out, "fsd_loop_stall_max_microseconds", "gauge",
+		    "Old name of fsd_loop_stall_max_seconds; goes with the next release; in "
+		    "microseconds", us);
+}
+
 void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *out)
 {
 	struct sched_stats waits;
@@ -203,7 +217,5 @@ void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *ou
 		    "Templates made", s.templates_made);
 	metric_line(out, "fsd_boots_failed_total", "counter",
 		    "Boots that failed or hung", s.boots_failed);
-	metric_line(out, "fsd_loop_stall_max_microseconds", "gauge",
-		    "Longest time that one event has held up the others",
-		    loop_stall_ns(d->loop) / 1000);
+	stats_stall(d, out);
 }
