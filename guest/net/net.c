@@ -45,12 +45,14 @@ static int make_listener(void)
 				   .sin6_port = htons(NET_HELPER_PORT) };
 	auto_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 				   0);
-	int both = 0, yes = 1;
+	int both = 0, yes = 1, unsent = NET_HELPER_UNSENT;
 
 	if (fd < 0 || inet_pton(AF_INET6, "::ffff:127.0.0.53", &at.sin6_addr) != 1 ||
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both)) ||
 	    /* for each connection that it accepts */
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+		       sizeof(unsent)) ||
 	    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, BACKLOG))
 		return -errno;
 	return take_fd(&fd);

@@ -338,7 +338,7 @@ static int connect_to(struct net_conns *cs, struct net_conn *c, bool is_ip6)
 				    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	const struct sockaddr *at = is_ip6 ? (struct sockaddr *)&ip6
 					   : (struct sockaddr *)&ip4;
-	int yes = 1, r;
+	int yes = 1, unsent = NET_HELPER_UNSENT, r;
 
 	fd_close(&c->fd);
 	c->is_ip6 = is_ip6;
@@ -346,6 +346,8 @@ static int connect_to(struct net_conns *cs, struct net_conn *c, bool is_ip6)
 	if (c->fd < 0)
 		return -errno;
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+		       sizeof(unsent));
 	r = connect(c->fd, at, is_ip6 ? sizeof(ip6) : sizeof(ip4));
 	if (r && errno != EINPROGRESS)
 		return -errno;

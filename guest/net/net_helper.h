@@ -9,6 +9,10 @@
 #define NET_HELPER_ID 1001u
 #define NET_HELPER_ADDRESS 0x7f000035u /* 127.0.0.53 */
 #define NET_HELPER_PORT 53
+/* Bytes that wait in a socket whose program does not read, beyond what the program's own
+ * buffer takes. The buffer itself would grow to 256 KiB, and a hundred of them are the
+ * helper's memory; to bound that makes each connection slow. */
+#define NET_HELPER_UNSENT (32 << 10)
 
 struct net_helper_fds {
 	int port, listener, dns;

@@ -84,8 +84,10 @@ class Host(threading.Thread):
                                   len(data)).to_bytes(8, "little")
             else:
                 self.got[number] = self.got.get(number, b"") + data
+            if name.startswith("stuck"):
+                return
             self.port.send("WINDOW", number, len(data))
-            if not name.startswith(("sink", "data")) and number < HOSTS:
+            if not name.startswith(("sink", "data", "stuck")) and number < HOSTS:
                 self.port.send("DATA", number, tail=data)
         elif kind == "WINDOW":
             self.room[number] = self.room.get(number, 0) + int.from_bytes(data, "little")
@@ -204,6 +206,8 @@ def own(address, family):
 print(own("127.0.0.1", socket.AF_INET), own("198.18.0.1", socket.AF_INET),
       own("::1", socket.AF_INET6), own("0.0.0.0", socket.AF_INET))
 """)[1], "b'own' b'own' b'own' b'own'\n", "listeners of programs are untouched")
+    ok("has no pip that downloads" in bash(machine, "pip install no-such")[2],
+       "pip says that it is a stub")
     speed(machine, host)
     finish(machine, host)
 
@@ -294,6 +298,40 @@ for i in range(1300):
 """)
     ok(host.why is None, "more than START allows are refused, and the helper lives")
     is_(look_up(machine, "echo.example"), "198.18.1.0", "it serves on")
+
+
+def case_full(machine):
+    """Streams of which no side reads: the helper's memory is bounded by windows."""
+    machine.own()
+    machine.port.start(window=128 << 10, streams=200)
+    host = Host(machine.port, {n: [(443, 443)] for n in (
+        "data.example", "stuck.example", "echo.example")})
+    machine.network(1)
+    machine.share()
+    lane = machine.begin(["/usr/bin/python3", "-I", "-c", """
+import socket
+def many(name):
+    at = socket.gethostbyname(name)
+    return [socket.create_connection((at, 443), 60) for i in range(64)]
+get, put = many("data.example"), many("stuck.example")
+for s in put: s.setblocking(False)
+for s in put:
+    try:
+        while True: s.send(b"x" * 65536)
+    except BlockingIOError: pass
+print("up", flush=True)
+c = socket.create_connection((socket.gethostbyname("echo.example"), 443), 60)
+c.sendall(b"x"); print(c.recv(1), flush=True)
+n = 0
+while n < 30000000:
+    got = len(get[0].recv(1 << 18))
+    if not got: break
+    n += got
+print(n, flush=True)
+"""])
+    code, out, err = machine.end(lane, 200)
+    is_(out, "up\nb'x'\n30000000\n", "128 streams stall no other one")
+    ok(46 not in machine.aside and host.why is None, "and the helper lives", err[-200:])
 
 
 def case_ports(machine):

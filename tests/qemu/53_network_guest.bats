@@ -26,6 +26,10 @@ guest() {
 	guest many
 }
 
+@test "streams of which no side reads stall no other, and take no more memory than there is" {
+	guest full
+}
+
 @test "the host connects to a program that listens" {
 	guest ports
 }
