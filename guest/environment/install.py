@@ -48,8 +48,6 @@ SLIM = ("usr/share/doc", "usr/share/doc-base", "usr/share/man", "usr/share/info"
         "usr/lib/tmpfiles.d", "usr/lib/sysusers.d", "usr/lib/valgrind",
         "var", "run", "tmp", "dev", "proc", "sys",
         "etc/init.d", "etc/cron.daily", "etc/logrotate.d", "etc/systemd",
-        # A machine's network is the image's: see guest/net.
-        "etc/nsswitch.conf", "etc/resolv.conf", "etc/ssl/certs/ca-certificates.crt",
         # The image has its own, which say what the environment has.
         "usr/local/bin/pip", "usr/local/bin/pip3", "usr/local/bin/npm",
         "usr/local/bin/npx")

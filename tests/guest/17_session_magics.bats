@@ -817,3 +817,19 @@ load ../lib/session
 	assert_line --partial "\"text\": \"('test', 'area(2)', 12, 21)\""
 	assert_equal "$(grep -c '^exit: 0' <<<"$output")" 19
 }
+
+@test "cells: what pip has installed for the user is found at once" {
+	session python <<-'END'
+		### cell
+		import os, site
+		site.USER_SITE = os.path.abspath("mine")
+		!mkdir mine; echo 'x = 5' >mine/fsd_fresh.py
+		try: import fsd_fresh
+		except ImportError: print("not there")
+		!: pip install fsd_fresh
+		import fsd_fresh
+		print(fsd_fresh.x)
+	END
+	assert_line 'out: not there'
+	assert_line 'out: 5'
+}

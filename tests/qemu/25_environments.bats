@@ -37,7 +37,7 @@ make_data() {
 	local tree=$BATS_FILE_TMPDIR/data name
 	mkdir -p "$tree/$DIST/layered" "$tree/$DIST/hidden" "$tree/usr/local/bin" \
 		"$tree/node_modules/layered" "$tree/usr/sbin" "$tree/lib64" \
-		"$tree/usr/lib/fsd/runners/python"
+		"$tree/usr/lib/fsd/runners/python" "$tree/etc/ssl/certs"
 	echo 'WHO = "a Python package"' >"$tree/$DIST/layered/__init__.py"
 	echo 'WHO = "hidden by the child"' >"$tree/$DIST/hidden/__init__.py"
 	printf '#!/bin/sh\necho a program\n' >"$tree/usr/local/bin/layered"
@@ -45,7 +45,8 @@ make_data() {
 	echo 'module.exports = "a Node package"' \
 		>"$tree/node_modules/layered/index.js"
 	for name in usr/sbin/fsd-init lib64/ld-linux-x86-64.so.2 \
-		usr/lib/fsd/runners/python/call.py; do
+		usr/lib/fsd/runners/python/call.py etc/resolv.conf \
+		etc/nsswitch.conf etc/ssl/certs/ca-certificates.crt; do
 		printf '#!/bin/sh\nexit 9\n' >"$tree/$name"
 		chmod 755 "$tree/$name"
 	done
@@ -314,7 +315,8 @@ by the recipe'
 @test "environment: a layer replaces no file of the image" {
 	prog code.sh '{}' <<-'END'
 		for name in /usr/sbin/fsd-init /lib64/ld-linux-x86-64.so.2 \
-			/usr/lib/fsd/runners/python/call.py; do
+			/usr/lib/fsd/runners/python/call.py /etc/resolv.conf \
+			/etc/nsswitch.conf /etc/ssl/certs/ca-certificates.crt; do
 			head -c 40 "$name" | grep -q 'exit 9' && echo "$name"
 		done
 		touch /usr/local/bin/mine 2>&1 | sed 's/.*: //'

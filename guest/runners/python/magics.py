@@ -9,6 +9,7 @@ Text inside a string, or inside brackets, is no magic.
 import ast
 import builtins
 import contextlib
+import importlib
 import linecache
 import os
 import re
@@ -339,13 +340,27 @@ def _run(command, **how):
     return process
 
 
+def _find_installed(text):
+    """pip may have made the user's directory of packages: Python looks for it at its
+    start only."""
+    if "pip" not in text:
+        return
+    import site
+    place = site.getusersitepackages()
+    if place not in sys.path and os.path.isdir(place):
+        site.addsitedir(place)
+    importlib.invalidate_caches()
+
+
 def _system(magic, text, frame):
     ended = _run(["/bin/bash", "-c", text])
+    _find_installed(text)
     magic.names["_exit_code"] = ended.returncode
 
 
 def _output(magic, text, frame):
     ended = _run(["/bin/bash", "-c", text], stdout=-1, stderr=-2)
+    _find_installed(text)
     magic.names["_exit_code"] = ended.returncode
     return Lines(ended.said[0].decode("utf-8", "replace").splitlines())
 
