@@ -93,14 +93,16 @@ static int lock_file(const struct out *o, const char *name, int how, char other[
 	return take_fd(&fd);
 }
 
-/* Writes into the lock file which process has the lock. */
-static void sign(int fd)
+/* Writes into the lock file which process has the lock; nothing if many may have it. */
+static void sign(int fd, int how)
 {
-	char text[64], host[33] = "";
-	int n;
+	char text[64] = "", host[33] = "";
+	int n = 0;
 
 	gethostname(host, sizeof(host) - 1);
-	n = snprintf(text, sizeof(text), "process %d on %s\n", (int)getpid(), host);
+	if (how == LOCK_EX)
+		n = snprintf(text, sizeof(text), "process %d on %s\n", (int)getpid(),
+			     host);
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0) {
 		/* a message names no process then */
 	}
@@ -114,23 +116,43 @@ static int lock_failed(const struct out *o, int r, const char *other)
 	return client_complain(2, "%s/lock: %s", o->path, strerror(-r));
 }
 
-int out_lock(struct out *o, unsigned part, unsigned parts)
+static bool is_elsewhere(const char *other)
 {
-	char other[64] = "", name[64];
+	const char *on = strstr(other, " on ");
+	char host[33] = "";
 
-	o->lock = lock_file(o, "lock", parts > 1 ? LOCK_SH : LOCK_EX, other);
-	if (o->lock < 0)
-		return lock_failed(o, o->lock, other);
-	if (parts == 1) {
-		sign(o->lock);
+	gethostname(host, sizeof(host) - 1);
+	return on && strcmp(on + strlen(" on "), host) != 0;
+}
+
+/* Takes a lock against a second batch of this host. One of another host does no harm, since
+ * each result is published once; NFS tells of its lock. Slurm begins an element anew while
+ * the node that it has given up still runs it. Return: 0 or the exit code. */
+static int take_lock(const struct out *o, const char *name, int how, int *ret_fd)
+{
+	char other[64] = "";
+	int r = lock_file(o, name, how, other);
+
+	if (r == -EWOULDBLOCK && is_elsewhere(other)) {
+		client_complain(0, "%s: %s works on it, too", o->path, other);
 		return 0;
 	}
-	snprintf(name, sizeof(name), "lock.%u-of-%u", part, parts);
-	o->part_lock = lock_file(o, name, LOCK_EX, other);
-	if (o->part_lock < 0)
-		return lock_failed(o, o->part_lock, other);
-	sign(o->part_lock);
+	if (r < 0)
+		return lock_failed(o, r, other);
+	*ret_fd = r;
+	sign(r, how);
 	return 0;
+}
+
+int out_lock(struct out *o, unsigned part, unsigned parts)
+{
+	char name[64];
+	int r = take_lock(o, "lock", parts > 1 ? LOCK_SH : LOCK_EX, &o->lock);
+
+	if (r || parts == 1)
+		return r;
+	snprintf(name, sizeof(name), "lock.%u-of-%u", part, parts);
+	return take_lock(o, name, LOCK_EX, &o->part_lock);
 }
 
 void out_close(struct out *o)

@@ -317,6 +317,23 @@ journal() {
 	ends_with 0 '6 of 6 done' batch -o P prog.sh in/*
 }
 
+@test "a batch of another host works on the same directory, and each result is there once" {
+	[ "$(id -u)" = 0 ] || need 'root, for another name of the host'
+	inputs 6
+	program $'sleep 700\nout up'
+	"$FSD" batch -o OUT -j 1 --progress none prog.sh in/* </dev/null &
+	local client=$!
+	until [ -n "$(ls "$MNT")" ]; do :; done
+	# shellcheck disable=SC2016 # for the other shell
+	run -0 bounded 60 unshare --uts sh -c 'hostname elsewhere && exec "$@"' x "$FSD" batch \
+		--private -o OUT -j 1 --progress none prog.sh in/* </dev/null
+	assert_output --regexp 'OUT: process [0-9]+ on .* works on it, too'
+	assert_output --partial '6 of 6 done'
+	wait $client
+	assert_equal "$(batch --table OUT | tail -n +2 | cut -f1 | sort)" \
+		"$(printf 'in/%s\n' 1 2 3 4 5 6)"
+}
+
 @test "SIGTERM starts no more and lets those under way end; the next start takes over" {
 	inputs 4
 	program $'out up\nawait'

@@ -90,6 +90,7 @@ EOF'
 	goes_on "$job" "$node"
 	node_start "$node"
 	ends "$job"
+	grep -q "out: process [0-9]* on $node works on it, too" slurm-*.out
 	whole 100
 	is_idle "$node"
 	nothing_of nobody

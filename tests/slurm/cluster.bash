@@ -72,9 +72,11 @@ EOF
 	}
 }
 
-# node_start NODE — its slurmd.
+# node_start NODE — its slurmd, on a host of that name to what it starts.
 node_start() {
-	slurmd -f "$SLURM_CONF" -N "$1" 2>>"$CLUSTER/slurmd.err" 3>&- 4>&-
+	# shellcheck disable=SC2016 # for the other shell
+	unshare --uts sh -c 'hostname "$0" && exec slurmd -f "$SLURM_CONF" -N "$0"' "$1" \
+		2>>"$CLUSTER/slurmd.err" 3>&- 4>&-
 }
 
 # cluster_end — for teardown_file.
