@@ -31,7 +31,7 @@ struct backend_template {
 	/* the host has KVM, but a machine with KVM failed to run */
 	bool kvm_fails;
 	unsigned scale; /* factor for every wait, against KVM: 1, 10 */
-	char id[17];      /* first 16 hex digits of its key */
+	char id[17];      /* first 16 hex digits of the template's key */
 	bool made; /* made just now, not found on the disk */
 	/* Modules that are not kept warm; a line "MODULE: WHY" each. */
 	char cold[WIRE_COLD_MAX + 1];

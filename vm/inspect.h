@@ -25,7 +25,8 @@ struct vm_qemu {
 	char why[160]; /* why this QEMU was chosen, for a person */
 	/* version of its package: "1:10.0.13+ds-0+deb13u1"; "": unknown */
 	char package[64];
-	char suite[32]; /* "trixie"; "": it is the host's own */
+	char suite[32]; /* Debian release such as "trixie"; "": the QEMU is the host's
+			 * own */
 	/* why date is 0, or what is wrong with its origin file */
 	char doubt[160];
 	/* When the package of this QEMU was uploaded, or its program was built. Seconds

@@ -46,7 +46,7 @@ enum vm_failure {
 	VM_FAILED_START, /* no machine could be started; the job has not run */
 	/* the guest refused the job before its program started */
 	VM_FAILED_GUEST,
-	/* the session's interpreter had already ended; it has not run */
+	/* the session's interpreter had already ended; the job has not run */
 	VM_FAILED_ENDED,
 	/* The machine died, went silent or broke the protocol after RUN was
 	 * sent. The outcome is unknown. */

@@ -17,7 +17,7 @@ struct environment; /* environment/environment.h */
 struct machines;
 struct vm_lease;
 struct vm_mux; /* channel/mux.h */
-struct vm_sockets; /* options.h */
+struct vm_sockets; /* defined in options.h */
 struct vm_replay; /* channel/replay.h */
 struct vm_replay_flow; /* channel/replay.h */
 
@@ -26,7 +26,7 @@ enum vm_source { VM_WARM, VM_RESTORED, VM_BOOTED, VM_SOURCE_MAX };
 /* The names of enum vm_source: "warm" ... */
 extern const char *const vm_source_names[VM_SOURCE_MAX];
 
-/* The needs of a job of its machine. */
+/* The needs of one job: the size of its machine and what must be in it. */
 struct vm_need {
 	/* enum wire_runner; the pool chooses a machine that has it warm */
 	uint32_t runner;

@@ -57,7 +57,7 @@ struct vm_options {
 	bool permissive; /* start even if a required wall is missing */
 	bool no_fork; /* never fork a machine off a zygote */
 	bool quick_heat; /* skip the third round of heat for every runner */
-	bool no_renewal; /* use a template whatever its age */
+	bool no_renewal; /* use a template also if it is old */
 	/* Keep no interpreter ready in a machine. It runs only programs with
 	 * #!, and boots in a quarter of the time. */
 	bool plain;

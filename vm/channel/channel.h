@@ -15,7 +15,7 @@
 
 struct channel;
 struct wire_network;
-struct vm_replay_flow; /* replay.h */
+struct vm_replay_flow; /* declared in replay.h */
 
 enum channel_phase {
 	PHASE_BOOT, /* no frame has come; HELLO must be first */

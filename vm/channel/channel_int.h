@@ -85,7 +85,7 @@ struct channel {
 	uint64_t input_at;              /* bytes of this input sent */
 	/* bytes of standard input that were sent; that the guest has read */
 	uint64_t stdin_at, stdin_acked;
-	struct loop_fd feed; /* watches input_fd while it has no bytes */
+	struct loop_fd feed; /* watches input_fd while the input has no bytes */
 	bool killed; /* the owner asked for signal 9 to all */
 	bool cancelled; /* killed before RUN was sent, so the program has not */
 	bool has_signal; /* a signal other than 9 waits until STARTED comes */
@@ -100,7 +100,7 @@ struct channel {
 	uint32_t files, left;
 	bool in_file, skip_file;
 	bool lives; /* EXIT said that the interpreter can run another job */
-	bool ended; /* EXIT said that it cannot */
+	bool ended; /* EXIT said that the session can run no more steps */
 	bool shared; /* the channel is lane 0 of a shared machine; it runs no job */
 	/* the channel is another lane; the guest may send FAILED at any time */
 	bool lane;

@@ -17,7 +17,7 @@ struct lane {
 	uint8_t number;
 	/* owned, except lane 0's; NULL: the lane is closing */
 	struct channel *ch;
-	struct buf out; /* frames that its channel has not taken */
+	struct buf out; /* frames that the lane's channel has not taken */
 	bool refused; /* the lane's replay buffer has no room for the next frame */
 	/* The lane's channel has a frame to send, and `out` had no room or another lane
 	 * had the turn. */
@@ -35,8 +35,8 @@ struct lanes {
 	struct loop_fd sock; /* the machine's socket; its fd is owned */
 	struct loop_call wake; /* frames are buffered, or there is room */
 	struct loop_timer closing;
-	struct vm_mux *mux; /* the owner's, or mapped here (own) */
-	bool own; /* free it at the end */
+	struct vm_mux *mux; /* the owner's; own: it was mapped here */
+	bool own; /* lanes_free() unmaps mux */
 	uint64_t rested; /* out.at when `out` last gave its pages back */
 	/* owned: a copy of a frame that wraps around the ring */
 	uint8_t *payload;

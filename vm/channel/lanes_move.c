@@ -18,7 +18,8 @@
 #define OUT_ENOUGH (128u << 10)
 /* bytes waiting for a channel above which the machine is not read */
 #define LANE_OUT_MOST (256u << 10)
-#define LANE_OUT_LESS (64u << 10) /* bytes below which it is read again */
+#define LANE_OUT_LESS (64u << 10) /* below this number of bytes the socket is read
+				   * again */
 /* bytes sent after which an empty `out` gives its pages back */
 #define REST_BYTES (256u << 10)
 #define ROUNDS 16

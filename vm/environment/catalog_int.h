@@ -15,7 +15,7 @@ struct entry {
 	/* the set could not be read; try again after the next change */
 	bool damaged;
 	bool fits; /* the set fits the image */
-	bool used; /* mark of a sweep: a name needs it */
+	bool used; /* mark of a sweep: a name needs this set */
 	uint64_t size;
 	struct packages own; /* packages of the set's lock */
 	/* the names of its Debian packages in other systems */

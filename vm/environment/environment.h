@@ -46,11 +46,11 @@ struct environment {
 	/* its own layer first, then its parent's, and so on */
 	struct environment_layer layers[ENVIRONMENT_LAYERS_MAX];
 	unsigned layer_count;
-	struct environment_layer texts[ENV_TEXTS]; /* texts of this set, not of its
-						    * parents */
+	struct environment_layer texts[ENV_TEXTS]; /* texts of this set without its
+						    * parents' */
 	char warm_sum[SHA_HEX];
 	uint64_t heap; /* bytes that the warm Python runner has; 0: not known */
-	/* number of its own packages, without its parents' */
+	/* number of packages in this set, without its parents' */
 	uint64_t packages;
 	char **env;        /* "K=V" of warm.json, NULL-ended, owned */
 	/* "PREFIX_* NAME": programs with these get a fresh interpreter */
@@ -95,7 +95,7 @@ int environment_verify(const struct environment *e, const atomic_bool *cancel,
  * environment_open()'s. */
 int environment_fits(const struct environment *e, const char *abi,
 		     const char *packages, struct err *err);
-/* The same; the sentence begins with "it was made for". */
+/* Checks the same; the sentence begins with "it was made for". */
 int environment_misfit(const struct environment *e, const char *abi,
 		       const char *packages, struct err *err);
 /* Appends one of the set's texts, after comparing the checksum. */

@@ -14,7 +14,7 @@
 #include "layout/base/err.h"
 #include "vm/os/sha.h"
 
-#define MANIFEST_MAX (64u << 10) /* bytes of its text */
+#define MANIFEST_MAX (64u << 10) /* bytes of a manifest's text */
 #define MANIFEST_PARTS_MAX 16
 
 struct manifest_part {

@@ -49,7 +49,7 @@ static bool stands_on(const struct environment_places *places,
 	return false;
 }
 
-/* Finds another name of n's set; NULL: none. */
+/* Finds another name of the set that n names; NULL: none. */
 static const struct environment_name *
 other_name(const struct environment_names *names,
 	   const struct environment_name *n)

@@ -115,7 +115,7 @@ static void remove_links(int names)
 		closedir(dir);
 }
 
-/* Makes DIR, its parents too. */
+/* Makes DIR and its missing parents. */
 static int make_dirs(const char *path)
 {
 	auto_free char *part = strdup(path);
@@ -136,7 +136,7 @@ static int make_dirs(const char *path)
 	}
 }
 
-/* Makes DIR and its three directories. */
+/* Makes DIR and the three directories in it. */
 static int make_top(const char *path)
 {
 	static const char *const folders[] = { "names", "sets", "sources" };

@@ -36,8 +36,10 @@
 
 struct fake {
 	struct backend base;
-	struct list machines;             /* fake_machine.node */
-	struct list templates;            /* fake_template.node, being made */
+	struct list machines;             /* list of struct fake_machine, by
+					   * fake_machine.node */
+	struct list templates;            /* list of struct fake_template that are being
+					   * made */
 	uint64_t cost, zygote;            /* bytes */
 	struct vm_class zygotes[ZYGOTES]; /* classes that have a zygote */
 	unsigned zygote_count;
@@ -72,7 +74,7 @@ struct fake_machine {
 	struct loop_timer timer; /* time to up() */
 	struct loop_call reap, costs;
 	const char *why;
-	bool taken; /* a kill from outside has ended it */
+	bool taken; /* a kill from outside has ended the machine */
 	struct loop_timer limit; /* timeout for an answer */
 	bool fails, freezes, frozen;
 };

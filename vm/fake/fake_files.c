@@ -10,7 +10,7 @@
 
 #define CHAINS 8192 /* a power of two */
 
-/* fake_file.same of all lists, older files first. */
+/* buckets of all files, by fake_file.same; older files first */
 static struct list chains[CHAINS];
 
 static struct list *chain_of(const struct list *in, const char *path)

@@ -283,7 +283,7 @@ static int op_hidden(struct call *c)
 
 static int op_processes(struct call *c)
 {
-	if (!c->g->shared) /* the real guest does the same */
+	if (!c->g->shared) /* like the real guest */
 		return -EOPNOTSUPP;
 	fake_processes(c->g, &c->out);
 	return 0;

@@ -25,7 +25,7 @@ struct fake_file {
 struct fake_process {
 	struct list node;
 	uint32_t pid;
-	uint8_t lane; /* 0: its lane is closed */
+	uint8_t lane; /* number of the lane; 0: the lane is closed */
 	char *command;          /* owned */
 };
 
@@ -44,9 +44,9 @@ struct fake_guest {
 	struct wire_job job;    /* owned when have_job */
 	bool have_job, owned;
 	uint32_t heated;        /* mask of runners */
-	struct list inputs, outputs; /* fake_file.node */
-	struct buf *open_to; /* data of the input that is coming */
-	char *script, *line; /* owned; `line`: the next line in it */
+	struct list inputs, outputs; /* lists of struct fake_file, by node */
+	struct buf *open_to; /* where the input that is coming is stored */
+	char *script, *line; /* owned; `line`: the next line in script */
 	const char *until; /* the path in script that `until` waits for */
 	struct buf stdin_data;
 	/* ended by the host; closed by the program */
@@ -71,8 +71,8 @@ struct fake_guest {
 	/* --- of a shared machine ---------------------------------------- */
 	bool shared;
 	struct fake_guest *lanes[WIRE_LANE_MAX + 1]; /* owned; NULL: not open */
-	struct list processes;  /* fake_process.node */
-	struct list root; /* files outside the home (fake_file.node) */
+	struct list processes;  /* list of struct fake_process, by node */
+	struct list root; /* files outside the home: list of struct fake_file, by node */
 	uint32_t pids; /* pids given so far */
 
 	/* --- of a lane: its inputs are only its program's file ---------- */
@@ -102,7 +102,7 @@ void fake_flush(struct fake_guest *g);
 void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 		 uint32_t value);
 
-/* fake_files.c */
+/* functions of fake_files.c */
 struct fake_file *fake_file_new(struct list *to, const char *path,
 				uint8_t kind, uint32_t mode);
 struct fake_file *fake_file_find(struct list *files, const char *path);
@@ -113,14 +113,14 @@ void fake_file_rename(struct fake_file *f, char *path);
 void fake_file_free(struct fake_file *f);
 void fake_files_free(struct list *files);
 
-/* fake_fs.c: answers FS. */
+/* fake_fs.c: answers a frame FS */
 void fake_fs(struct fake_guest *g, const void *payload, size_t length);
 
 /* Handles a frame of a machine with one job, or of a lane. */
 void fake_frame(struct fake_guest *g, const struct wire_header *h,
 		const void *payload);
 
-/* fake_lanes.c */
+/* functions of fake_lanes.c */
 void fake_share(struct fake_guest *m, const void *payload, size_t length);
 void fake_lane_frame(struct fake_guest *m, uint8_t number,
 		     const struct wire_header *h, const void *payload);

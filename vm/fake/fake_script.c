@@ -468,7 +468,7 @@ static bool waits(const struct fake_guest *g)
 
 void fake_script_run(struct fake_guest *g)
 {
-	fake_flush(g); /* the script may have waited for that */
+	fake_flush(g); /* the script may have waited for this */
 	while (!waits(g)) {
 		if (g->crashes) {
 			g->running = false;

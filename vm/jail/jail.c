@@ -34,7 +34,7 @@ struct jail {
 	struct child child;
 	int sock;
 	struct loop_fd says;
-	struct list machines; /* jailed.node */
+	struct list machines; /* list of struct jailed, by jailed.node */
 	uint32_t last_id;
 	bool adopted; /* the jailer belongs to an earlier server */
 	bool unheard; /* the first message was not read yet */

@@ -163,7 +163,7 @@ struct sample {
 	int qmp, said;
 };
 
-/* Waits until it sends something or ends. Return: 0, -ECHILD (it ended),
+/* Waits until the QEMU sends something or ends. Return: 0, -ECHILD: it has ended,
  * -ETIMEDOUT. */
 static int hear(struct sample *s)
 {

@@ -30,7 +30,7 @@ struct jail_slot {
 	int status;
 	/* listener of its filter, until the RAM was handed over */
 	int listener;
-	int ram; /* owned until it was handed over */
+	int ram; /* owned until handed over to the child */
 	int lease; /* descriptor with the lock of its user id */
 	int control; /* a zygote's control socket, else -1 */
 	bool kept; /* adopted: the next SWEEP does not kill it */

@@ -23,7 +23,7 @@ enum hello_kind {
 
 struct hello {
 	size_t need; /* PART: bytes from the stream's start to call again with */
-	bool named;  /* WHOLE: it has a server name; */
+	bool named;  /* WHOLE: the hello has a server name */
 	char name[HOST_NAME_MAX_LEN + 1]; /* the server name, in lower case */
 	bool encrypted; /* WHOLE: it has the ECH extension, maybe as GREASE */
 };

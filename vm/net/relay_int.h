@@ -53,9 +53,9 @@ struct stream {
 	uint8_t *in;
 	size_t in_at, in_size;
 	uint64_t sent, received, began_ns;
-	uint64_t tries_ns; /* is_hosts: until then it is tried again; 0: no longer */
+	uint64_t tries_ns; /* is_hosts: the relay tries until this time; 0: no longer */
 	uint32_t port;   /* the server's port, or the program's own */
-	bool is_hosts;   /* a client of a port */
+	bool is_hosts;   /* the stream was opened by a client of a port of the host */
 	struct net_address address; /* the server's address */
 	char name[WIRE_NET_NAME_MAX + 1];
 };
@@ -83,18 +83,18 @@ struct relay {
 	int status; /* the exit status */
 	bool ended; /* the port has closed, or the guest has broken the protocol */
 
-	/* relay_account.c */
+	/* fields of relay_account.c */
 	int account; /* owned */
 	struct loop_fd account_src;
 	struct relay_said *said; /* owned; a ring of RELAY_SAID_MAX */
 	unsigned said_at, said_count;
 	uint64_t dropped;
 	struct loop_timer total, finish;
-	struct relay_order limits; /* op 0: START has not come */
+	struct relay_order limits; /* op 0: START has not come yet */
 	bool finishing, guest_finished;
-	unsigned finishes; /* FINISH that the guest has not answered */
+	unsigned finishes; /* FINISH frames that the guest has not answered */
 
-	/* relay_port.c */
+	/* fields of relay_port.c */
 	int port; /* owned */
 	struct loop_fd port_src;
 	uint8_t *in, *out; /* owned: IN_MAX, OUT_MAX bytes */
@@ -102,7 +102,7 @@ struct relay {
 	uint8_t *block; /* owned: WIRE_NET_DATA_MAX bytes */
 	struct loop_call pump;
 
-	/* relay_stream.c */
+	/* fields of relay_stream.c */
 	struct net_ids ids;
 	uint32_t window;
 	struct list streams[RELAY_BUCKETS];
@@ -111,7 +111,7 @@ struct relay {
 	uint64_t sent, received;
 	bool is_over; /* limits.bytes are used up */
 
-	/* relay_ask.c */
+	/* fields of relay_ask.c */
 	int door; /* owned; -1: there is none */
 	struct loop_fd door_src;
 	struct list waiting, asked;
@@ -119,35 +119,35 @@ struct relay {
 	uint64_t paid_ns; /* the rate: when all that was asked is paid for */
 	struct loop_timer ask_timer;
 
-	/* relay_listen.c */
+	/* fields of relay_listen.c */
 	struct listener listeners[RELAY_PORTS_MAX];
 };
 
-/* Sets what is not 0, but account and port. */
+/* Sets all fields that are not 0 at the start, except account and port. */
 void relay_init(struct relay *r);
 
 /* --- relay_account.c: the server ---------------------------------------------------- */
 
 /* Sends the message, or drops it if there is no room. */
 void account_say(struct relay *r, const struct relay_said *said);
-/* The totals have changed. */
+/* Call it when the totals have changed. */
 void account_count(struct relay *r);
-/* May FINISHED be said? Says it. */
+/* Sends FINISHED if that is allowed now. */
 void account_check_finished(struct relay *r);
-/* The guest breaks the protocol: the relay ends. why: a phrase. */
+/* Ends the relay because the guest has broken the protocol. why: a phrase. */
 void account_broke(struct relay *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The relay ends once all is said. */
+/* Ends the relay once all messages are sent. */
 void account_end(struct relay *r);
 int account_open(struct relay *r);
 void account_close(struct relay *r);
 
 /* --- relay_port.c: the guest -------------------------------------------------------- */
 
-/* Begins to read it. */
+/* Begins to read the port. */
 void port_start(struct relay *r);
 void port_put(struct relay *r, const struct net_frame *f);
-/* A frame that has only a type, an arg and an id. */
+/* Puts a frame that has only a type, an arg and an id. */
 void port_put_short(struct relay *r, enum wire_net_type type, unsigned arg, uint32_t id);
 /* Reads sockets and writes the port, once the loop's handlers have run. */
 void port_pump(struct relay *r);
@@ -157,46 +157,48 @@ void port_close(struct relay *r);
 /* --- relay_stream.c ----------------------------------------------------------------- */
 
 void stream_open(struct relay *r, const struct net_frame *f);
-/* A frame that names a stream. */
+/* Handles a frame that names a stream. */
 void stream_frame(struct relay *r, const struct net_frame *f);
-/* A client of a port. If no program listens there it is tried again until tries_ns.
- * Consumes fd. */
+/* Opens a stream for a client of a port. If no program listens there, the relay tries
+ * again until tries_ns. Consumes fd. */
 void stream_accepted(struct relay *r, uint32_t port, int fd, uint64_t tries_ns);
-/* The door's answer to CONNECT. Consumes fd; -1: it was not connected. */
+/* Handles the door's answer to CONNECT. Consumes fd; -1: the door has not connected
+ * it. */
 void stream_answered(struct stream *s, const struct door_answer *a, int fd);
-/* The door's answer to CHECK. */
+/* Handles the door's answer to CHECK. */
 void stream_checked(struct stream *s, const struct door_answer *a);
-/* Resets both sides and ends it. arg: enum net_reset. */
+/* Resets both sides of the stream and ends it. arg: enum net_reset. */
 void stream_cut(struct stream *s, unsigned arg, enum net_told told, const char *text);
-/* Writes the bytes that wait for its socket. Return: false if the stream has ended. */
+/* Writes the bytes that wait for the stream's socket. Return: false if the stream has
+ * ended. */
 bool stream_flush(struct stream *s);
-/* Reads bytes of its socket and makes one frame. */
+/* Reads bytes from the stream's socket and makes one frame. */
 void stream_read(struct stream *s);
-/* Asks the door whether each may go on. */
+/* Asks the door for each stream whether it may continue. */
 void streams_check(struct relay *r);
 /* Returns whether a stream has bytes in `in` that are not written yet. */
 bool streams_are_full(const struct relay *r);
-/* Reports each that has not been reported. */
+/* Reports each stream that was not reported yet. */
 void streams_report(struct relay *r);
 void streams_close(struct relay *r);
 
 /* --- relay_hello.c ------------------------------------------------------------------ */
 
-/* More bytes have come for a stream that holds its first ones back, or their end. Return:
- * false if the stream has ended. */
+/* Call it when more bytes, or their end, have come for a stream that holds its first
+ * bytes back. Return: false if the stream has ended. */
 bool hello_holds_on(struct stream *s);
-/* Call it when the hello has not become complete in time. */
+/* Call it when the hello is not complete at its timeout. */
 void hello_is_late(struct stream *s);
 
 /* --- relay_ask.c: the door ---------------------------------------------------------- */
 
-/* Asks for a name. */
+/* Asks the door for the addresses of a name. */
 void ask_name(struct relay *r, uint32_t query, const char *name);
-/* Asks for a stream: DOOR_CONNECT or DOOR_CHECK. Return: 0 or -ENOMEM. */
+/* Asks the door about a stream: DOOR_CONNECT or DOOR_CHECK. Return: 0 or -ENOMEM. */
 int ask_stream(struct stream *s, enum door_op op);
-/* The stream is no more. */
+/* Forgets the stream's question; call it when the stream ends. */
 void ask_forget(struct stream *s);
-/* Consumes fd. */
+/* Uses another door from now on. Consumes fd. */
 void ask_new_door(struct relay *r, int fd);
 void ask_open(struct relay *r);
 void ask_close(struct relay *r);

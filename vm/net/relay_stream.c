@@ -212,7 +212,7 @@ static bool may_begin(struct relay *r, uint32_t id, uint32_t port)
 
 /* --- its socket --------------------------------------------------------------------- */
 
-/* Tells the loop what it waits for. */
+/* Sets the events that the loop watches for this stream. */
 static void watch(struct stream *s)
 {
 	uint32_t events = (s->reads ? EPOLLIN : 0) |

@@ -54,12 +54,12 @@ struct relay_order {
 
 struct relay_said {
 	uint32_t version, op;
-	uint32_t stream; /* ENDED: its number */
+	uint32_t stream; /* ENDED: number of the stream */
 	uint32_t told;   /* ENDED: enum net_told */
 	uint32_t port;   /* ENDED: the port of a stream of PORT; otherwise 0 */
 	/* ENDED: of the stream; TOTAL, FINISHED: of all. As the program sees them. */
 	uint64_t sent, received;
-	uint64_t ms; /* ENDED: how long it was open */
+	uint64_t ms; /* ENDED: how long the stream was open */
 	uint64_t dropped; /* TOTAL, FINISHED: ENDED that found no room */
 	char text[RELAY_TEXT_MAX]; /* ENDED, BROKE: the reason, for a person; maybe "" */
 };

@@ -34,7 +34,7 @@ struct loop {
 	uint64_t timer_armed_ns; /* the time for which timerfd is set; 0: it is not set */
 	struct list deferred;       /* list of struct loop_call */
 	struct inbox posted;        /* struct loop_call that other threads have posted */
-	atomic_bool asleep; /* the thread that posts must wake it */
+	atomic_bool asleep; /* the loop sleeps: a thread that posts must wake it */
 	struct loop_fd wake, clock; /* eventfd, timerfd */
 	struct epoll_event batch[BATCH];
 	int batch_len, batch_at;

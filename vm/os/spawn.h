@@ -34,8 +34,8 @@ struct spawn {
 
 struct child {
 	pid_t pid;
-	int pidfd;     /* readable when it has ended */
-	int stderr_fd; /* nonblocking read end of its pipe, or -1 */
+	int pidfd;     /* readable when the process has ended */
+	int stderr_fd; /* nonblocking read end of the pipe of its standard error, or -1 */
 };
 
 /* Finds an executable by its path, or by its name in PATH; resolves links.

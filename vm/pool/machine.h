@@ -54,13 +54,13 @@ struct machine_events {
 struct machine {
 	struct list node; /* link in the pool's list */
 	enum machine_state state;     /* assigned by machine.c only */
-	uint64_t made_ns; /* CLOCK_MONOTONIC when its start began */
+	uint64_t made_ns; /* CLOCK_MONOTONIC when the machine's start began */
 	void *owner;                  /* the pool's class */
 	struct vm_lease *lease; /* set by the pool; NULL: not leased */
-	uint32_t hot; /* runners that it was warm for from the start */
-	uint32_t heat; /* runners that it is or will be warm for */
-	uint32_t heated; /* runners whose HEAT was answered */
-	unsigned heats; /* times that all its rounds of heat were completed */
+	uint32_t hot; /* runners that the machine was warm for from the start */
+	uint32_t heat; /* runners that the machine is or will be warm for */
+	uint32_t heated; /* runners whose HEAT the guest has answered */
+	unsigned heats; /* how many times all rounds of heat were completed */
 	bool forked; /* forked off a zygote, not restored */
 
 	/* only machine.c uses the fields below */
@@ -70,7 +70,7 @@ struct machine {
 	struct lanes *lanes; /* owned; NULL unless it is shared */
 	const struct machine_events *ev;
 	void *arg;
-	/* Factors of its timeouts: of all; of a lane's in addition. */
+	/* factors of the timeouts: of all; of a lane's in addition */
 	unsigned scale, patience;
 	unsigned rounds; /* rounds of heat still to run for each runner */
 	uint32_t round_left; /* runners still to heat in this round */
@@ -81,8 +81,8 @@ struct machine {
 	bool stored; /* the machine was WARM once */
 	bool suspect; /* WARM: a probe was sent, and it has not answered */
 	bool taken; /* ENDED: killed from outside, so not at fault */
-	bool gone; /* the backend has reported its end */
-	struct loop_timer sleep; /* WARM and awake: stops it again */
+	bool gone; /* the backend has reported the process's end */
+	struct loop_timer sleep; /* stops the machine again when it is WARM and awake */
 	/* ends the machine after its job, if the owner does not */
 	struct loop_timer served;
 	/* the wire closed: waits for the cause from its process */

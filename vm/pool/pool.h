@@ -50,7 +50,7 @@ struct pool_class {
 	enum class_state state;
 	struct class_making making;
 	struct backend_template tmpl; /* valid while READY */
-	struct err err; /* why it is FAILED, or the last machine's failure */
+	struct err err; /* why the class is FAILED, or why its last machine failed */
 	/* CLOCK_REALTIME of the first failure; 0: no failure */
 	uint64_t bad_since_ns;
 	struct list waiting;       /* vm_lease.node, oldest first */
@@ -62,7 +62,7 @@ struct pool_class {
 	uint64_t used_ns; /* when a lease last asked for this class */
 	/* cost of a restored machine, of a forked one; by `forked` */
 	struct class_cost cost[2];
-	bool begins; /* make its template before any lease asks */
+	bool begins; /* make the template before any lease asks */
 	bool is_hasty; /* a machine was started since prepare_hastily() ran */
 	unsigned bad_row; /* machines that failed in a row */
 	/* how many of bad_row failed by their own fault */
@@ -100,7 +100,8 @@ struct vm_lease {
 	struct vm_lease_info info;
 	bool shared;               /* vm_share() was called */
 	struct vm_share share;
-	struct list joined; /* leases (vm_lease.node) on lanes of its machine */
+	struct list joined; /* leases on lanes of this lease's machine: struct vm_lease,
+			     * by node */
 	/* the lease of the shared machine whose lane it has; NULL: own machine */
 	struct vm_lease *of;
 	struct lane *lane; /* the lease's lane of that machine; NULL: none now */
@@ -109,7 +110,8 @@ struct vm_lease {
 struct machines {
 	struct loop *loop;
 	struct vm_options options; /* a copy of the given options; its strings are owned */
-	struct vm_keep keep; /* as in the options; zeroed: none */
+	struct vm_keep keep; /* what the server keeps for its successor (copy of
+			      * options.keep); zeroed: nothing */
 	struct vm_watch watch;
 	struct backend_host host;
 	struct backend *backend;   /* owned */
@@ -127,7 +129,7 @@ struct machines {
 	struct loop_timer retry;
 	struct host_memory memory;
 	unsigned processors; /* number that this process may use */
-	/* inside the guest: those of every class, once known */
+	/* walls inside the guest that stand in every class; valid if guest_seen */
 	uint32_t guest_walls;
 	bool guest_seen;
 	struct err told; /* the health that `changed` last reported */

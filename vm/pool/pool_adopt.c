@@ -13,7 +13,7 @@
 #include "vm/channel/replay.h"
 #include "vm/jail/jail_wire.h"
 
-/* Completes the lease: its machine exists. */
+/* Gives the lease its machine, which exists already. */
 static void adopted(struct vm_lease *l, const struct vm_origin *o,
 		    uint64_t granted_ns)
 {
@@ -89,7 +89,7 @@ static int pool_adopt_shared(struct vm_lease *l, struct vm_mux *mux, int wire,
 
 /* --- the doors of vm/lease.h ------------------------------------------------- */
 
-/* Another process wrote this: check its bounds. */
+/* Checks the bounds of what another process wrote. */
 static bool is_sane(const struct vm_origin *o)
 {
 	return o->source < VM_SOURCE_MAX && o->accel < VM_ACCEL_MAX &&

@@ -51,7 +51,7 @@ void pool_run_lane(struct vm_lease *l)
 	channel_job(lane_channel(l->lane), l->job, l->events, l->arg);
 }
 
-/* The machine's end has freed its lanes. */
+/* Forgets the lanes, which the machine's end has freed. */
 void pool_lose_lanes(struct vm_lease *l)
 {
 	list_for_each(pos, tmp, &l->joined)

@@ -43,7 +43,7 @@ struct qemu_machine {
 	unsigned scale;
 	bool up, killed;
 	struct own_template *of;  /* NULL: the machine was adopted */
-	unsigned number; /* template_number() when it was started */
+	unsigned number; /* value of template_number() when this machine was started */
 	/* number of the zygote it was forked off; 0: restored */
 	uint32_t zygote;
 	struct vm_keys keys;

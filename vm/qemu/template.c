@@ -35,14 +35,14 @@ struct template {
 	enum vm_accel accel; /* the accelerator that `key` is for */
 	char key[SHA_HEX];
 	struct stored_template store; /* the template in use; dir -1: not ready */
-	unsigned number; /* times that it was renewed */
+	unsigned number; /* how many times this template was renewed */
 
 	/* --- used while it is made -------------------------------------- */
 	struct worker worker;
-	int result; /* the worker's */
+	int result; /* result of the worker */
 	struct err result_err;
 	bool checked; /* the worker has verified the image */
-	bool layers_checked; /* ... and the environment */
+	bool layers_checked; /* the worker has verified the environment, too */
 	bool made; /* this process has made the template now */
 	bool renews; /* a renewal: `store` is used meanwhile */
 	struct stored_template found;

@@ -44,8 +44,8 @@ struct template *template_new(struct template_context *context,
 			      const struct vm_class *cls,
 			      template_done_fn *done, void *arg);
 void template_free(struct template *t);
-/* Finds or makes it; done() follows later. Do not call it while it is being
- * made. */
+/* Finds or makes the template; done() follows later. Do not call it while the template is
+ * being made. */
 void template_make(struct template *t);
 /* Returns whether the template should be renewed, see template_store_meta_is_old(). Only
  * for a ready one. */
@@ -56,7 +56,7 @@ void template_renew(struct template *t);
 /* Stops a renewal, if nothing of it is on the disk yet; then done() does not
  * follow. Return: whether it was stopped. */
 bool template_renew_stop(struct template *t);
-/* Returns how many times it was renewed. */
+/* Returns how many times the template was renewed. */
 unsigned template_number(const struct template *t);
 /* Removes the template, also from the disk. */
 void template_drop(struct template *t, const char *why);

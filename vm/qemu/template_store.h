@@ -31,8 +31,8 @@ struct template_store_meta {
 	uint32_t walls;   /* bits 1 << enum wire_wall, as READY has them */
 	/* rate of the counter that its guest was given; 0: none */
 	unsigned tsc_khz;
-	unsigned boot_ms; /* duration of its boot */
-	uint64_t made_s;  /* CLOCK_REALTIME when it was complete */
+	unsigned boot_ms; /* milliseconds that the template's boot took */
+	uint64_t made_s;  /* CLOCK_REALTIME when the template was complete */
 	char state_sum[SHA_HEX], ram_sum[SHA_HEX];
 };
 
@@ -40,7 +40,7 @@ struct template_store_meta {
 struct template_store_of {
 	const char *image_dir, *image_id;
 	const char *environment_id; /* "": base */
-	int environment_fd;         /* a file of its set, or -1 */
+	int environment_fd;         /* a file of the environment's set, or -1 */
 };
 
 /* A template in the making. All descriptors are owned. */

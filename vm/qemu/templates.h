@@ -14,7 +14,7 @@
 struct templates {
 	struct template_context *context; /* borrowed */
 	const struct walls *walls; /* borrowed: the walls around each machine */
-	struct list all;                /* own_template.node */
+	struct list all;                /* list of struct own_template, by node */
 	bool making;
 };
 

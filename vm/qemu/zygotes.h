@@ -30,10 +30,10 @@ struct zygotes {
 
 void zygotes_init(struct zygotes *z, const struct template_context *context,
 		  struct template *t, const struct walls *walls);
-/* Ends all without an event. Call it also when the template was replaced. */
+/* Ends all zygotes without an event. Call it also when the template was replaced. */
 void zygotes_drop(struct zygotes *z);
 /*
- * As vm_backend's prepare() and unprepare(); host->freed() follows the second.
+ * For vm_backend's prepare() and unprepare(); host->freed() follows zygotes_give_up().
  */
 uint64_t zygotes_prepare(struct zygotes *z, uint32_t runners, bool thorough);
 bool zygotes_give_up(struct zygotes *z);

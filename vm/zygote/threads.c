@@ -34,8 +34,8 @@ struct thread {
 	int state; /* enum thread_state, atomic */
 	pid_t tid;
 	jmp_buf place; /* the thread's registers in the handler */
-	char *stack; /* lowest address of its stack in use */
-	/* address of its thread-local storage: the FS register */
+	char *stack; /* lowest address of the thread's stack in use */
+	/* address of the thread's thread-local storage: the FS register */
 	void *storage;
 	/* the kernel clears it at the thread's end, for pthread_join() */
 	pid_t *word;

@@ -75,7 +75,7 @@ struct zygote_range {
 struct zygote_pages {
 	uint32_t what;  /* ZYGOTE_PAGES */
 	uint32_t count; /* number of ranges that follow */
-	uint32_t pages; /* sum of the pages of all ranges */
+	uint32_t pages; /* sum of pages over all ranges */
 	struct zygote_range range[ZYGOTE_RANGES_MAX];
 };
 
