@@ -23,7 +23,7 @@
 #include "limits.h"
 #include "tree.h"
 
-/* A found value as a person would write it, cut to a readable length. */
+/* Returns the found value as a person would write it, cut to a readable length. */
 const char *config_found(const json_t *value, char room[96])
 {
 	auto_free char *dump = NULL;
@@ -40,7 +40,7 @@ const char *config_found(const json_t *value, char room[96])
 	return room;
 }
 
-/* `"key" is VALUE; it must be ...` */
+/* Reports a value that is not allowed: `"key" is VALUE; it must be ...`. */
 int config_wrong(struct parse *p, const struct field *f, const json_t *value,
 		 const char *fmt, ...)
 {

@@ -67,12 +67,12 @@ int config_set_env(struct parse *p, const struct field *f, json_t *value);
  * Checks whether the job may set its variables; call it when all keys are read.
  */
 int config_check_env(struct parse *p);
-/* config_environment.c */
+/* setters in config_environment.c */
 int config_set_environment(struct parse *p, const struct field *f,
 			   json_t *value);
 int config_set_packages(struct parse *p, const struct field *f, json_t *value);
 int config_set_warm(struct parse *p, const struct field *f, json_t *value);
-/* config_program.c */
+/* setters in config_program.c */
 int config_set_call(struct parse *p, const struct field *f, json_t *value);
 int config_set_session(struct parse *p, const struct field *f, json_t *value);
 int config_set_sandbox(struct parse *p, const struct field *f, json_t *value);
@@ -80,11 +80,11 @@ int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
 int config_set_main(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
 int config_set_kept(struct parse *p, const struct field *f, json_t *value);
-/* config_network.c; that of ports refuses what it finds right, as well. */
+/* Setters in config_network.c. The setter of ports also refuses valid ports. */
 int config_set_network(struct parse *p, const struct field *f, json_t *value);
 int config_set_ports(struct parse *p, const struct field *f, json_t *value);
 int config_set_retry_network(struct parse *p, const struct field *f, json_t *value);
-/* config_relate.c */
+/* functions of config_relate.c */
 int config_relate(struct parse *p, const json_t *root);
 void config_strings_done(struct config_strings *strings);
 

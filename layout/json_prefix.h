@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 enum json_prefix_state {
-	JSON_OPEN, /* more must come */
+	JSON_OPEN, /* the text is not complete yet */
 	JSON_WHOLE, /* a complete value; blanks may follow */
 	JSON_WRONG, /* the byte at `at` is not allowed there */
 };
 
-/* The tokens that may come next between two tokens. */
+/* The tokens that are allowed next. */
 enum json_expect {
 	JSON_VALUE, /* at the root, after a colon, or after a comma in a list */
 	JSON_VALUE_OR_END, /* the last byte was [ */
@@ -32,12 +32,12 @@ enum json_expect {
 
 #define JSON_PREFIX_DEPTH 256u
 
-/* Zero it and set the limits before the first byte. */
+/* State of one text. The owner sets it to zero, then sets the limits. */
 struct json_prefix {
 	unsigned max_depth;  /* 1 .. JSON_PREFIX_DEPTH */
 	bool bom;            /* a byte order mark may come first */
 	bool object; /* the root must be an object */
-	/* The rest is private; json_mistake.h reads it, too. */
+	/* The fields below are private; only json_mistake.h reads them, too. */
 	uint64_t at; /* bytes taken */
 	enum json_prefix_state state;
 	enum json_expect expect;

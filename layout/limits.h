@@ -11,7 +11,7 @@
 #define LIMIT_FILE_NAME 255u       /* bytes; NAME_MAX of every host */
 #define LIMIT_PATH 4095u           /* bytes of an input's path */
 #define LIMIT_DEPTH 64u            /* directories below a job */
-#define LIMIT_CONFIG_BYTES MIB(1)  /* config.json */
+#define LIMIT_CONFIG_BYTES MIB(1)  /* size of config.json */
 #define LIMIT_CONFIG_DEPTH 32u     /* levels of JSON */
 #define LIMIT_CODE_BYTES MIB(1)    /* the program's own file */
 #define LIMIT_NOTE KIB(4)          /* "note" in config.json, as JSON */
@@ -34,7 +34,7 @@
 /* a sandbox's life or idle time: a year */
 #define LIMIT_SANDBOX_MS 31536000000u
 #define LIMIT_SANDBOXES 1024u /* sandboxes of one user; each needs memory */
-/* files beside config.json, for writers that rename */
+/* files beside config.json, for writers that write a second file and rename it */
 #define LIMIT_SANDBOX_FILES 8u
 #define LIMIT_RETRY 10u /* a permanent fault is reported soon */
 #define LIMIT_RETAIN_S 31536000u   /* a year */
@@ -43,16 +43,16 @@
 #define LIMIT_PORT_MIN 1024u  /* below it takes a capability that no program has */
 #define LIMIT_PORT_MAX 65535u
 #define LIMIT_NETWORK_TEXT (128u << 10) /* bytes of the rules of "network" */
-#define LIMIT_PRIORITY 100u /* highest priority; the lowest is its negative */
+#define LIMIT_PRIORITY 100u /* highest priority; the lowest is -LIMIT_PRIORITY */
 #define LIMIT_MEMORY_MIN_MB 32u
 #define LIMIT_PROCESSES 4096u
 #define LIMIT_STREAM_BYTES GIB(4)
 #define LIMIT_OUTPUT_FILES 65536u /* entries of output/; inodes are limited */
-/* bytes of their paths, which are all in memory */
+/* bytes of the paths of these entries, which are all in memory */
 #define LIMIT_OUTPUT_PATHS MIB(32)
 #define LIMIT_LEFT_OUT 100u        /* entries in output_left_out */
 #define LIMIT_VALUE_BYTES MIB(16)  /* value and error of result.json */
-#define LIMIT_VALUE_DEPTH 256u     /* levels of JSON in them */
+#define LIMIT_VALUE_DEPTH 256u     /* levels of JSON in value and error */
 /* JSON values in one text; each value needs memory */
 #define LIMIT_VALUE_PARTS 2000000u
 #define LIMIT_RESULT_BYTES MIB(512) /* result.json: LIMIT_OUTPUT_FILES names */
@@ -66,7 +66,7 @@
 #define DEFAULT_STDOUT_LIMIT MIB(64)
 #define DEFAULT_STDERR_LIMIT MIB(16)
 #define DEFAULT_OUTPUT_LIMIT MIB(256)
-#define DEFAULT_MAX_QUEUED 100000u /* waiting runs of all users */
+#define DEFAULT_MAX_QUEUED 100000u /* runs that may wait, of all users together */
 #define DEFAULT_TIMEOUT_MAX_MS 3600000u /* the operator may change it */
 
 #endif

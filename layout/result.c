@@ -17,7 +17,7 @@
 #include "json.h"
 #include "limits.h"
 
-/* The guest's result, after it was checked. */
+/* The result that the guest sent, after it was checked. */
 struct guest {
 	json_t *root; /* owned; NULL: it cannot be used */
 	struct json_raw value; /* the text as written */

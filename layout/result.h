@@ -30,7 +30,7 @@ struct result_left {
 
 /* An earlier run of the same submission, which fsd failed. */
 struct result_attempt {
-	bool known; /* false: all of it is null */
+	bool known; /* false: all of the network's figures are null */
 	enum job_status status;
 	const char *message; /* NULL: no message */
 	uint64_t started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
@@ -39,7 +39,8 @@ struct result_attempt {
 /* A connection of the program, or one that it did not get. */
 struct result_connection {
 	const char *host;    /* host name as the program gave it; NULL: not known */
-	unsigned port;       /* 0: none: the program looked up a name */
+	unsigned port;       /* port of the server; 0: the program only looked up a
+			      * name */
 	const char *address; /* NULL: no address */
 	uint64_t sent, received, ms; /* RESULT_UNKNOWN: still open, or not made */
 	const char *verdict; /* a constant: "ok", "denied" ... */
@@ -88,12 +89,13 @@ struct job_result {
 	const char *environment; /* name; NULL: not known */
 	const char *environment_id; /* NULL: the environment is base */
 	int warm; /* whether the interpreter was warm: 1, 0; -1: it had none */
-	const char *why; /* why it was not, or NULL */
+	const char *why; /* why the interpreter was not warm, or NULL */
 	const char *source, *accel, *template_id; /* NULL: the run had no machine */
 	/* Required walls that did not stand around the machine; ends with NULL.
 	 * NULL: not known. */
 	const char *const *missing_walls;
-	const struct result_network *network; /* NULL: none, or not known */
+	const struct result_network *network; /* NULL: the run had no network, or that is
+					       * not known */
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 	uint64_t kept_until_ns; /* CLOCK_REALTIME; 0: for ever, null */
 };

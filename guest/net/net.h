@@ -24,7 +24,7 @@ struct net {
 	struct net_lookup lookup;
 	/* NET_LOOKUP_ROWS, which the helper shares */
 	struct net_lookup_row *table;
-	pid_t helper; /* 0: it has ended */
+	pid_t helper; /* 0: the helper has ended */
 	bool on;      /* NET has come */
 };
 

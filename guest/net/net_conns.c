@@ -128,7 +128,7 @@ static int say(struct net_conns *cs, uint8_t type, uint8_t arg, uint32_t id)
 							   .id = id });
 }
 
-/* Ends it on both sides. */
+/* Ends the connection on both sides: the host gets RESET. */
 static int break_off(struct net_conns *cs, struct net_conn *c, enum net_reset why)
 {
 	uint32_t id = c->wire.id;
@@ -206,7 +206,7 @@ static int on_data(struct net_conns *cs, struct net_conn *c, const struct net_fr
 
 /* --- bytes to the host ------------------------------------------------------------ */
 
-/* Puts it into the line if it may have bytes, and may send some. */
+/* Queues the connection if it may have bytes to read, and the host may get some. */
 static void line_up(struct net_conns *cs, struct net_conn *c)
 {
 	if (c->readable && !c->connecting && list_empty(&c->turn) &&
@@ -232,7 +232,7 @@ static int move_one(struct net_conns *cs, struct net_conn *c)
 
 	list_del(&c->turn);
 	if (!most)
-		return 0; /* a WINDOW lines it up again */
+		return 0; /* the connection is queued again at the next WINDOW */
 	n = recv(c->fd, net_port_room(cs->port), most, 0);
 	if (n == 0)
 		return on_end_of_program(cs, c);

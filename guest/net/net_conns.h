@@ -23,10 +23,11 @@ struct net_conn {
 	struct list turn; /* in `turns`, while bytes can be moved to the host */
 	struct net_stream wire;
 	int fd;          /* owned; -1: closed */
-	int row;         /* of its name; -1: none */
-	uint16_t port;   /* of a program that listens, while it is connected to */
+	int row;         /* row of the server's name; -1: none */
+	uint16_t port;   /* only while it connects to a listening program: the program's
+			  * port */
 	bool connecting; /* connect(2) is under way */
-	bool is_ip6;     /* to ::1, not 127.0.0.1 */
+	bool is_ip6;     /* connects to ::1, not to 127.0.0.1 */
 	bool readable, shut;
 	uint64_t moved_ns; /* when bytes of the program came last */
 	struct buf to;     /* bytes for the program that its socket has not taken */
@@ -39,14 +40,14 @@ struct net_conns {
 	int epoll;
 	uint32_t window;
 	unsigned most, count;
-	uint64_t now_ns;     /* of this turn */
+	uint64_t now_ns;     /* time at the start of the present turn */
 	struct net_ids ids;
 	struct list turns, closed, bucket[NET_CONNS_BUCKETS];
 };
 
 void net_conns_open(struct net_conns *cs);
-/* A connection that was accepted; consumes fd. Return: 0, or a negative errno that ends the
- * helper. */
+/* Adds a connection that the helper has accepted; consumes fd. Return: 0, or a negative
+ * errno that ends the helper. */
 int net_conns_accepted(struct net_conns *cs, int fd);
 /* Resets a connection that is not to be. Consumes fd. */
 void net_conns_refuse(int fd);

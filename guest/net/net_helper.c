@@ -76,7 +76,8 @@ static int permit_calls(void)
 	return r;
 }
 
-/* Onto 3 to 7, so that one call closes what is PID 1's. */
+/* Moves the descriptors to 3 to 7, so that one call can close all that belong to PID
+ * 1. */
 static int keep_fds(struct net_helper_fds *fds)
 {
 	int *fd[] = { &fds->port, &fds->listener, &fds->dns, &fds->ready,

@@ -7,7 +7,7 @@
 #include "net_lookup.h"
 
 #define NET_HELPER_ID 1001u
-#define NET_HELPER_ADDRESS 0x7f000035u /* 127.0.0.53 */
+#define NET_HELPER_ADDRESS 0x7f000035u /* the address 127.0.0.53 */
 #define NET_HELPER_PORT 53
 /* Bytes that wait in a socket whose program does not read, beyond what the program's own
  * buffer takes. The buffer itself would grow to 256 KiB, and a hundred of them are the

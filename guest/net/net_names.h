@@ -12,12 +12,12 @@
 
 #include "layout/base/host_name.h"
 
-#define NET_NAMES_FIRST 0xc6120100u /* 198.18.1.0 */
+#define NET_NAMES_FIRST 0xc6120100u /* the address 198.18.1.0 */
 /* A row gets another name when it had no query and no open stream for so long. */
 #define NET_NAMES_KEPT_NS (600ull * 1000000000u)
 
 struct net_name {
-	uint32_t hash, streams; /* streams: those that are open */
+	uint32_t hash, streams; /* streams: number of open streams */
 	uint64_t used_ns;       /* time of the last query, or of the end of the last
 				 * stream */
 	char name[HOST_NAME_MAX_LEN + 1]; /* "": the row is free */
@@ -32,7 +32,8 @@ struct net_names {
 int net_names_open(struct net_names *n, unsigned most);
 void net_names_done(struct net_names *n);
 
-/* name as host_name_read() has it. Return: its row, or -ENOENT. */
+/* Finds a name's row; name: as host_name_read() returns it. Return: the row, or
+ * -ENOENT. */
 int net_names_find(const struct net_names *n, const char *name);
 /*
  * Gives a name a row: its own, a free one, or the one that was not used for longest.
@@ -40,7 +41,7 @@ int net_names_find(const struct net_names *n, const char *name);
  * use.
  */
 int net_names_take(struct net_names *n, const char *name, uint64_t now_ns, bool *ret_new);
-/* The row of an address; -ENOENT: it stands for no name. */
+/* Returns the row of an address; -ENOENT: the address stands for no name. */
 int net_names_at(const struct net_names *n, uint32_t address);
 
 #endif

@@ -28,15 +28,16 @@ static inline size_t net_port_waiting(const struct net_port *p)
 /* Reads what has come; `reads` falls when that was all. Return: 0, or -EPIPE: the host
  * has closed its end. */
 int net_port_fill(struct net_port *p);
-/* The next whole frame. Return: 1, 0: there is none, or -EPROTO. */
+/* Takes the next complete frame. Return: 1; 0: there is none; or -EPROTO. */
 int net_port_next(struct net_port *p, struct net_frame *ret);
 /* Writes what the port takes now. Return: 0 or -EPIPE. */
 int net_port_flush(struct net_port *p);
 /* Adds a frame. Return: 0, or -ENOBUFS: the bound was passed, which is a mistake of the
  * caller. */
 int net_port_put(struct net_port *p, const struct net_frame *f);
-/* Where WIRE_NET_DATA_MAX bytes of a DATA can be put, if no more than NET_PORT_STOPS
- * wait; then the frame of n bytes is added. */
+/* Returns the place for the WIRE_NET_DATA_MAX bytes of a DATA frame; NULL: more than
+ * NET_PORT_STOPS bytes wait. The caller writes n bytes there, then adds the frame with
+ * net_port_put_data(). */
 uint8_t *net_port_room(struct net_port *p);
 void net_port_put_data(struct net_port *p, uint32_t id, size_t n);
 

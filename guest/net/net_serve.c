@@ -58,7 +58,7 @@ static bool port_has_room(const struct serve *s)
 
 /* --- look-ups ------------------------------------------------------------------- */
 
-/* If it cannot be sent, the program asks again. */
+/* Sends the answer. An error is ignored: the program asks again. */
 static void answer(const struct serve *s, const struct net_dns_query *dns,
 		   const uint8_t *bytes, const struct sockaddr_in *to,
 		   enum net_dns_code code, int row)
@@ -71,7 +71,8 @@ static void answer(const struct serve *s, const struct net_dns_query *dns,
 	sendto(s->fds->dns, text, size, 0, (const struct sockaddr *)to, sizeof(*to));
 }
 
-/* An address stands for a name or for none: the host is not asked. */
+/* Answers a query for an address's name. The host is not asked: the table has every
+ * name. */
 static void answer_reverse(const struct serve *s, const struct net_dns_query *dns,
 			   const uint8_t *bytes, const struct sockaddr_in *to)
 {

@@ -59,7 +59,7 @@ static const struct call calls[] = {
 	{SCMP_SYS(userfaultfd), ENOSYS},
 	/* counts events of other processes */
 	{SCMP_SYS(perf_event_open), EPERM},
-	{SCMP_SYS(lookup_dcookie), EPERM}, /* only profilers use it */
+	{SCMP_SYS(lookup_dcookie), EPERM}, /* lookup_dcookie: only profilers use it */
 	{SCMP_SYS(init_module), EPERM},
 	{SCMP_SYS(finit_module), EPERM},
 	{SCMP_SYS(delete_module), EPERM},
@@ -76,7 +76,7 @@ static const struct call calls[] = {
 	{SCMP_SYS(chroot), EPERM},
 	{SCMP_SYS(open_tree), EPERM},
 	{SCMP_SYS(move_mount), EPERM},
-	{SCMP_SYS(fsopen), EPERM}, /* has parsers for its arguments */
+	{SCMP_SYS(fsopen), EPERM}, /* fsopen: the kernel parses its arguments */
 	{SCMP_SYS(fsconfig), EPERM},
 	{SCMP_SYS(fsmount), EPERM},
 	{SCMP_SYS(fspick), EPERM},

@@ -249,7 +249,7 @@ int mounts_switch_root(struct err *err)
 		return r;
 	if (mount("/dev", "/root/dev", NULL, MS_MOVE, NULL))
 		return err_sys(err, -errno, "cannot move /dev");
-	unlink("/init"); /* frees its memory; this process keeps its own */
+	unlink("/init"); /* frees its memory; this process keeps the open file */
 	if (chdir("/root") || mount(".", "/", NULL, MS_MOVE, NULL) ||
 	    chroot(".") || chdir("/"))
 		return err_sys(err, -errno, "cannot move into the root image");

@@ -23,7 +23,7 @@
 struct begun {
 	uint32_t how; /* enum wire_begun */
 	char by[WIRE_BEGUN_BY_MAX + 1];
-	bool coming; /* C has come, and its NUL has not */
+	bool coming; /* the letter C has come, and the NUL behind it has not */
 	/* meaning of the letter; WIRE_BEGUN_MAX: no letter yet */
 	uint32_t next;
 	size_t length;

@@ -42,7 +42,7 @@ enum runner_pipe { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_RESULT, PIPE_MAX };
 
 struct runner {
 	enum wire_runner kind;
-	pid_t pid;             /* 0: it has ended, or was never started */
+	pid_t pid;             /* 0: the runner has ended, or was never started */
 	bool own;              /* the runner has drawn its own secrets */
 	bool living;           /* the process runs steps: see step.h */
 	const struct wire_strings *fresh; /* Borrowed, or NULL: the environment of a Python runner that loads no

@@ -26,7 +26,7 @@ struct runner_kind {
 	/* The runner's process. argv[0] is NULL for EXEC, which executes any program. */
 	const char *directory;
 	const char *argv[8];
-	const char *extra[3]; /* variables of its environment */
+	const char *extra[3]; /* further variables of the runner's environment */
 	bool base;            /* the interpreter starts with the base variables */
 	bool helper_pipes;    /* two pipes on 5..8, see child.c */
 	bool own_task;        /* the interpreter has a thread that no job's limit counts
@@ -60,7 +60,7 @@ struct runner_kind {
 			      * draw new ones */
 	bool learns;         /* the interpreter heats in its own process and keeps what it
 			      * learns; the others heat in a child */
-	bool settles;        /* after each round its pages are made writable */
+	bool settles;        /* pages are made writable after each round of heat */
 	uint64_t plain_heap; /* bytes of heap of its interpreter without our runner;
 				0: all */
 };

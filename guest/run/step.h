@@ -33,10 +33,10 @@ struct runner;
 
 struct step {
 	bool on; /* the present job is a step */
-	bool started;  /* S has come */
-	bool coming; /* E has come, and its code has not */
+	bool started;  /* the letter S has come */
+	bool coming; /* the letter E has come, and the code behind it has not */
 	bool over; /* the interpreter will send no more */
-	bool lives; /* ... and can run another step */
+	bool lives; /* the interpreter can run another step */
 	int input; /* owned; the fifo `in`, until S comes */
 };
 

@@ -13,7 +13,7 @@
 
 struct stream {
 	int fd;            /* owned; -1 after the pipe's end */
-	uint8_t type;      /* type of its frames */
+	uint8_t type;      /* wire type of the frames */
 	uint64_t limit; /* most bytes to send; further ones are dropped */
 	uint64_t bytes; /* bytes that the program has written */
 	uint64_t dropped; /* how many of `bytes` were dropped */

@@ -186,8 +186,9 @@ enum wire_type {
 /* The program's runner. EXEC executes argv, whatever it names. */
 enum wire_runner {
 	WIRE_RUN_PYTHON,     /* argv[0] is the program's path, then its args */
-	WIRE_RUN_NODE,       /* the same */
-	WIRE_RUN_TYPESCRIPT, /* the same; the runner erases types first */
+	WIRE_RUN_NODE,       /* the same as WIRE_RUN_PYTHON */
+	WIRE_RUN_TYPESCRIPT, /* the same as WIRE_RUN_NODE; the runner first erases
+			      * types */
 	/* Runs WIRE_HOME/code.sh without arguments, in the environment
 	 * WIRE_BASE_ENV; ignores envp. */
 	WIRE_RUN_BASH,
@@ -221,9 +222,9 @@ enum wire_wall {
 
 enum wire_mode {
 	WIRE_MODE_SCRIPT, /* run the program */
-	WIRE_MODE_CALL, /* load it and call a function; RESULT has its value */
-	WIRE_MODE_SESSION, /* run it in a living interpreter: a step */
-	WIRE_MODE_CELL,   /* the same, and RESULT has its last value */
+	WIRE_MODE_CALL, /* load the file and call a function; RESULT has the value */
+	WIRE_MODE_SESSION, /* run the program in a living interpreter: a step */
+	WIRE_MODE_CELL,   /* a step; RESULT has the value of the last expression */
 	WIRE_MODE_MAX
 };
 
@@ -246,15 +247,15 @@ enum wire_omitted {
 	WIRE_OMITTED_LINK, /* a link that leads outside of the home */
 	WIRE_OMITTED_SPECIAL, /* a device, a socket or a fifo */
 	WIRE_OMITTED_DEEP, /* its path is too long, or has too many names */
-	WIRE_OMITTED_UNREAD, /* the guest cannot read it */
+	WIRE_OMITTED_UNREAD, /* the guest cannot read the file */
 	WIRE_OMITTED_MAX
 };
 /* entries left out that the guest reports by name */
 #define WIRE_OMITTED_TOLD 100u
 
 enum wire_failed {
-	WIRE_FAILED_JOB,   /* the guest cannot run it */
-	WIRE_FAILED_ENDED, /* the session's interpreter had ended before it */
+	WIRE_FAILED_JOB,   /* the guest cannot run the job */
+	WIRE_FAILED_ENDED, /* the session's interpreter had ended before the job */
 	WIRE_FAILED_INIT,  /* init ends, whether it has a job or not */
 	WIRE_FAILED_MAX
 };
@@ -295,7 +296,7 @@ enum wire_begun {
  * WIRE_SHOWN, then JSON. The value is what follows the last such line.
  */
 #define WIRE_SHOWN 0x1e /* the record separator of RFC 7464 */
-#define WIRE_SHOWN_MAX (8u << 20)  /* bytes of such lines that the host keeps */
+#define WIRE_SHOWN_MAX (8u << 20)  /* bytes of shown lines that the host keeps */
 #define WIRE_RESULT_MAX (WIRE_SHOWN_MAX + (16u << 20))
 
 struct wire_strings {
@@ -314,8 +315,8 @@ struct wire_job {
 	uint32_t runner;       /* enum wire_runner */
 	uint32_t mode;         /* enum wire_mode */
 	uint32_t cpus;         /* >= 1 */
-	uint32_t processes;    /* pids.max */
-	uint64_t memory_bytes; /* memory.max */
+	uint32_t processes;    /* limit pids.max of the cgroup */
+	uint64_t memory_bytes; /* limit memory.max of the cgroup */
 	/* most bytes; the guest drops and counts further ones */
 	uint64_t stdout_limit;
 	uint64_t stderr_limit;
@@ -333,8 +334,8 @@ struct wire_job {
 
 /* SHARE: limits of all lanes together. On the wire in this order. */
 struct wire_share {
-	uint64_t memory_bytes; /* memory.max */
-	uint32_t processes;    /* pids.max */
+	uint64_t memory_bytes; /* limit memory.max of the cgroup */
+	uint32_t processes;    /* limit pids.max of the cgroup */
 	uint32_t cpus;         /* >= 1 */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 };
@@ -359,10 +360,11 @@ struct wire_exit {
 	uint32_t begun; /* enum wire_begun */
 	uint64_t wall_ns; /* time from the program's start to waitpid() */
 	uint64_t user_us, system_us; /* cgroup cpu.stat, this job's share */
-	uint64_t peak_memory_bytes;  /* memory.peak */
-	uint64_t peak_processes;     /* pids.peak */
+	uint64_t peak_memory_bytes;  /* file memory.peak of the cgroup */
+	uint64_t peak_processes;     /* file pids.peak of the cgroup */
 	uint64_t oom_kills;          /* memory.events oom_kill */
-	uint64_t stdout_bytes, stdout_dropped; /* written, of these dropped */
+	uint64_t stdout_bytes, stdout_dropped; /* bytes written; bytes of them that were
+					        * dropped */
 	uint64_t stderr_bytes, stderr_dropped;
 	uint64_t result_dropped;
 	char begun_by[WIRE_BEGUN_BY_MAX + 1]; /* wire_text_ok(); "" unless begun

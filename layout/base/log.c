@@ -21,7 +21,8 @@
 #include "num.h"
 
 static const struct {
-	const char *name, *priority; /* the level's name; its number in syslog(3) */
+	const char *name, *priority; /* name of the level; "<N>" with its number in
+				      * syslog(3) */
 } levels[] = {
 	[LOG_ERROR] = { "error", "<3>" },
 	[LOG_WARN] = { "warn", "<4>" },

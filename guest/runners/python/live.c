@@ -30,7 +30,7 @@
 static struct {
 	pthread_t thread;
 	timer_t timer;
-	bool there, timed; /* the thread exists; its timer exists */
+	bool there, timed; /* the thread exists; the thread's timer exists */
 	atomic_bool ends; /* the thread must end */
 	atomic_bool works; /* a program is running */
 	/* held by the thread while it is in the interpreter */

@@ -30,7 +30,7 @@
 PyObject *live_stay(PyObject *self, PyObject *arg);
 /* watch(raw): the thread may flush raw, an io.FileIO. */
 PyObject *live_watch(PyObject *self, PyObject *raw);
-/* begin(): a program begins. rest(): it has ended. */
+/* live_begin(): a program begins; live_rest(): it has ended. */
 PyObject *live_begin(PyObject *self, PyObject *arg);
 PyObject *live_rest(PyObject *self, PyObject *arg);
 
