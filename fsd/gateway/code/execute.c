@@ -32,7 +32,7 @@ struct execution {
 	struct follow *follow;
 	char context[CONTEXT_ID];
 	char job[64];
-	uint64_t count; /* number of executions in its context */
+	uint64_t count; /* number of executions in the context so far */
 	bool shown[CELL_SHOWN]; /* display n was sent */
 	char *message;           /* owned: the message of an `error` event */
 	struct buf tail; /* made by a worker, sent by the loop */

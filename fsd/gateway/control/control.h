@@ -10,10 +10,10 @@
 #include "fsd/gateway/jobs/sandbox.h"
 
 void post_sandboxes(struct request *r);
-void get_sandboxes(struct request *r); /* control_list.c */
+void get_sandboxes(struct request *r); /* handlers in control_list.c */
 void get_sandbox(struct request *r);
 void delete_sandbox(struct request *r);
-void post_timeout(struct request *r); /* control_time.c */
+void post_timeout(struct request *r); /* handlers in control_time.c */
 void post_connect(struct request *r);
 void post_refreshes(struct request *r);
 void post_pause(struct request *r);

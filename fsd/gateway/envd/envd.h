@@ -23,7 +23,7 @@ bool envd_stream_guard(struct request *r);
 
 void get_envd_health(struct request *r);
 void get_envs(struct request *r);
-void get_envd_metrics(struct request *r); /* usage.c */
+void get_envd_metrics(struct request *r); /* handlers in usage.c */
 void get_sandbox_metrics(struct request *r); /* the same figures for the control plane */
 
 /* --- paths (envd_path.c) -------------------------------------------------------- */
@@ -62,11 +62,11 @@ void envd_list_failed(struct request *r, int code);
 /* Returns an entry in the form of the calls. */
 json_t *envd_entry(const struct envd_path *p, const struct stat *st);
 
-void get_files(struct request *r);  /* download.c */
+void get_files(struct request *r);  /* handlers in download.c */
 void post_files(struct request *r); /* upload.c: the end of the body, */
 int post_files_chunk(struct request *r, const char *data, size_t len);
 
-void fs_stat(struct request *r); /* filesystem.c */
+void fs_stat(struct request *r); /* handlers in filesystem.c */
 void fs_move(struct request *r);
 void fs_make_dir(struct request *r);
 void fs_remove(struct request *r);
@@ -86,7 +86,7 @@ void links_remove(struct request *r, const struct envd_path *p);
 void links_list(struct request *r, const struct envd_path *p, unsigned depth,
 		json_t *entries);
 
-void watch_dir(struct request *r); /* watch.c */
+void watch_dir(struct request *r); /* handlers in watch.c */
 void watch_create(struct request *r);
 void watch_events(struct request *r);
 void watch_remove(struct request *r);

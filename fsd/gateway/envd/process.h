@@ -13,7 +13,7 @@
 
 struct command {
 	char job[64];
-	json_int_t pid; /* 0: it has not started yet */
+	json_int_t pid; /* 0: the process has not started yet */
 	json_t *config;    /* owned: config.json */
 	json_t *result; /* owned; NULL: it has not ended */
 	bool ended;
@@ -39,10 +39,10 @@ json_int_t command_pid(const json_t *event);
 json_t *command_show(const struct command *c);
 const char *command_tag(const struct command *c);
 
-/* process.c */
+/* handlers in process.c */
 void process_start(struct request *r);
 void process_connect(struct request *r);
-/* process_calls.c */
+/* handlers in process_calls.c */
 void process_list(struct request *r);
 void process_signal(struct request *r);
 void process_input(struct request *r);

@@ -30,7 +30,7 @@ struct watcher_call {
 	struct sandbox *sandbox; /* owned */
 	struct stream_ops ops;
 	char job[64];
-	char id[ID_SIZE + 1]; /* "": it is a stream */
+	char id[ID_SIZE + 1]; /* "": the watch is a stream */
 	struct buf line; /* an incomplete line of the program's output */
 	char *said; /* owned; its standard error */
 	bool ready;

@@ -19,7 +19,7 @@
 #define HTTP_IDLE_MS 75000u
 #define HTTP_LINGER_MS 2000u /* time for a client to read the last reply */
 #define HTTP_BODY_MS 30000u /* a body must bring bytes at least once in this time */
-#define HTTP_BODY_LEAST (30u << 10) /* ... this many bytes, or its end */
+#define HTTP_BODY_LEAST (30u << 10) /* ... this many bytes, or the body's end */
 /* most bytes read of a body whose request was refused */
 #define HTTP_REST (1u << 20)
 #define HTTP_BODY_MAX (8u << 20)

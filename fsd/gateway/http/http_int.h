@@ -42,7 +42,7 @@ struct client {
 	enum client_at at;
 	bool readable, writable, eof;
 	bool gone; /* the client sends no more, or is gone */
-	bool spare; /* beyond a limit: its request is refused */
+	bool spare; /* above a limit: the connection's request is refused */
 	bool local; /* the client's address is loopback */
 	char address[64];
 	struct request *request; /* the running one */
@@ -63,7 +63,7 @@ struct client {
 	size_t body_at, body_len;
 };
 
-/* http.c */
+/* functions of http.c */
 void client_close(struct client *c);
 /* Marks the client as ready: it continues after this turn of the loop. */
 void client_wake(struct client *c);

@@ -385,7 +385,7 @@ static bool tunnel_step(struct client *c)
 		c->at = AT_END;
 	} else if (t->answers && body_is_over(t) && !c->out.len) {
 		tunnel_free(&t->tunnel);
-		c->at = AT_REPLY; /* nothing of it is left: it ends */
+		c->at = AT_REPLY; /* nothing of the reply is left: the tunnel ends */
 		return true;
 	}
 	return any;

@@ -43,7 +43,7 @@ struct follow {
 	json_t *seen;
 	int hold;        /* a descriptor, or -1 */
 	int error;
-	bool keep; /* do not remove it */
+	bool keep; /* keep the job after its end */
 	bool is_step; /* a step of a session, which must live on */
 	bool running;
 	bool ended;

@@ -30,7 +30,7 @@ struct follow_job {
 	/* owner of the API key (keys.h), for the dashboard; NULL: none */
 	const char *owner;
 	bool hold; /* the job ends with the gateway */
-	bool keep; /* do not remove it at its end */
+	bool keep; /* keep the job after its end */
 	bool stays; /* the job continues if its gateway dies */
 	/* abandon the job this long after its start; 0: never */
 	uint64_t patience_ms;

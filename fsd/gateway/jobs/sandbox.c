@@ -25,7 +25,7 @@ const char *sandbox_path(const char *name, const char *rest, char room[128])
 	int len = snprintf(room, 128, SANDBOXES "/%s%s%s", name,
 			   *rest ? "/" : "", rest);
 
-	if (len >= 128) /* a part of it could name another sandbox */
+	if (len >= 128) /* a cut name could name another sandbox */
 		*room = '\0';
 	return room;
 }

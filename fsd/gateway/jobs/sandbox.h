@@ -18,7 +18,7 @@ struct sandbox {
 	char id[64];
 	char name[SANDBOX_NAME];
 	json_t *config; /* config.json, as it was when it was read */
-	json_t *meta; /* borrowed: its member, or NULL */
+	json_t *meta; /* borrowed: the member "meta" of config, or NULL */
 	const char *token; /* borrowed: of meta, or "" */
 };
 
@@ -26,7 +26,7 @@ void sandbox_hash(const char *id, char ret[SANDBOX_NAME]);
 /* Reads a sandbox. Return: 0, -ENOENT: there is none, or negative errno. */
 int sandbox_open(struct gateway *g, const char *id, struct sandbox **ret,
 		 struct err *err);
-/* The same, by its name in the mount. */
+/* Opens the sandbox by its name in the mount. */
 int sandbox_open_named(struct gateway *g, const char *name,
 		       struct sandbox **ret, struct err *err);
 /* Makes the object of a new sandbox; config: its config.json. Return: 0 or

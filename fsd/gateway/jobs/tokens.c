@@ -15,7 +15,7 @@
 
 struct entry {
 	char name[SANDBOX_NAME];
-	char token[SANDBOX_TOKEN + 1]; /* "": it had none when it was read */
+	char token[SANDBOX_TOKEN + 1]; /* "": the sandbox had no token when it was read */
 	uint64_t read_ms;              /* when the sandbox's config was read */
 };
 

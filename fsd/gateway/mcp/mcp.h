@@ -38,7 +38,7 @@ struct mcp {
 	struct gateway *gateway;
 	struct caller caller;
 	json_t *message;      /* owned */
-	json_t *id, *params;  /* borrowed of it; id NULL: a notification */
+	json_t *id, *params;  /* borrowed from the message; id NULL: a notification */
 	const char *method;
 	const json_t *token; /* token for reports of progress; NULL: not wanted */
 	bool modern, rules; /* rules: the rules of HTTP headers apply */
@@ -113,7 +113,7 @@ int mcp_find_sandbox(struct mcp *m, const char *name, char ret[17],
 int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		     struct err *err);
 
-/* mcp_run.c */
+/* functions of mcp_run.c */
 enum mcp_state mcp_run_code(struct mcp *m, const json_t *arguments);
 enum mcp_state mcp_run_command(struct mcp *m, const json_t *arguments);
 
@@ -135,7 +135,7 @@ struct mcp_end {
 #define MCP_PART_MAX (64u << 10)
 json_t *mcp_result(const struct mcp_end *end);
 
-/* mcp_http.c */
+/* functions of mcp_http.c */
 void post_mcp(struct request *r);
 
 /* mcp_lines.c: splits pieces of any size into messages, one a line. */

@@ -30,7 +30,7 @@
 
 struct stdio {
 	struct gateway *gateway;
-	struct list messages; /* struct line: those in work */
+	struct list messages; /* list of struct line: messages in work */
 	struct reactor_timer patience;
 	struct reactor_post ended;
 	struct reactor_source output;

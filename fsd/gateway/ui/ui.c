@@ -42,7 +42,7 @@ struct viewer {
 	/* number of the first reading that began after the request */
 	unsigned wanted;
 	bool streams;
-	ui_then *then; /* NULL: it wants all of the state */
+	ui_then *then; /* NULL: the client wants all of the state */
 	void *arg; /* owned; argument of then */
 	uint64_t told_ms;
 	json_t *last; /* owned; the state that it has got */

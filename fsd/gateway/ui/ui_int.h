@@ -61,7 +61,7 @@ struct ui_job {
 	uint64_t inode;
 	struct timespec changed;
 	char state[12];
-	char sandbox[LIMIT_JOB_NAME + 1]; /* "": none */
+	char sandbox[LIMIT_JOB_NAME + 1]; /* "": the job runs in no sandbox */
 };
 
 struct ui_jobs {
@@ -74,7 +74,7 @@ struct ui_jobs {
  */
 int ui_jobs_look(struct gateway *g, struct ui_jobs *jobs, struct err *err);
 void ui_jobs_done(struct ui_jobs *jobs);
-/* Reads one job. Return: false: it is gone. */
+/* Reads one job. Return: false: the job is gone. */
 bool ui_job_read(struct gateway *g, const char *name, struct ui_job *ret);
 bool ui_job_is_over(const struct ui_job *job);
 /* Returns whether the text may be the name of a job, or of a sandbox. */
