@@ -90,7 +90,7 @@ void flight_kill(struct batch *b, struct flight *f)
 	flight_leave(b, f);
 }
 
-/* Waits for its end from now on. Return: 0 or negative errno. */
+/* Begins to wait for the end of the flight's job. Return: 0 or negative errno. */
 static int watch(struct batch *b, struct flight *f, int dir)
 {
 	struct epoll_event e = { .events = EPOLLIN,
@@ -340,7 +340,7 @@ static bool is_left(const char *name)
 	return pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* memory_mb of its config.json, or 0. */
+/* Returns memory_mb of the job's config.json, or 0. */
 static unsigned memory_of(int dir)
 {
 	char text[4096];

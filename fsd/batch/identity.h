@@ -14,7 +14,7 @@
 #define IDENTITY_ID 17 /* 16 hex digits and a NUL */
 
 struct identity {
-	char id[IDENTITY_ID];    /* random; names of jobs have it */
+	char id[IDENTITY_ID];    /* random; the jobs' names contain it */
 	char program[SHA_HEX];   /* SHA-256 of the program's bytes; with -C of all files
 				  * of the directory */
 	struct buf options;      /* owned: a JSON list of texts */

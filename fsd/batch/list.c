@@ -128,7 +128,7 @@ static int key_of(const struct batch_list *l, uint32_t i, uint64_t *ret)
 	return 0;
 }
 
-/* The slot of a key: its own, or a free one. */
+/* Returns the slot of a key, or the free slot where the key would be put. */
 static uint32_t *slot_of(const struct batch_list *l, uint64_t key)
 {
 	uint32_t at = (uint32_t)key & (l->slots - 1);

@@ -28,28 +28,29 @@ enum list_kind {
 };
 
 enum entry_state {
-	ENTRY_OPEN,     /* it has no result and needs a run */
-	ENTRY_UNDERWAY, /* the mount has a job for it */
-	ENTRY_DONE,     /* it has a result */
-	ENTRY_UNREAD,   /* its input cannot be read; the next start tries again */
+	ENTRY_OPEN,     /* the entry has no result and needs a run */
+	ENTRY_UNDERWAY, /* the mount has a job for the entry */
+	ENTRY_DONE,     /* the entry has a result */
+	ENTRY_UNREAD,   /* the input cannot be read; the next start tries again */
 };
 
-#define ENTRY_FAILED 1u /* flag: its result is no exit code 0 */
-#define ENTRY_AGAIN 2u  /* flag: its result was revoked, and may be there yet */
-#define ENTRY_PLACED 4u /* flag: the newest line says that it has a directory */
-#define ENTRY_ELSEWHERE 8u /* flag: another part's */
-#define ENTRY_KNOWN 16u /* flag: it has a line in the journal */
+#define ENTRY_FAILED 1u /* flag: the result has an exit code that is not 0, or none */
+#define ENTRY_AGAIN 2u  /* flag: the result was revoked, and may still be in OUT */
+#define ENTRY_PLACED 4u /* flag: the entry's newest line says that OUT has its results */
+#define ENTRY_ELSEWHERE 8u /* flag: the entry belongs to another part of the batch */
+#define ENTRY_KNOWN 16u /* flag: the journal has a line for the entry */
 #define ENTRY_NO_LINE UINT64_MAX
 
-/* 32 bytes, for lists of 100,000 and more. */
+/* An entry has 32 bytes, because lists of 100,000 and more are usual. */
 struct entry {
 	uint64_t key;
-	uint64_t newest;   /* the offset of its newest line in the journal (journal.h); or
-			    * ENTRY_NO_LINE */
+	uint64_t newest;   /* offset of the entry's newest line in the journal
+			    * (journal.h); or ENTRY_NO_LINE */
 	uint32_t line;     /* offset in the list's text */
-	uint16_t run;      /* the last of its runs that has a line; from 1 */
-	uint8_t tries;     /* runs that have failed since it began, or began again */
-	uint8_t memory;    /* index of the memory size that it needs */
+	uint16_t run;      /* number of the last run that has a line in the journal; from
+			    * 1 */
+	uint8_t tries;     /* runs that failed since the entry began, or began again */
+	uint8_t memory;    /* index of the memory size that the entry needs */
 	uint8_t state;     /* enum entry_state */
 	uint8_t flags;
 };
@@ -89,7 +90,7 @@ const char *batch_list_line(const struct batch_list *l, uint32_t i);
 /* Splits a copy of the line into its fields. field: array of `most` elements. Return: the
  * number of fields. */
 #define LIST_FIELDS 1024 /* most arguments that a job may have */
-#define LIST_LINE (128u << 10) /* bytes of a line, with its end */
+#define LIST_LINE (128u << 10) /* bytes of a line, with the NUL */
 unsigned batch_list_fields(const struct batch_list *l, uint32_t i, char line[LIST_LINE],
 		     const char *field[LIST_FIELDS]);
 /*

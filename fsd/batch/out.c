@@ -312,7 +312,7 @@ int out_file_begin(struct out *o, char name[OUT_TEMPORARY])
 	return fd < 0 ? -errno : fd;
 }
 
-/* Syncs and closes it. */
+/* Syncs the file if OUT is synced, and closes it. */
 static int end_file(const struct out *o, int fd)
 {
 	int r = o->syncs && fsync(fd) < 0 ? -errno : 0;

@@ -102,7 +102,7 @@ struct path_set {
 	const struct batch_list *l;
 	struct path_slot {
 		uint32_t index; /* index of the entry, plus 1; 0: free */
-		uint32_t tag;   /* upper bits of the hash of its path */
+		uint32_t tag;   /* upper bits of the path's hash */
 	} *slot;
 	uint32_t slots;         /* a power of two */
 };
@@ -117,7 +117,7 @@ static uint64_t hash_of(const char *path, size_t len)
 	return h;
 }
 
-/* The slot of a path, or the free one that it would get. */
+/* Returns the slot of a path, or the free slot where the path would be put. */
 static struct path_slot *find(const struct path_set *s, const char *path, size_t len)
 {
 	uint64_t h = hash_of(path, len);

@@ -152,7 +152,7 @@ static int sync_parents(struct batch *b)
 	return r;
 }
 
-/* Writes the lines of all that were placed. */
+/* Writes the journal lines of all flights whose results are in place. */
 static int write_lines(struct batch *b)
 {
 	int r;

@@ -43,12 +43,12 @@ struct record {
 	uint64_t key;
 	unsigned run;      /* number of the run, from 1; 0: it has not run */
 	bool final;        /* no run follows */
-	bool placed;       /* its results are in OUT */
+	bool placed;       /* the results are in OUT */
 	const char *status;
-	const struct facts *facts; /* NULL if there are none */
-	const struct stamp *stamp; /* NULL if there is none */
+	const struct facts *facts; /* NULL: there are no facts */
+	const struct stamp *stamp; /* NULL: there is no stamp */
 	unsigned memory_mb;        /* 0: not known */
-	const char *message;       /* NULL if there is none */
+	const char *message;       /* NULL: there is no message */
 };
 
 /* Appends the line. */

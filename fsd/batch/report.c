@@ -25,7 +25,7 @@
 
 struct report {
 	bool bar, lines;
-	bool shown;          /* the bar is on its line */
+	bool shown;          /* the bar is on the terminal's line now */
 	uint64_t due_ns;
 	struct sample {
 		uint64_t ns;

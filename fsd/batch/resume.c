@@ -140,7 +140,7 @@ static int read_journals(struct batch *b)
 /* --- r/
  * ----------------------------------------------------------------------------------- */
 
-/* Is it the name of a job of this batch and entry? run: ret. */
+/* Is this name one of a job of this batch and entry? *run: the number of its run. */
 static bool is_job_of(const struct batch *b, const struct entry *e, const char *name,
 		      unsigned *run)
 {
@@ -154,7 +154,7 @@ static bool is_job_of(const struct batch *b, const struct entry *e, const char *
 	return *run > 0 && *run <= UINT16_MAX;
 }
 
-/* Makes the line of a result that has none. */
+/* Adds a journal line for a result that is in OUT and has no line. */
 static void adopt(struct batch *b, uint32_t i, const struct facts *f, unsigned run)
 {
 	struct entry *e = &b->list.entry[i];
@@ -181,7 +181,7 @@ static int strange(const struct batch *b, uint32_t i, const char *path, int r)
 			       batch_list_line(&b->list, i));
 }
 
-/* There is a directory, and no line that it belongs to. */
+/* Examines a directory in OUT that no journal line names. */
 static int take_unknown(struct batch *b, uint32_t i, const char *path)
 {
 	struct entry *e = &b->list.entry[i];

@@ -16,7 +16,8 @@ struct settings {
 	unsigned jobs;        /* most jobs at a time; 0: as many as the mount has
 			       * machines */
 	unsigned tries;       /* most failed runs of an input */
-	unsigned halt;        /* failures that halt; 0: none do */
+	unsigned halt;        /* number of failures that halt the batch; 0: it never
+			       * halts */
 	bool halt_percent;    /* halt is a percentage of the ended runs */
 	bool halt_now;        /* a halt also kills the running jobs */
 	enum keep keep;

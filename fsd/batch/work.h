@@ -44,7 +44,8 @@ struct flight {
 	uint32_t entry;
 	uint16_t run;
 	uint8_t step;          /* enum step */
-	bool final, failed;    /* no run follows; it has failed */
+	bool final, failed;    /* final: no run follows; failed: the last run has
+			        * failed */
 	bool repeated;         /* fsd failed, and has run the job again itself */
 	int wait;              /* owned: the job's file `wait`, or -1 */
 	int dir;               /* owned: the job's directory, once it has ended, or -1 */
@@ -73,7 +74,7 @@ struct batch {
 	const struct batch_options *o;
 	struct settings set;
 	struct run_client run;   /* o->run, plus the settings for every job */
-	char memory[16];         /* the text of its option -m */
+	char memory[16];         /* the argument of option -m */
 	struct program program;
 	struct batch_list list;
 	struct out out;
@@ -133,15 +134,15 @@ void fields_free(struct fields *x); /* NULL: does nothing */
 int batch_attach(struct batch *b);
 /* Starts a run of the input. */
 void batch_start(struct batch *b, uint32_t entry);
-/* The same, soon. */
+/* Starts a run of the input a little later. */
 void batch_start_again(struct batch *b, uint32_t entry);
-/* The job has something to say: it has ended, is refused, or gone. */
+/* Call it when the job has ended, was refused or is gone. */
 void batch_on_end(struct batch *b, struct flight *f);
-/* Opens the directory of its job. Return: 0 or negative errno. */
+/* Opens the directory of the flight's job. Return: 0 or negative errno. */
 int flight_open(struct batch *b, struct flight *f);
-/* Forgets a flight: its job stays, or goes if it is held. */
+/* Forgets a flight. Its job continues, but a job that is held ends. */
 void flight_leave(struct batch *b, struct flight *f);
-/* Kills and removes its job. */
+/* Kills and removes the flight's job. */
 void flight_kill(struct batch *b, struct flight *f);
 void flight_done(struct batch *b, struct flight *f);
 /* Handles an error of the mount: pauses, attaches to it again, or ends the batch. what:

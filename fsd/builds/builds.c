@@ -231,7 +231,7 @@ static void ended(struct builds *bs, const char *why)
 	struct build *b = bs->current;
 	char text[sizeof(b->why) + sizeof(FAULT)];
 
-	list_del(&b->node); /* no job can join it from here on */
+	list_del(&b->node); /* no job can join the build from here on */
 	if (!why) {
 		count(bs);
 		release(b, NULL);

@@ -180,7 +180,7 @@ static int print_package(void *arg, const struct environment_package *p)
 	return 0;
 }
 
-/* Prints the variable as --env takes it. */
+/* Prints the variable in the form that --env takes. */
 static void print_variable(const char *variable)
 {
 	auto_buf struct buf word = { 0 };

@@ -27,7 +27,7 @@ static int find_mount(const char *command, const char *asked, char ret[PATH_MAX]
 		       complain(command, 1, "%s", err.text) : 0;
 }
 
-/* Takes --mount; the operands are behind optind. */
+/* Reads --mount; the operands begin at optind. */
 static int begin(const struct cli_command *self, int argc, char **argv,
 		 char ret[PATH_MAX])
 {

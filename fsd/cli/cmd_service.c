@@ -279,7 +279,7 @@ static int command_upgrade(const struct cli_command *self, int argc, char **argv
 	r = wait_for_end(server);
 	if (r < 0)
 		return complain("upgrade", 1, "%s", strerror(-r));
-	/* The next one answers it. */
+	/* The next server answers it. */
 	if (getxattr(mnt, "user.fsd.version", version, sizeof(version) - 1) < 0)
 		return complain("upgrade", 1, "%s: %s", mnt, strerror(errno));
 	if (getxattr(mnt, "user.fsd.upgrade", outcome, sizeof(outcome) - 1) < 0)

@@ -49,7 +49,7 @@ struct making {
 	const char *environments[ENVIRONMENTS_MAX];
 	unsigned environment_count;
 	char dir[PATH_MAX];       /* directory for the finished templates */
-	char work[PATH_MAX + 32]; /* below it; "": not made yet */
+	char work[PATH_MAX + 32]; /* directory below it; "": not made yet */
 	char mnt[PATH_MAX + 64];
 	struct child mount;
 };
@@ -131,7 +131,7 @@ static int await_ready(struct making *m)
 		read_health(m, now, sizeof(now));
 		if (health_is_ok(now))
 			return 0;
-		/* The step, not its seconds. */
+		/* Compares the step without its seconds. */
 		if (strncmp(now, told, strcspn(now, "(")) != 0)
 			fprintf(stderr, "fsd template: %s\n", now);
 		memcpy(told, now, sizeof(told));

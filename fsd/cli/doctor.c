@@ -87,7 +87,7 @@ static int ask_apt(char *text, size_t size)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Return: when apt last fetched its lists. */
+/* Returns when apt last fetched its lists of packages. */
 static int64_t apt_asked(void)
 {
 	static const char *const places[] = { APT_LISTS, APT_LISTS "/partial" };

@@ -47,7 +47,8 @@ struct cli_command {
 	const char *summary;  /* one line of text for `fsd help` */
 	const struct cli_option *options; /* ends with id 0; NULL: none */
 	enum cli_takes operand;
-	const char *words;    /* the words for its first operand, with CLI_WORDS */
+	const char *words;    /* the words that the first operand may be, with
+			       * CLI_WORDS */
 	const char *notes;    /* below the options; NULL: none */
 	/* Subcommands, each with options of its own; the last one has name NULL. NULL:
 	 * there are none. */

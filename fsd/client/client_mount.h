@@ -17,7 +17,7 @@ struct client_signals {
 	int fd;       /* owned: a signalfd, or -1 */
 	int more;     /* set by the caller: another signal, or 0 */
 	uint64_t got; /* bit set of the signals that have come */
-	int last;     /* the last of them, or 0 */
+	int last;     /* the last error of these, or 0 */
 };
 #define CLIENT_SIGNALS_NONE { .fd = -1 }
 

@@ -95,7 +95,7 @@ struct job_draft {
 
 	/* The draft's. */
 	char name[NAME_MAX + 1]; /* name in the mount; "": not made yet */
-	int dir;          /* owned: its directory, or -1 */
+	int dir;          /* owned: the draft's directory, or -1 */
 	int hold;         /* owned: the job is removed when this closes; or -1 */
 	bool stdin_open;  /* ret: config.json says that standard input is streamed */
 	bool copies_job;  /* the project is a job itself */

@@ -14,7 +14,7 @@
 #include "where.h"
 
 struct job_view {
-	int state;            /* enum job_state; -1: it is gone */
+	int state;            /* enum job_state; -1: the job is gone */
 	int exit_code;        /* -1: none */
 	char status[24];      /* from result.json; "": unknown */
 	char message[512];    /* from result.json, as one line; "": none */
@@ -24,8 +24,8 @@ struct job_view {
 	int64_t wall_ms, cpu_ms, peak_bytes; /* -1: not known */
 	int64_t memory_mb, priority; /* from config.json, or the defaults */
 	uid_t uid;
-	int64_t since_ms;     /* when it entered its present state */
-	int64_t queued_ms;    /* when it was queued */
+	int64_t since_ms;     /* when the job entered its present state */
+	int64_t queued_ms;    /* when the job was queued */
 	int64_t started_ms;   /* began; wall clock, 0: not known */
 };
 

@@ -46,7 +46,7 @@ static int start_holder(struct private_mount *p, const char *command, int ready,
 	return 0;
 }
 
-/* Return: its wait status. */
+/* Waits for the child. Return: its wait status. */
 static int await_end(struct child *c)
 {
 	struct pollfd p = { .fd = c->pidfd, .events = POLLIN };

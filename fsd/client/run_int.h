@@ -34,7 +34,7 @@
 /* Standard input that is streamed. */
 struct input {
 	bool open;      /* standard input is streamed and has not ended */
-	int state;      /* owned: the job's, until it runs */
+	int state;      /* owned: the file `state` of the job, until the program runs */
 	int feed;       /* owned: stdin.feed, from then on */
 	bool copies;    /* bytes stay in standard input until the program reads them */
 	int pipe[2];    /* owned: for copies of a pipe's bytes, or -1 */
@@ -60,7 +60,7 @@ struct client {
 	char waits[512];   /* the last printed reason why the job waits */
 	uint64_t failing_ns; /* since when no machine can be started; 0: machines start */
 	bool lost;         /* output that found no room, which was said */
-	bool unread;       /* a reader of its output has gone */
+	bool unread;       /* a reader of the output has gone */
 	bool given_up;     /* a reader paused, and we were to end */
 };
 
@@ -73,7 +73,7 @@ struct client {
 bool program_check(const struct run_client *c, const struct program *p,
 		   const char *data, size_t len, struct err *ret);
 
-/* run_config.c */
+/* functions of run_config.c */
 /* Is the option on the command line? */
 bool run_is_given(const struct run_client *c, enum run_opt opt);
 
@@ -93,7 +93,7 @@ static inline bool is_same_file(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* run_put.c */
+/* functions of run_put.c */
 bool project_has_config(const struct run_client *c);
 /* The project, the program, the inputs, standard input. */
 int draft_put_files(struct job_draft *d);
@@ -117,7 +117,7 @@ void input_go_on(struct client *k);
 void input_end(struct client *k, uint64_t read);
 void input_close(struct input *in);
 
-/* run_results.c */
+/* functions of run_results.c */
 int results_check(struct client *k);
 int results_take(struct client *k);
 
@@ -155,7 +155,7 @@ void client_print_error(struct client *k, const char *data, size_t len);
  * -1: no bytes are there now. */
 ssize_t client_pump(struct client *k, int from, int to);
 
-/* run_end.c */
+/* functions of run_end.c */
 int client_outcome(struct client *k);
 
 static inline bool is_set(const struct run_client *c, enum run_opt opt)

@@ -312,7 +312,7 @@ struct stream {
 	const char *name;  /* name in the job */
 	int from;
 	const char *whose; /* name that the user gave it */
-	bool program;      /* check its first bytes */
+	bool program;      /* check the file's first bytes */
 };
 
 static int check_first(struct job_draft *d, const struct stream *s, const char *data,
@@ -325,7 +325,7 @@ static int check_first(struct job_draft *d, const struct stream *s, const char *
 	return job_draft_fail(d, DRAFT_FAILED, 2, "%s", err.text);
 }
 
-/* Copies until its end. */
+/* Copies standard input or a fifo until its end. */
 static int copy_stream(struct job_draft *d, const struct stream *s)
 {
 	auto_close int fd = create(d, s->name);

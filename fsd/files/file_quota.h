@@ -16,7 +16,7 @@ struct node;
 
 /* The share of one job in its user's quota. struct file_owner embeds it, zeroed. */
 struct quota_share {
-	struct quota_user *user; /* borrowed; NULL: it is not counted */
+	struct quota_user *user; /* borrowed; NULL: the file is not counted */
 	uint64_t bytes[QUOTA_AREAS];
 };
 
@@ -24,7 +24,7 @@ struct quota_share {
 struct quota_file {
 	struct quota_user *payer; /* borrowed: the user for whom a deleted file counts
 				   * while it is open */
-	uint64_t size;            /* as the quota counts it; valid if `known` */
+	uint64_t size;            /* size as the quota counts it; valid if `known` */
 	unsigned writing;         /* writes under way */
 	bool known;
 };

@@ -193,7 +193,7 @@ int node_open(const struct node *node, int flags);
 void node_close(const struct node *node, int fd); /* calls store_close_file() */
 /* Reads a file from its start, at most limit + 1 bytes; blocks, on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
-void node_changed(struct node *node); /* call it after a change of the content */
+void node_changed(struct node *node); /* call it after each change of the content */
 /* Gives the root of node's area a new version. node_changed() and each creation, removal
  * and rename call it. */
 void node_tree_changed(struct node *node);

@@ -45,8 +45,8 @@ bool node_is_others(struct nodes *nodes, const struct node *dir,
 /* The path of dir/name below STATE/jobs. Return: 0 or -errno. */
 int node_child_path(const struct node *dir, const char *name, char *room,
 		    size_t size);
-void node_keep(struct node *node);   /* the kernel knows it now */
-void node_unkeep(struct node *node); /* the kernel does not know it any more */
+void node_keep(struct node *node);   /* call it when the kernel knows the node */
+void node_unkeep(struct node *node); /* call it when the kernel has forgotten the node */
 /* Marks the record: the file is gone, and the kernel still knows its number. */
 void node_gone(struct node *node);
 /* node.c. The second: one that is in no tree; NULL without memory. */

@@ -25,7 +25,7 @@ struct handle_record {
 	uint64_t ino;
 	uint64_t end;    /* the fields of struct handle of the same names */
 	uint64_t poll;   /* the kernel's number of a poll, 0: none */
-	uint32_t flags;  /* O_ACCMODE | O_APPEND of its opening */
+	uint32_t flags;  /* O_ACCMODE | O_APPEND that it was opened with */
 	uint32_t uid;    /* the user who opened it */
 	uint32_t run;
 	int32_t opener, seen;

@@ -94,7 +94,7 @@ int ops_handle_restore(struct fsd *d, struct handle_record *kept,
 /* ops_setattr.c: persists that the job is held, before the open is answered.
  * Call it in a fiber that holds the job's lock. Return: 0 or negative errno. */
 int ops_record_hold(fuse_req_t req, struct job *job);
-/* ops_list.c */
+/* functions of ops_list.c */
 void ops_listing_restore(struct fsd *d, struct handle_record *kept);
 /* Makes the text of a virtual file again. Return: 0 or negative errno. */
 int ops_vfile_text(struct handle *h);

@@ -32,7 +32,7 @@
 #define LIST_MAX (256u << 10) /* most bytes of one answer */
 
 struct listing {
-	struct target t; /* the directory as it was at the beginning */
+	struct target t; /* the directory as it was when the listing began */
 	bool begun; /* `t` and `cursor` are valid */
 	struct job *job; /* reference to the opened job, or NULL */
 	/* reference to the opened node, or NULL: a removed directory can still

@@ -16,7 +16,7 @@ struct environments; /* the image, the index of packages, the first templates */
 /* Facts about the image of all machines. vm/ verifies the image before it makes
  * machines. */
 struct image_about {
-	char id[16]; /* first characters of its id; "": unknown */
+	char id[16]; /* first characters of the environment's id; "": unknown */
 	char abi[ENVIRONMENT_ABI_MAX]; /* "": unknown */
 	char *packages; /* owned: lines "name version"; or NULL */
 };
@@ -74,7 +74,7 @@ int environments_on_find(void *arg, const char *spec,
 bool environments_has(const struct fsd *d, uid_t uid,
 		      const struct environment *e,
 		      const struct job_config *config);
-/* Return: its name for messages. */
+/* Return: the environment's name for messages. */
 const char *environments_name(const struct environment *e);
 
 #endif

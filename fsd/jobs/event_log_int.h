@@ -11,7 +11,7 @@ struct events {
 	uint64_t stored;    /* bytes of stored records */
 	uint64_t time_ms;   /* time of the newest record in order */
 	uint64_t count[ORDER_MAX]; /* recorded bytes of each stream */
-	enum job_state state; /* recorded last; JOB_STATE_MAX: none */
+	enum job_state state; /* the last state that was recorded; JOB_STATE_MAX: none */
 	bool awaits_pid;    /* events_started() will record `running` */
 	bool seen;          /* a reader has seen a record that is not stored */
 	bool wanted;        /* a reader waits until records are stored */

@@ -27,7 +27,7 @@ enum phase {
 
 struct events_reader {
 	enum phase phase;
-	unsigned run;        /* the run to which it is bound */
+	unsigned run;        /* number of the run that this reader follows */
 	bool refusal;        /* bound to a refusal instead; its text is in line */
 	struct buf line;     /* the text that was made last */
 	uint64_t line_start; /* offset of line in the file */

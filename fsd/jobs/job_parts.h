@@ -29,7 +29,7 @@ struct job_leftover {
 	bool cold; /* no user has asked for the job since the start */
 	bool left; /* queued or refused, and not examined since the start */
 	unsigned tries;     /* servers that have tried to begin its newest run */
-	uint64_t queued_ns; /* MONOTONIC: its wait began; 0: unknown */
+	uint64_t queued_ns; /* CLOCK_MONOTONIC when the job's wait began; 0: unknown */
 };
 
 /* parsed_config.c: config.json, parsed; valid for this inode and version. */

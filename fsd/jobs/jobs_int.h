@@ -6,17 +6,17 @@
 #include "job_watch.h"
 #include "fsd/base/sorted_ids.h"
 
-/* retention.c */
+/* State of retention.c. */
 struct retention {
 	struct sorted_ids left;  /* jobs that were done when this server started */
 	struct list doomed;      /* jobs to be removed, of struct job */
-	struct time_slice remove; /* its slices go through doomed */
-	struct time_slice begin; /* its slices go through left */
-	struct loop_timer timer; /* starts remove */
+	struct time_slice remove; /* removes the jobs in doomed */
+	struct time_slice begin; /* takes up the jobs in left */
+	struct loop_timer timer; /* starts `remove` */
 	struct hash owners;      /* owned: of struct retain_owner */
 };
 
-/* job_log.c */
+/* State of job_log.c. */
 struct log_writer {
 	struct list unlogged;    /* jobs whose log has lines that are not stored, of
 				  * struct job */
@@ -24,14 +24,14 @@ struct log_writer {
 	bool writing;            /* a fiber is writing them */
 };
 
-/* leftover.c */
+/* State of leftover.c. */
 struct leftovers {
 	struct sorted_ids queued, refused;
-	struct time_slice slice; /* its slices take the jobs up */
+	struct time_slice slice; /* takes up the jobs left by earlier servers */
 	bool (*take_up)(struct fsd *d, uint64_t until);
 };
 
-/* event_log_read.c: the data of one read of `events`, used at once */
+/* Buffers of event_log_read.c for one read of `events`; they are used at once. */
 struct events_room {
 	char out[EVENT_DATA_MAX + EVENT_HELD_MAX];
 	char err[EVENT_DATA_MAX + EVENT_HELD_MAX];

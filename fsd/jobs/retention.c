@@ -25,7 +25,7 @@ static const struct retain_limits *limits_of(const struct job *job)
 	return job->d->options->retain;
 }
 
-/* Seconds after its end; 0: for ever. */
+/* Returns for how many seconds the job is kept after its end; 0: for ever. */
 static uint64_t seconds_of(const struct job *job)
 {
 	uint64_t own = job->meta.retain_s, all = limits_of(job)->seconds;
@@ -225,7 +225,7 @@ static struct retain_owner *owner_of(struct job *job)
 	return job->retain.owner = o;
 }
 
-/* Out of wherever it is. */
+/* Takes the job out of the list or timer that it waits in. */
 static void leave(struct job *job)
 {
 	struct retain *r = &job->retain;

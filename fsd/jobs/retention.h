@@ -41,7 +41,7 @@ struct retain {
 				  * retention->doomed */
 	enum retain_state state;
 	const char *why;         /* a constant: why it is doomed */
-	uint64_t bytes;          /* bytes that its removal frees */
+	uint64_t bytes;          /* bytes that are freed when the job is removed */
 	struct loop_timer timer; /* fires when its time is over */
 	bool held;               /* its `hold` was closed: it is removed in any state,
 				  * even if its files are open */

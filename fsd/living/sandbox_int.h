@@ -41,7 +41,7 @@ struct sandbox {
 	gid_t gid;
 	uint64_t made_ns;      /* CLOCK_REALTIME */
 	struct sandbox_config config;
-	struct buf text;       /* config.json */
+	struct buf text;       /* text of config.json */
 	struct list files;     /* of struct sandbox_file */
 	enum stage stage;
 	struct build_wait build; /* the wait for a build of its environment */
@@ -54,12 +54,13 @@ struct sandbox {
 	struct run *asks;      /* borrowed: the run whose log gets the reason for the wait;
 				* NULL: all runs */
 	struct list seats;
-	struct list runs;      /* runs in it: struct run, by living.in_sandbox */
+	struct list runs;      /* list of struct run, by living.in_sandbox: runs in the
+			        * sandbox */
 	struct list waiters;   /* of struct sandbox_waiter */
 	struct list watchers;
 	void (*told)(struct list *node); /* called for each of the watchers */
 	unsigned told_state;   /* the sandbox_state_no() that the watchers know */
-	uint64_t until_ns;     /* CLOCK_REALTIME of its end; 0: none */
+	uint64_t until_ns;     /* CLOCK_REALTIME of the sandbox's end; 0: none */
 	uint64_t paused_ns;    /* CLOCK_REALTIME of its pause; it postpones the end; 0: it
 				* is not paused */
 	uint64_t used_ns;      /* now_ns() of the last use, or of the pause */
@@ -67,7 +68,8 @@ struct sandbox {
 	bool held;             /* the sandbox ends when the last of these is closed */
 	char why[200];         /* why it, or a single one's last machine, was lost; or "" */
 	struct loop_timer until, idle;
-	struct sandbox_record *kept; /* its record for the next server; or NULL */
+	struct sandbox_record *kept; /* the sandbox's record for the next server; or
+				      * NULL */
 	struct vm_mux *mux;    /* buffers of its machine's wire, for the next server; or
 			        * NULL */
 };
@@ -118,7 +120,7 @@ struct sandbox_record {
 	uint64_t memory;      /* bytes */
 	uint64_t idle_ms;     /* the session ends after so long without use */
 	char why[200];
-	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* config.json */
+	_Alignas(4096) char text[2][LIMIT_CONFIG_BYTES]; /* text of config.json */
 };
 
 /* The data of a session, in a sandbox or without one, for the next server. */

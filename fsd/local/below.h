@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#define BELOW_PATH 4096 /* bytes of a path, with its end */
+#define BELOW_PATH 4096 /* bytes of a path, with the NUL */
 
 /* Writes the path without ".", repeated and trailing slashes: "./a//b/" is "a/b", and "."
  * is "". Return: 0; -EINVAL: it is absolute or empty, or has a ".."; -ENAMETOOLONG. */

@@ -31,9 +31,9 @@ int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
 	      int to, const char *as);
 /* Copies all entries of the directory `from` into `to`. */
 int tree_copy_all(struct tree_copy *t, int from, int to);
-/* write(2) of all. Return: 0 or negative errno. */
+/* Writes all bytes, with write(2). Return: 0 or negative errno. */
 int write_all(int fd, const void *data, size_t len);
-/* Copies from a descriptor until its end. */
+/* Copies from a descriptor until end of file. */
 int tree_copy_stream(struct tree_copy *t, int from, int to);
 /* Removes as much as possible, and does not enter mounts. Return: 0, or the negative
  * errno of the last failure. */

@@ -78,7 +78,7 @@ struct broker_answer {
 	uint64_t call[BROKER_CALL_WORDS];
 };
 
-/* A question outside of fibers. Embedded; zero it. */
+/* A question by a caller outside of fibers. Embedded; zero it. */
 struct broker_wait {
 	struct list node; /* link in the broker's own lists */
 	struct broker_request request;

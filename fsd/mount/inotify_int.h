@@ -91,7 +91,7 @@ struct inotify {
 	uint32_t dev_major, dev_minor; /* device of the mount, if knows_dev */
 };
 
-/* inotify_link.c */
+/* functions of inotify_link.c */
 void inotify_link_start(struct inotify *n);
 void inotify_link_end(struct inotify *n);
 /* Takes over the helpers of earlier servers: they may be in the middle of a

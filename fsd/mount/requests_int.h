@@ -16,7 +16,7 @@
 
 /* The progress of a request. */
 struct request_progress {
-	uint32_t tries;  /* servers that died while they looked at it */
+	uint32_t tries;  /* how many servers died while they handled this request */
 	uint32_t begun;  /* an operation that must not be done twice has begun */
 	uint64_t before; /* the state that this operation found: see requests_begin() */
 };

@@ -85,7 +85,7 @@ struct sched_host {
 
 /* The memory and processors promised to one machine. The owner embeds it, zeroed. */
 struct sched_reservation {
-	struct sched *sched;     /* borrowed; NULL: it holds no promise */
+	struct sched *sched;     /* borrowed; NULL: the machine holds no promise */
 	struct sched_user *user; /* borrowed: who is charged; NULL: out of memory */
 	uint64_t memory;
 	unsigned cpus;
@@ -115,7 +115,7 @@ struct sched_slot {
 	struct list node;        /* link in the level */
 	struct sched_user *user; /* borrowed; NULL: not entered, or left */
 	uint64_t no;             /* rises with each slot that enters */
-	struct sched_level *level; /* borrowed: where it waits; or NULL */
+	struct sched_level *level; /* borrowed: the level where the slot waits; or NULL */
 	struct sched_reservation hold; /* the promise for its machine, once granted */
 	uint32_t told;           /* reasons given to tell(), 1 << enum why */
 	uint64_t since_ns;       /* when it began to wait */

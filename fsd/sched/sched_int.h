@@ -67,7 +67,7 @@ struct sched {
 	uint64_t floor_ns;       /* the account of the user served last */
 	unsigned round;          /* counts the rounds of choosing */
 	struct sched_slot *blocked; /* borrowed: the next run, which does not fit; or NULL */
-	uint64_t blocked_ns;     /* since when it is blocked */
+	uint64_t blocked_ns;     /* time since which the level is blocked */
 	bool short_of_memory;    /* a run waits for memory */
 	struct vm_memory memory; /* read at memory_ns */
 	uint64_t memory_ns;

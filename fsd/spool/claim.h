@@ -46,12 +46,12 @@ struct claim {
 	bool ended;              /* `wait` was answered */
 	bool unsynced;
 	bool recovered;          /* found at the start: there may be drafts for it */
-	uint64_t due_ns;         /* its step is not tried before this time */
+	uint64_t due_ns;         /* the step is not tried before this time */
 	uint64_t first_ns;       /* when reading its input failed first; 0: it did not
 				  * fail */
 	unsigned tries;          /* how many equal lines the file `tries` ends with */
 	const char *tried;       /* the word in these lines; or NULL */
-	unsigned lost;           /* how often its job was lost */
+	unsigned lost;           /* how often the claim's job was lost */
 	unsigned retries;        /* how often it may be lost, by "retry" of its draft */
 };
 

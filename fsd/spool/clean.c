@@ -24,7 +24,7 @@
 #define NAMES_MOST 200 /* a round */
 #define OLD ".old-"
 
-/* Return: false: it is not known. */
+/* Finds the present time of the file system. Return: false: it is not known. */
 static bool find_now(const struct spool *s, time_t *ret)
 {
 	struct stat st;
@@ -61,7 +61,7 @@ static bool clean_some(struct spool *s, struct cleaning *c, uint64_t keep_s, tim
 	return true;
 }
 
-/* Return: false: it has none to clean. */
+/* Opens the next directory to clean. Return: false: there is none. */
 static bool open_next(const struct spool *s, struct cleaning *c)
 {
 	const int dirs[] = { s->place.done, s->place.failed };

@@ -33,18 +33,19 @@ struct entry {
 	uint64_t order;       /* unique; the smaller, the earlier seen */
 	int64_t seen;
 	int64_t since;        /* since when two surveys were equal */
-	int64_t unreadable_since; /* 0: it can be read */
-	int64_t key;          /* when it is due, the key of its queue; or 0 */
+	int64_t unreadable_since; /* 0: the entry can be read */
+	int64_t key;          /* when the entry is due, the key of its queue; or 0 */
 	struct sight sight;
-	uint32_t scan;        /* the last one that found it */
-	uint32_t slot;        /* its index in the queue of its state */
+	uint32_t scan;        /* number of the last scan that found the entry */
+	uint32_t slot;        /* index in the queue of the entry's state */
 	uint8_t state;        /* enum entry_state */
-	bool renamed;         /* rule 1 */
-	bool returned;        /* this process has renamed it back: never rule 1 */
+	bool renamed;         /* a rename brought the entry (rule 1) */
+	bool returned;        /* this process has renamed the entry back: rule 1 never
+			       * holds for it */
 	char name[];
 };
 
-/* Entries by name. It owns them. */
+/* Entries by name. The table owns them. */
 struct table {
 	struct entry **heads;
 	size_t size; /* a power of two */
@@ -67,7 +68,7 @@ struct queue {
 struct entry *queue_first(const struct queue *q);
 /* Makes room for so many elements. Return: 0 or -ENOMEM. */
 int queue_reserve(struct queue *q, size_t count);
-/* There has to be space for it. */
+/* Adds an entry. Call queue_reserve() before. */
 void queue_add(struct queue *q, struct entry *x);
 void queue_remove(struct queue *q, struct entry *x);
 

@@ -107,7 +107,8 @@ static int may_go_on(void *arg)
 	return spool_is_ending(arg) ? 1 : 0;
 }
 
-/* r: of a copy; draft: where it went. */
+/* Turns the outcome of a tree copy into a trouble. r: what the copy returned; draft: the
+ * directory that it wrote to. */
 static int copy_result(const struct tree_copy *copy, int r, int draft, struct trouble *t)
 {
 	if (r == 0)

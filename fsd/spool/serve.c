@@ -99,7 +99,7 @@ static int claim_some(struct spool *s)
 	return 0;
 }
 
-/* Return: did it sync for any claim? */
+/* Syncs the claims that need it. Return: whether there was one. */
 static bool sync_all(struct spool *s)
 {
 	bool any = false;

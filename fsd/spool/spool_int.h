@@ -114,7 +114,7 @@ enum job_kind { JOB_OF_CLAIM, JOB_DRAFT_OF_CLAIM, JOB_UNPACKS, JOB_DRAFT_UNPACKS
 void claim_job_name(const char *id, enum job_kind kind, char ret[JOB_NAME]);
 /* Return: the ID in such a name, or NULL. */
 const char *claim_id_of_job(const char *name);
-/* Return: its directory, or negative errno. */
+/* Opens the directory of the claim's job. Return: a descriptor, or negative errno. */
 int claim_job_open(const struct spool *s, const struct claim *c, enum job_kind kind);
 /* Removes a job or a draft. waits: until it has gone. */
 void claim_job_remove(const struct spool *s, const char *name, bool waits);

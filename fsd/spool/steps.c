@@ -323,7 +323,8 @@ static int start(int dir, struct trouble *t)
 	return trouble_mount(t, -errno, dir);
 }
 
-/* The job may have its name. */
+/* Continues a claim whose draft was renamed to the job: submits the job if it is a draft
+ * yet, and begins to wait for its end. */
 static int accepted(struct spool *s, struct claim *c, struct trouble *t)
 {
 	auto_close int dir = claim_job_open(s, c, JOB_OF_CLAIM);
@@ -458,7 +459,7 @@ int claim_advance(struct spool *s, struct claim *c)
 /* --- claiming
  * ------------------------------------------------------------------------------------ */
 
-/* r: why it could not be claimed. */
+/* Handles an entry that could not be claimed. r: the negative errno. */
 static int not_claimed(struct spool *s, const char *name, int r)
 {
 	uint64_t now = now_ns();

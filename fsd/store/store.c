@@ -97,7 +97,7 @@ struct leave {
 	int jobs, trash; /* borrowed */
 	const char *path, *to;
 	bool is_dir;
-	char name[32];   /* its name in the trash */
+	char name[32];   /* name of the directory in the trash */
 	bool trashed;
 };
 

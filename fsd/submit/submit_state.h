@@ -9,7 +9,7 @@ struct submit;
 
 /* d: borrowed. Return: 0 or -ENOMEM. */
 int submit_new(struct fsd *d, struct submit **ret);
-/* Call it after time_slices_finish(). NULL is fine. */
+/* Call it after time_slices_finish(). s may be NULL. */
 void submit_free(struct submit *s);
 
 #endif

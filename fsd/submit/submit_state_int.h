@@ -7,12 +7,12 @@
 
 struct submit {
 	struct fsd *d;           /* borrowed */
-	/* draft.c */
+	/* fields of draft.c */
 	struct list drafts;      /* drafts with an armed timer: struct job */
-	struct loop_timer quiet; /* due when the first of them is */
-	/* restart.c */
+	struct loop_timer quiet; /* due when the first of these timers is */
+	/* fields of restart.c */
 	struct time_slice tidy;  /* begins to tidy the directories after a start */
-	/* check_code.c */
+	/* fields of check_code.c */
 	char block[65536];       /* buffer to read a program; unused between two calls */
 };
 

@@ -17,7 +17,7 @@
 struct last_error {
 	struct list node; /* link in users->errors */
 	uid_t uid;
-	uint64_t request; /* fiber_number() when it was set; 0: none */
+	uint64_t request; /* fiber_number() when the sentence was set; 0: none */
 	char text[800];
 };
 

@@ -25,7 +25,7 @@ struct quota_user;
 
 struct quota_limits {
 	uint64_t jobs, bytes, running; /* 0: no limit */
-	bool count_bytes; /* count them without a limit too */
+	bool count_bytes; /* count bytes also without a limit */
 };
 
 struct quota_use {
@@ -54,7 +54,8 @@ int quota_check_job(struct quota *q, uid_t uid, struct err *err);
 
 /* Are bytes counted at all? u may be NULL. */
 bool quota_has_bytes(const struct quota_user *u);
-uint64_t quota_bytes(const struct quota_user *u); /* 0: they are not counted */
+uint64_t quota_bytes(const struct quota_user *u); /* 0: the user's bytes are not
+						   * counted */
 uint64_t quota_left(const struct quota_user *u); /* UINT64_MAX: no limit */
 /* Adds bytes that exist already, so it never fails. To subtract, pass -bytes. */
 void quota_count_bytes(struct quota_user *u, uint64_t more);
