@@ -18,7 +18,7 @@ O       := build/$(VARIANT)
 # What a fresh Debian 12 or 13 lacks: to build, to run, to make the image.
 PACKAGES := \
 	gcc libc6-dev make pkg-config \
-	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev libzstd-dev \
+	libfuse3-dev libjansson-dev libseccomp-dev libssl-dev libzstd-dev libc-ares-dev \
 	libpython3-dev zlib1g-dev \
 	qemu-system-x86 fuse3 \
 	mmdebstrap erofs-utils e2fsprogs cpio kmod python3 xz-utils zstd lz4 \
@@ -32,7 +32,7 @@ TEST_PACKAGES := \
 	default-jdk-headless golang-go rustc \
 	clang libclang-rt-dev llvm cppcheck shellcheck clang-format \
 	python3-pip python3-matplotlib python3-pandas curl parallel \
-	sshfs openssh-sftp-server
+	sshfs openssh-sftp-server iproute2
 # To make packages of Debian.
 DEB_PACKAGES := build-essential debhelper dpkg-dev fakeroot lintian
 PACKAGE_TEST_PACKAGES := $(DEB_PACKAGES) prometheus
@@ -79,6 +79,7 @@ PKG_CFLAGS := $(filter-out -D_FILE_OFFSET_BITS=%,\
 	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 PKG_LIBS := $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null)
 GATEWAY_LIBS := -ljansson -lz -lcrypto -lseccomp
+DOOR_LIBS := -lcares -ljansson -lseccomp
 
 ALL_CFLAGS = -std=c11 -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(WARN) \
 	$(FLAGS_$(VARIANT)) $(PKG_CFLAGS) $(CFLAGS)
@@ -111,6 +112,9 @@ WATCH_PROGRAM := build/gateway/watch_program.c
 RIGHTS := vm/os/rights.c vm/os/rights_calls.c
 GATEWAY := $(sort $(wildcard $(GATEWAY_ROOMS:%=fsd/gateway/%/*.c) fsd/gateway/*.c) \
 	$(UI_PAGE) $(WATCH_PROGRAM))
+# A program of its own, so that the daemon links no resolver.
+DOOR := $(wildcard fsd/door/*.c) guest/wire/wire.c guest/wire/wire_net.c \
+	vm/net/door_wire.c $(RIGHTS) vm/os/fdpass.c vm/os/loop.c vm/os/uids.c
 GUEST  := $(wildcard $(GUEST_ROOMS:%=guest/%/*.c)) layout/base/err.c layout/base/buf.c \
 	layout/base/proc_status.c layout/base/host_name.c layout/env.c
 # The daemon's files that name the machines' backend: compiled once for each.
@@ -144,7 +148,7 @@ endif
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: build/fsd build/fsd-fake build/fsd-gateway build/guest/init $(TEST_TOOLS)
+all: build/fsd build/fsd-fake build/fsd-gateway build/fsd-door build/guest/init $(TEST_TOOLS)
 
 define link
 $(call say,LINK  $@)
@@ -185,7 +189,12 @@ $(O)/bin/fsd-gateway: $(call objects,$(GATEWAY) $(LAYOUT) $(RIGHTS))
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(GATEWAY_LIBS) -pthread
 
-build/fsd build/fsd-fake build/fsd-gateway: build/%: build/release/bin/%
+$(O)/bin/fsd-door: $(call objects,$(DOOR) $(LAYOUT))
+	$(call say,LINK  $@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DOOR_LIBS)
+
+build/fsd build/fsd-fake build/fsd-gateway build/fsd-door: build/%: build/release/bin/%
 	$(Q)ln -f $< $@
 
 build/guest/init: $(GUEST_OBJECTS)
@@ -480,6 +489,7 @@ install-units:
 install: all install-units
 	install -D -m 755 build/fsd $(DESTDIR)$(PREFIX)/bin/fsd
 	install -D -m 755 build/fsd-gateway $(DESTDIR)$(PREFIX)/bin/fsd-gateway
+	install -D -m 755 build/fsd-door $(DESTDIR)$(PREFIX)/bin/fsd-door
 	install -D -m 644 layout/jobtree.5 \
 		$(DESTDIR)$(PREFIX)/share/man/man5/jobtree.5
 	$(if $(wildcard fsd/fsd.8),install -D -m 644 fsd/fsd.8 \
@@ -527,7 +537,7 @@ install: all install-units
 	install -m 644 README.md $(DESTDIR)$(PREFIX)/share/doc/fsd/README.md
 
 # What install has put there, and nothing else: neither environments nor states.
-INSTALLED := bin/fsd bin/fsd-gateway share/man/man5/jobtree.5 \
+INSTALLED := bin/fsd bin/fsd-gateway bin/fsd-door share/man/man5/jobtree.5 \
 	share/man/man7/fsd-operate.7 share/man/man7/fsd-slurm.7 \
 	share/fsd/prometheus/fsd.rules.yml \
 	share/fsd/prometheus/textfile share/fsd/slurm/batch \

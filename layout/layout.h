@@ -15,6 +15,7 @@
 #include "layout/base/list.h"
 #include "layout/base/log.h"
 #include "layout/base/num.h"
+#include "layout/base/proc_status.h"
 #include "layout/base/utf8.h"
 #include "layout/base/version.h"
 #include "config.h"

@@ -268,6 +268,7 @@ static const struct {
 	{ "eof", CTL_EOF, false, NULL },
 	{ "drain", CTL_DRAIN, true, NULL },
 	{ "resume", CTL_RESUME, true, NULL },
+	{ "reload-network", CTL_RELOAD_NETWORK, true, NULL },
 };
 
 /* Copies the line without leading and trailing blanks. */

@@ -531,6 +531,8 @@ int control_ctl(struct fsd *d, const char *data, size_t len, struct err *err)
 
 	if (r < 0)
 		return r;
+	if (cmd.verb == CTL_RELOAD_NETWORK)
+		return network_reload(d->network, err);
 	if (cmd.verb == CTL_DRAIN)
 		drain_begin(d);
 	else

@@ -35,11 +35,30 @@ struct broker {
 
 /* --- starting it -------------------------------------------------------- */
 
-int broker_open(const char *mountpoint, bool allow_other, struct broker **ret,
-		struct err *err)
+/* Return: the command line of the broker, owned; NULL without memory. */
+static const char **command_line(const char *mountpoint, bool allow_other,
+				 const char *const *door)
 {
-	const char *argv[] = { "/proc/self/exe", BROKER_COMMAND, mountpoint,
-			       allow_other ? "other" : "own", NULL };
+	const char *const words[] = { "/proc/self/exe", BROKER_COMMAND, mountpoint,
+				      allow_other ? "other" : "own" };
+	size_t count = 0;
+	const char **argv;
+
+	while (door && door[count])
+		count++;
+	argv = calloc(ARRAY_SIZE(words) + count + 1, sizeof(*argv));
+	if (!argv)
+		return NULL;
+	memcpy(argv, words, sizeof(words));
+	if (count)
+		memcpy(argv + ARRAY_SIZE(words), door, count * sizeof(*argv));
+	return argv;
+}
+
+int broker_open(const char *mountpoint, bool allow_other, const char *const *door,
+		struct broker **ret, struct err *err)
+{
+	auto_free const char **argv = command_line(mountpoint, allow_other, door);
 	struct timeval limit = { .tv_sec = ANSWER_S };
 	auto_close int ours = -1, theirs = -1;
 	struct spawn s = {
@@ -50,8 +69,10 @@ int broker_open(const char *mountpoint, bool allow_other, struct broker **ret,
 	struct broker *k = calloc(1, sizeof(*k));
 	int pair[2], r;
 
-	if (!k)
+	if (!k || !argv) {
+		free(k);
 		return err_sys(err, -ENOMEM, "the broker");
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		free(k);
 		return err_sys(err, -errno, "the broker");
@@ -99,6 +120,7 @@ static void on_end(struct loop_fd *src, uint32_t events)
 
 static const uint8_t fds_of_op[BROKER_OPS] = {
 	[BROKER_CLONE] = 1, [BROKER_INOTIFY] = 2, [BROKER_BIND] = 2,
+	[BROKER_DOOR] = 2,
 };
 
 /*
@@ -351,6 +373,19 @@ int broker_opens(struct broker *k, pid_t pid, uint64_t ino)
 	struct broker_answer a;
 
 	return ask(k, &q, &a, NULL);
+}
+
+int broker_door(struct broker *k, pid_t *ret_pid)
+{
+	struct broker_request q = { .op = BROKER_DOOR };
+	struct broker_answer a;
+	int fds[BROKER_FDS_MAX], r = ask(k, &q, &a, fds);
+
+	if (r < 0)
+		return r;
+	close(fds[1]);
+	*ret_pid = a.pid;
+	return fds[0];
 }
 
 int broker_umount(struct broker *k)

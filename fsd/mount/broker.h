@@ -10,6 +10,7 @@
  *   CALL    the system call of a process that waits for the mount
  *   UMOUNT  unmounts
  *   OPENS   whether a process has a file of this number open
+ *   DOOR    starts the network's helper, fsd-door: its socket, its pidfd
  *   BIND    binds a socket in the mount, in a process of its own: the socket and that
  *           process's pidfd. The socket listens if the process has ended well.
  *
@@ -31,8 +32,9 @@
 
 struct broker;
 
-int broker_open(const char *mountpoint, bool allow_other, struct broker **ret,
-		struct err *err);
+/* door: the arguments of fsd-door, its path first; NULL: DOOR fails. */
+int broker_open(const char *mountpoint, bool allow_other, const char *const *door,
+		struct broker **ret, struct err *err);
 /* Calls gone(arg) once, from the loop, when the broker has ended or does not
  * answer. Return: 0 or negative errno. */
 int broker_watch(struct broker *k, struct loop *loop, void (*gone)(void *arg),
@@ -53,13 +55,15 @@ int broker_call(struct broker *k, pid_t pid,
 		unsigned long long ret[BROKER_CALL_WORDS]);
 /* Unmounts; the mount must exist. */
 int broker_umount(struct broker *k);
+/* Starts a door. Return: its socket; *ret_pid is its process. */
+int broker_door(struct broker *k, pid_t *ret_pid);
 /* Returns 1 if the process has the file open, 0, or a negative errno. */
 int broker_opens(struct broker *k, pid_t pid, uint64_t ino);
 
 /* Messages: one struct in each direction, SOCK_SEQPACKET, with descriptors. */
 enum broker_op {
 	BROKER_CLONE = 1, BROKER_INOTIFY, BROKER_CALL, BROKER_UMOUNT,
-	BROKER_OPENS, BROKER_BIND,
+	BROKER_OPENS, BROKER_BIND, BROKER_DOOR,
 	BROKER_OPS
 };
 
@@ -74,7 +78,7 @@ struct broker_request {
 struct broker_answer {
 	int32_t code;      /* 0 or a negative errno */
 	uint32_t is_clone; /* answer to CLONE */
-	int32_t pid;       /* answer to INOTIFY */
+	int32_t pid;       /* answer to INOTIFY, DOOR */
 	uint64_t call[BROKER_CALL_WORDS];
 };
 
@@ -95,8 +99,8 @@ int broker_ask_later(struct broker *k, struct broker_wait *w);
 /* Drops a question: fn is not called. */
 void broker_forget(struct broker *k, struct broker_wait *w);
 
-/* The broker's main function: BROKER_COMMAND MNT own|other; its socket is
- * descriptor 3. */
+/* The broker's main function: BROKER_COMMAND MNT own|other DOOR...; its socket is
+ * descriptor 3. DOOR: what broker_open() had. */
 int broker_main(int argc, char **argv);
 
 /* The main function of a process of BIND: PORT_COMMAND NAME; its socket is descriptor 3,

@@ -32,11 +32,13 @@
  * being bound (port_bind.c asks for fewer at a time). */
 #define HELPERS_MAX 4u
 #define BINDS_MAX 16u
+#define DOORS_MAX 4u
 
 struct self {
 	const char *mountpoint, *others;
 	dev_t device; /* the mount's, once it was seen; 0: not yet */
-	pid_t helper[HELPERS_MAX], bind[BINDS_MAX]; /* 0: none */
+	const char *const *door; /* borrowed: the arguments of fsd-door; or empty */
+	pid_t helper[HELPERS_MAX], bind[BINDS_MAX], doors[DOORS_MAX]; /* 0: none */
 };
 
 struct reply {
@@ -117,6 +119,7 @@ static void reap(struct self *me)
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
 		forget(me->helper, HELPERS_MAX, pid);
 		forget(me->bind, BINDS_MAX, pid);
+		forget(me->doors, DOORS_MAX, pid);
 	}
 }
 
@@ -134,6 +137,22 @@ static int do_inotify(struct self *me, struct reply *r,
 	theirs = pair[1];
 	return start(r, me->helper, HELPERS_MAX,
 		     &(struct spawn){ .argv = argv, .fds = &theirs, .fd_count = 1 },
+		     pair[0]);
+}
+
+static int do_door(struct self *me, struct reply *r, const struct broker_request *q)
+{
+	auto_close int theirs = -1;
+	int pair[2];
+
+	(void)q;
+	if (!me->door[0])
+		return -ENOENT;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	theirs = pair[1];
+	return start(r, me->doors, DOORS_MAX,
+		     &(struct spawn){ .argv = me->door, .fds = &theirs, .fd_count = 1 },
 		     pair[0]);
 }
 
@@ -250,6 +269,7 @@ static int (*const operations[BROKER_OPS])(struct self *me,
 	[BROKER_CLONE] = do_clone, [BROKER_INOTIFY] = do_inotify,
 	[BROKER_CALL] = do_call, [BROKER_UMOUNT] = do_umount,
 	[BROKER_OPENS] = do_opens, [BROKER_BIND] = do_bind,
+	[BROKER_DOOR] = do_door,
 };
 
 /* Serves one request. Return: false when the server has ended, or has sent a
@@ -287,9 +307,12 @@ int broker_main(int argc, char **argv)
 {
 	struct self me;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 2;
-	me = (struct self){ .mountpoint = argv[1], .others = argv[2] };
+	me = (struct self){
+		.mountpoint = argv[1], .others = argv[2],
+		.door = (const char *const *)(uintptr_t)(argv + 3),
+	};
 	prctl(PR_SET_NAME, "fsd-broker");
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_IGN); /* the broker ends with its server, not by a signal */

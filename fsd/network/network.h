@@ -66,4 +66,63 @@ const struct net_policy *network_policy(const struct network *n);
  * loop gets control. NULL: there are none. */
 const char *network_ca(const struct network *n, size_t *ret_len);
 
+/* --- the door ------------------------------------------------------------ */
+
+/* A door's process: its socket, owned, and its pid. */
+struct network_door {
+	int sock;
+	pid_t pid;
+};
+
+struct network_use {
+	struct loop *loop;
+	/* Starts a door. In a fiber it waits; outside of all fibers it blocks. Return: 0 and
+	 * *ret, or negative errno with a sentence. */
+	int (*start)(void *arg, struct network_door *ret, struct err *err);
+	void *arg;
+};
+
+/*
+ * Starts the first door and takes its policy. Blocks. is_next: the mount is served already,
+ * so a policy that is wrong now must not end it: the log says so, and another door is
+ * started later. Return: 0, or negative errno with a sentence.
+ */
+int network_open(struct network *n, const struct network_use *use, bool is_next,
+		 struct err *err);
+/* Starts a door that reads the policy as it is now; all jobs get sockets of it. If that
+ * policy is wrong the old door stays. Waits. Return: 0, or negative errno with a sentence. */
+int network_reload(struct network *n, struct err *err);
+/* Ends all waiting for doors: the loop does not run any more. n may be NULL. Return: true
+ * if a fiber was woken. */
+bool network_drain(struct network *n);
+
+struct network_watch {
+	/* The relay's end of a socket of the door: during network_join() or later, and
+	 * again for each door that replaces one. The callee owns fd. */
+	void (*door)(void *arg, int fd);
+	/* The door has decided something for this job. */
+	void (*record)(void *arg, const struct door_record *r);
+	const char *who; /* for the audit, such as the job's name; borrowed */
+};
+
+/*
+ * A job of the user begins to use the network. wish: JSON text of "network" of at most
+ * DOOR_WISH_MAX bytes. watch, arg: borrowed until network_leave(). Return: 0; -EINVAL: the
+ * wish is too long; -ENOMEM.
+ */
+int network_join(struct network *n, uid_t uid, const char *wish, size_t len,
+		 const struct network_watch *watch, void *arg, struct network_job **ret);
+/* The wish has changed: a new socket follows by door(). Return: as network_join(). */
+int network_change(struct network_job *j, const char *wish, size_t len);
+void network_leave(struct network_job *j); /* NULL: no-op */
+
+/* Appends the line of the log for a record, without "network: " and a line's end:
+ * "api.example.org:443 (192.0.2.7) open". */
+void network_sentence(const struct door_record *r, struct buf *out);
+
+/* Appends the door's lines of .fsd/security; nothing without a policy. */
+void network_walls(const struct network *n, struct buf *out);
+/* How many verdicts the doors of this server have told. */
+void network_counts(const struct network *n, uint64_t ret[NET_TOLD_MAX]);
+
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the network module: its state. */
+/* The inside of the network module: its state, and the calls between its files. */
 #ifndef FSD_NETWORK_INT_H
 #define FSD_NETWORK_INT_H
 
 #include "network.h"
+
+struct fiber;
 
 /* The policy in force. */
 struct network_rules {
@@ -13,17 +15,71 @@ struct network_rules {
 	size_t ca_len;
 };
 
+/* A message that the door has not taken yet. */
+struct network_order {
+	struct list node;
+	int fd; /* owned; -1: none */
+	size_t size;
+	char bytes[];
+};
+
+struct network_job {
+	struct list node; /* in network->jobs */
+	struct network *network;
+	uid_t uid;
+	char *wish; /* owned; no NUL behind it */
+	size_t len;
+	uint32_t no, former; /* of its socket, and of its former one; 0: none */
+	const struct network_watch *watch; /* borrowed */
+	void *arg;
+};
+
 struct network {
 	struct network_rules rules;
 	struct ports_table *ports; /* owned */
+	struct network_use use; /* start NULL: the mount has no policy */
+	/* the door in use; sock -1: none */
+	struct network_door door;
+	struct loop_fd src;
+	uint32_t walls;
+	uint64_t began_ns;
+	struct list orders; /* of struct network_order */
+	struct loop_timer restart;
+	uint64_t pause_ns;
+	/* a door that is being started */
+	bool brings;
+	struct fiber *waits; /* for its policy; NULL: none */
+	struct loop_fd wait;
+	struct loop_timer wait_late;
+	/* jobs */
+	struct list jobs;
+	uint32_t next_no;
+	uint64_t told[NET_TOLD_MAX];
 };
+
+/* --- rules.c ------------------------------------------------------------- */
 
 /*
  * Parses the policy that a door has sent: text, and the ids of its users (door_wire.h).
- * ca: consumed on success. Return: 0; or -EINVAL, -EFBIG, -ENOMEM with a sentence.
+ * Return: 0; or -EINVAL, -EFBIG, -ENOMEM with a sentence.
  */
 int network_rules_read(const char *text, size_t len, const uint32_t *ids, size_t id_count,
 		       struct network_rules *ret, struct err *err);
 void network_rules_done(struct network_rules *rules);
+
+/* --- link.c -------------------------------------------------------------- */
+
+/* Sends an order with its wish and descriptor (-1: none; consumed on success). Return: 0,
+ * -EPIPE: there is no door, or -ENOMEM. */
+int network_order(struct network *n, const struct door_order *order, const char *wish,
+		  int fd);
+/* Closes the door's socket, so that it ends. */
+void network_door_drop(struct network *n);
+
+/* --- members.c ----------------------------------------------------------- */
+
+/* A new door is there: all jobs get sockets of it. */
+void network_jobs_begin(struct network *n);
+void network_job_record(struct network *n, const struct door_record *r);
 
 #endif

@@ -14,25 +14,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* An id that this host does not know stays a name: it is no user's. */
-static int name_users(struct net_policy *p, const uint32_t *ids)
-{
-	for (size_t i = 0; i < p->user_count; i++) {
-		char digits[16];
-		char *name;
-
-		if (ids[i] == DOOR_NO_USER)
-			continue;
-		snprintf(digits, sizeof(digits), "%" PRIu32, ids[i]);
-		name = strdup(digits);
-		if (!name)
-			return -ENOMEM;
-		free(p->user[i].name);
-		p->user[i].name = name;
-	}
-	return 0;
-}
-
 int network_rules_read(const char *text, size_t len, const uint32_t *ids, size_t id_count,
 		       struct network_rules *ret, struct err *err)
 {
@@ -41,11 +22,9 @@ int network_rules_read(const char *text, size_t len, const uint32_t *ids, size_t
 
 	if (r < 0)
 		return r;
-	if (rules.policy.user_count != id_count)
-		r = err_set(err, -EINVAL, "the network's helper has sent %zu users of "
-			    "%zu", id_count, rules.policy.user_count);
-	else if (name_users(&rules.policy, ids) < 0)
-		r = err_sys(err, -ENOMEM, "the network's policy");
+	r = net_policy_number_users(&rules.policy, ids, id_count);
+	if (r < 0)
+		err_sys(err, r, "the users of the network's policy");
 	if (r < 0)
 		network_rules_done(&rules);
 	else
@@ -66,11 +45,16 @@ int network_new(struct handover *handover, struct network **ret)
 	struct network *n = calloc(1, sizeof(*n));
 	int r = n ? ports_table_new(handover, &n->ports) : -ENOMEM;
 
-	if (r < 0)
+	if (r < 0) {
 		free(n);
-	else
-		*ret = n;
-	return r;
+		return r;
+	}
+	n->door.sock = -1;
+	n->next_no = 1;
+	list_init(&n->orders);
+	list_init(&n->jobs);
+	*ret = n;
+	return 0;
 }
 
 struct ports_table *network_ports(const struct network *n)
@@ -82,6 +66,8 @@ void network_free(struct network *n)
 {
 	if (!n)
 		return;
+	network_door_drop(n);
+	loop_timer_del(&n->restart);
 	network_rules_done(&n->rules);
 	ports_table_free(n->ports);
 	free(n);

@@ -87,6 +87,31 @@ static int set_sources(struct mount_options *o, const char *text,
 	return 0;
 }
 
+static int set_network(struct mount_options *o, const char *text, struct err *err)
+{
+	/* another server parses it again, in another working directory */
+	if (text[0] != '/')
+		return err_set(err, -EINVAL, "--network is \"%s\"; it must be an absolute "
+			       "path", text);
+	o->network = text;
+	return 0;
+}
+
+static int add_network(struct mount_options *o, const char *text, struct err *err)
+{
+	struct net_rule rule;
+	struct err why = { 0 };
+
+	if (o->network_rule_count == NET_RULES_MAX)
+		return err_set(err, -EINVAL, "--network-allow is there more than %d times",
+			       NET_RULES_MAX);
+	if (net_rule_read(text, strlen(text), &rule, &why) < 0)
+		return err_set(err, -EINVAL, "--network-allow is \"%.100s\"; %s", text,
+			       why.text);
+	o->network_rules[o->network_rule_count++] = text;
+	return 0;
+}
+
 static int set_uids(struct mount_options *o, const char *text, struct err *err)
 {
 	const char *dash = strchr(text, '-');

@@ -10,6 +10,7 @@
 #define FSD_MOUNT_OPTIONS_H
 
 #include "fsd/fsd.h"
+#include "layout/network/rule.h"
 #include "vm/environment/environment.h"
 #include "fsd/users/quota.h"
 #include "fsd/jobs/environments.h"
@@ -64,6 +65,11 @@
 	X("durability", "full|relaxed", CHOICE(relaxed), \
 	  "full: what was accepted outlives the host", CLI_WORDS, \
 	  "full relaxed") \
+	X("network", "FILE", BY(set_network), \
+	  "what programs may reach of other hosts: the\n" \
+	  "operator's policy (nothing)", CLI_FILE, NULL) \
+	X("network-allow", "RULE", BY(add_network), \
+	  "the same by rules; repeatable", CLI_TEXT, NULL) \
 	X("uids", "FIRST-LAST", BY(set_uids), \
 	  "user ids of machines, each has its own", CLI_TEXT, NULL) \
 	X("allow-other", NULL, FLAG(rooms.allow_other), \
@@ -117,6 +123,9 @@ struct mount_options {
 	struct quota_limits quota; /* limits of each user */
 	struct retain_limits retain; /* limits of each user */
 	struct environment_options environments;
+	const char *network; /* the policy's file, an absolute path; or NULL */
+	const char *network_rules[NET_RULES_MAX]; /* borrowed, in place of the file */
+	unsigned network_rule_count;
 	bool build_packages; /* --build-packages yes */
 	/* --build-sources; NULL: the default registries */
 	const char *build_sources;

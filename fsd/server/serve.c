@@ -367,6 +367,81 @@ static int make_contexts(struct fsd *d)
 	return r;
 }
 
+/* --- the network ------------------------------------------------------------ */
+
+#define DOOR "fsd-door"
+
+/* The command line of fsd-door, which lies beside this program. */
+struct door_words {
+	char path[PATH_MAX], first[16], count[16];
+	const char *argv[2 * NET_RULES_MAX + 12];
+	unsigned argc;
+};
+
+static void add_word(struct door_words *w, const char *word)
+{
+	w->argv[w->argc++] = word;
+}
+
+static void make_door_words(const struct mount_options *o, struct door_words *w)
+{
+	ssize_t n = readlink("/proc/self/exe", w->path, sizeof(w->path) - sizeof(DOOR));
+	char *slash;
+
+	w->path[MAX(n, 0)] = '\0';
+	slash = strrchr(w->path, '/');
+	strcpy(slash ? slash + 1 : w->path, DOOR);
+	add_word(w, w->path);
+	if (o->vm.uid_count) {
+		snprintf(w->first, sizeof(w->first), "%u", o->vm.uid_first);
+		snprintf(w->count, sizeof(w->count), "%u", o->vm.uid_count);
+		add_word(w, "--uid-first");
+		add_word(w, w->first);
+		add_word(w, "--uid-count");
+		add_word(w, w->count);
+	}
+	if (o->network) {
+		add_word(w, "--policy");
+		add_word(w, o->network);
+	}
+	for (unsigned i = 0; !o->network && i < o->network_rule_count; i++) {
+		add_word(w, "--allow");
+		add_word(w, o->network_rules[i]);
+	}
+}
+
+static int start_door(void *arg, struct network_door *ret, struct err *err)
+{
+	struct fsd *d = arg;
+	int fd = broker_door(d->broker, &ret->pid);
+
+	if (fd < 0)
+		return err_sys(err, fd, "the network's helper (" DOOR ")");
+	ret->sock = fd;
+	return 0;
+}
+
+static int open_broker(struct fsd *d, const struct mount_options *o, struct err *err)
+{
+	const struct network_use use = {
+		.loop = d->loop, .start = start_door, .arg = d,
+	};
+	bool has_network = o->network || o->network_rule_count;
+	struct door_words words = { .argc = 0 };
+	int r;
+
+	make_door_words(o, &words);
+	if (has_network && access(words.path, X_OK) < 0)
+		return err_sys(err, -errno, "%s, which --network needs", words.path);
+	r = broker_open(o->rooms.mountpoint, o->rooms.allow_other,
+			has_network ? words.argv : NULL, &d->broker, err);
+	if (r == 0 && broker_watch(d->broker, d->loop, on_broker_gone, d) < 0)
+		log_warn("the end of the broker would not be noticed");
+	if (r == 0 && has_network)
+		r = network_open(d->network, &use, handover_is_next(d->handover), err);
+	return r;
+}
+
 static int start(struct fsd *d, const struct mount_options *o,
 		 struct about *about, struct loop_fd *signals, struct err *err)
 {
@@ -383,10 +458,7 @@ static int start(struct fsd *d, const struct mount_options *o,
 	r = start_builds(d, o, err);
 	if (r < 0)
 		return r;
-	r = broker_open(o->rooms.mountpoint, o->rooms.allow_other, &d->broker,
-			err);
-	if (r == 0 && broker_watch(d->broker, d->loop, on_broker_gone, d) < 0)
-		log_warn("the end of the broker would not be noticed");
+	r = open_broker(d, o, err);
 	/* An attacker may have taken over the previous server: read its data
 	 * with no more rights than it had. */
 	if (r == 0)
@@ -413,6 +485,7 @@ static void finish_begun(struct fsd *d)
 				       * some end runs */
 	do {
 		asked = broker_drain(d->broker);
+		asked |= network_drain(d->network);
 		fibers_finish();
 	} while (asked);
 }

@@ -10,6 +10,7 @@
 #include "policy.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -354,6 +355,25 @@ void net_policy_done(struct net_policy *policy)
 	free(policy->user);
 	free(policy->ca);
 	*policy = (struct net_policy){ 0 };
+}
+
+int net_policy_number_users(struct net_policy *policy, const uint32_t *ids, size_t count)
+{
+	if (policy->user_count != count)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		char digits[16], *name;
+
+		if (ids[i] == UINT32_MAX)
+			continue;
+		snprintf(digits, sizeof(digits), "%lu", (unsigned long)ids[i]);
+		name = strdup(digits);
+		if (!name)
+			return -ENOMEM;
+		free(policy->user[i].name);
+		policy->user[i].name = name;
+	}
+	return 0;
 }
 
 static bool is_user(const struct net_user *user, const char *name, uint64_t uid)

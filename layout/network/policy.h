@@ -74,6 +74,12 @@ struct net_policy {
 int net_policy_parse(const char *data, size_t len, struct net_policy *ret,
 		     struct err *err);
 void net_policy_done(struct net_policy *policy);
+/*
+ * Replaces each user's name by the digits of his id, in the order of policy->user.
+ * UINT32_MAX leaves a name as it is. Return: 0; -EINVAL: count is not that of the users;
+ * -ENOMEM.
+ */
+int net_policy_number_users(struct net_policy *policy, const uint32_t *ids, size_t count);
 
 /*
  * Returns the values for one user: the user's own, and those for all where

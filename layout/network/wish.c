@@ -15,6 +15,7 @@
 #include "layout/base/cleanup.h"
 
 #define SHOWN 100
+#define DEPTH 3 /* of the JSON text */
 
 static int wrong_rule(const json_t *item, const char *key, const struct err *why,
 		      struct err *err)
@@ -109,6 +110,16 @@ int net_wish_from(const json_t *value, struct net_wish *ret, struct err *err)
 		net_wish_done(&wish);
 	*ret = wish;
 	return r;
+}
+
+int net_wish_read(const char *text, size_t len, struct net_wish *ret, struct err *err)
+{
+	auto_json json_t *value = NULL;
+	int r = json_read(text, len, DEPTH, NULL, &value, err);
+
+	if (r < 0)
+		return r == -ENODATA ? -EINVAL : r;
+	return net_wish_from(value, ret, err);
 }
 
 void net_wish_done(struct net_wish *wish)

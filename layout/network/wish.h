@@ -36,6 +36,8 @@ int net_rules_from(const json_t *list, const char *key, struct net_rules *ret,
 
 /* Parses the value of "network", with the errors of net_rules_from(). */
 int net_wish_from(const json_t *value, struct net_wish *ret, struct err *err);
+/* Parses the JSON text of such a value. Return: 0, -EINVAL or -ENOMEM. */
+int net_wish_read(const char *text, size_t len, struct net_wish *ret, struct err *err);
 void net_wish_done(struct net_wish *wish);
 /*
  * Appends the wish as JSON text, each rule in its shortest form; nothing for

@@ -85,7 +85,7 @@ check_doors() {
 			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|sha|door_wire)\.h|layout/(layout|json|network/[^/]+)\.h' |
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|uids|sha|door_wire)\.h|layout/(layout|json|network/[^/]+)\.h' |
 			grep -v '^fsd/gateway/')"
 	verdict 'fsd/gateway/ includes itself, layout/ and vm/os/rights.h only' \
 		"$(doors '^fsd/gateway/.*\.[ch]$' \
@@ -94,7 +94,7 @@ check_doors() {
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include <jansson\.h>' |
 			grep -vE '^layout/json\.h:|^vm/([a-z]+/)?qmp[a-z_]*\.c:'
 		grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' 'include ".*json\.h"' |
-			grep -vE '^layout/(json|config|config_[a-z]+|environment_texts|event_line|result|result_brief|network/(wish|policy))\.[ch]:|^fsd/(client/job_view|cli/cmd_env_show|batch/(identity|record))\.c:|^fsd/gateway/'
+			grep -vE '^layout/(json|config|config_[a-z]+|environment_texts|event_line|result|result_brief|network/(wish|policy))\.[ch]:|^fsd/(client/job_view|cli/cmd_env_show|batch/(identity|record)|door/files)\.c:|^fsd/gateway/'
 	)"
 }
 

@@ -32,7 +32,8 @@ BESIDE = ({"users", "handover"}, {"store", "sched"}, {"qemu", "fake"},
 # Clients of the mount: each uses the mount's files and no room, and has these callers.
 # local knows nothing of a mount: it has what they do with the user's own files.
 CLIENTS = {"local": {"client", "cli", "batch", "spool"},
-           "client": {"cli", "batch", "spool"}, "batch": {"cli"}, "spool": {"cli"}}
+           "client": {"cli", "batch", "spool"}, "batch": {"cli"}, "spool": {"cli"},
+           "door": set()}  # a program of its own, which no room uses
 # Files for other systems than Linux: the Makefile compiles none of them here.
 FOREIGN = ("_kqueue.c", "_none.c")
 

@@ -22,10 +22,9 @@
 #include "vm/os/fdpass.h"
 #include "jailer.h"
 #include "vm/os/spawn.h"
+#include "vm/os/uids.h"
 
 /* Above the ids that distributions assign, and below the largest one. */
-#define UID_FIRST 1900000000u
-#define UID_COUNT 65536u
 #define OPEN_WAIT_MS 30000
 #define SEND_WAIT_S 2
 
@@ -319,9 +318,9 @@ static int start_jailer(struct jail *j, const struct jail_options *o,
 		.fd_count = 3, .outlives = true,
 	};
 	snprintf(first, sizeof(first), "%u",
-		 o->uid_count ? o->uid_first : UID_FIRST);
+		 o->uid_count ? o->uid_first : UIDS_FIRST);
 	snprintf(count, sizeof(count), "%u",
-		 o->uid_count ? o->uid_count : UID_COUNT);
+		 o->uid_count ? o->uid_count : UIDS_COUNT);
 	snprintf(most, sizeof(most), "%u", o->most);
 	return spawn(&s, &j->child, err);
 }

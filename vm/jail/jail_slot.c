@@ -4,8 +4,8 @@
  * (struct jail_slot). A slot owns a process's pidfd, its status socket, its RAM
  * descriptor and the lock of its user id.
  *
- * In order: leases of user ids, slots whose process executes QEMU, machines
- * forked off a zygote, and the calls for both. All functions run in the jailer,
+ * In order: slots whose process executes QEMU, machines forked off a zygote, and
+ * the calls for both. All functions run in the jailer,
  * on its only thread; the new process continues in jail_child_main(), or in the
  * zygote (vm/zygote/orders.c).
  */
@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -34,39 +33,6 @@
 #define QEMU_MIB 1024u /* MiB of addresses for QEMU itself */
 #define ZYGOTE_MS 3000 /* limit for a fork; it takes some 5 ms */
 #define THREADS_MAX 128 /* threads of one user id; one more for each processor */
-
-/* --- user ids ------------------------------------------------------------------ */
-
-/*
- * Leases a user id that no other machine on this host has, of any daemon: by a lock on a
- * file of its name, which the kernel drops with the jailer. Where ids are not changed the
- * id stays 0 and there is no lock. Return: 0 or negative errno.
- */
-static int lease_uid(struct uid_range *u, uid_t *ret, int *ret_lock)
-{
-	char name[16];
-
-	*ret = 0;
-	if (u->dir < 0)
-		return 0;
-	for (uint32_t tried = 0; tried < u->count; tried++) {
-		uid_t uid = u->first + u->next++ % u->count;
-		int fd;
-
-		snprintf(name, sizeof(name), "%u", uid);
-		fd = openat(u->dir, name, O_RDONLY | O_CREAT | O_CLOEXEC |
-			    O_NOFOLLOW, 0600);
-		if (fd < 0)
-			return -errno;
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			*ret = uid;
-			*ret_lock = fd;
-			return 0;
-		}
-		close(fd);
-	}
-	return -EUSERS;
-}
 
 /* --- slots -------------------------------------------------------------- */
 
@@ -176,7 +142,7 @@ static int bound(struct jailer *j, const struct jail_request *q,
 	/* Without a control group, limit the addresses instead. */
 	if (j->cgroups.base[0] < 0)
 		ret->address_bytes = (ram + QEMU_MIB) << 20;
-	r = lease_uid(&j->uids, &ret->uid, &c->lease);
+	r = uids_lease(&j->uids, &ret->uid, &c->lease);
 	ret->threads = ret->uid ? THREADS_MAX + q->cpus : 0;
 	return r;
 }

@@ -14,6 +14,7 @@
 #include "jail_cgroup.h"
 #include "jail_child.h"
 #include "jail_wire.h"
+#include "vm/os/uids.h"
 #include "walls.h"
 
 enum jailer_filter {
@@ -35,11 +36,6 @@ struct jail_slot {
 	int control; /* a zygote's control socket, else -1 */
 	bool kept; /* adopted: the next SWEEP does not kill it */
 	struct jail_word word; /* code < 0: the step that failed */
-};
-
-struct uid_range {
-	uint32_t first, count, next;
-	int dir; /* directory of lock files; -1: user ids are not changed */
 };
 
 struct jailer {

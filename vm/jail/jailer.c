@@ -34,10 +34,6 @@
 #include "jailer.h"
 #include "vm/os/rights.h"
 
-#define LEASE_DIR "/run/fsd"
-#define LEASES LEASE_DIR "/uids"
-#define UIDS_MIN 1024u /* use no range with fewer ids */
-
 /* --- namespaces and user ids -------------------------------------------- */
 
 static const struct {
@@ -130,49 +126,13 @@ static int enter_user_namespace(struct walls *w)
 	return 0;
 }
 
-/*
- * Checks that all ids of [first, first + count) exist in this user namespace.
- * If not, *u becomes the upper half of the largest range, if that is large
- * enough. Return: whether *u is usable.
- */
-static bool fit_ids(const char *map, struct uid_range *u)
-{
-	auto_fclose FILE *f = fopen(map, "re");
-	uint32_t inside, outside, count, best = 0, best_first = 0;
-
-	while (f && fscanf(f, "%u %u %u", &inside, &outside, &count) == 3) {
-		if (u->first >= inside && u->first - inside < count &&
-		    count - (u->first - inside) >= u->count)
-			return true;
-		if (count > best) {
-			best = count;
-			best_first = inside;
-		}
-	}
-	if (best < 2 * UIDS_MIN)
-		return false;
-	u->first = best_first + best / 2;
-	u->count = best / 2;
-	return true;
-}
-
 static int open_leases(struct jailer *j, struct walls *w)
 {
-	struct stat st;
+	int r = uids_open(&j->uids);
 
-	mkdir(LEASE_DIR, 0755);
-	mkdir(LEASES, 0700);
-	j->uids.dir = open(LEASES, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-			   O_NOFOLLOW);
-	if (j->uids.dir >= 0 && (fstat(j->uids.dir, &st) < 0 ||
-				 st.st_uid != 0 || (st.st_mode & 022))) {
-		errno = EPERM;
-		fd_close(&j->uids.dir);
-	}
-	if (j->uids.dir < 0) {
-		wall_set(w, WALL_USER, WALL_ABSENT, LEASES ": %s",
-			 strerror(errno));
-		return -errno;
+	if (r < 0) {
+		wall_set(w, WALL_USER, WALL_ABSENT, UIDS_DIR ": %s", strerror(-r));
+		return r;
 	}
 	wall_set(w, WALL_USER, WALL_ACTIVE, "each its own, of %u to %u",
 		 j->uids.first, j->uids.first + j->uids.count - 1);
@@ -183,9 +143,7 @@ static int open_leases(struct jailer *j, struct walls *w)
  * namespace. */
 static int take_context(struct jailer *j, struct walls *w)
 {
-	if (geteuid() == 0 && fit_ids("/proc/self/uid_map", &j->uids) &&
-	    fit_ids("/proc/self/gid_map", &j->uids) &&
-	    unshare(CLONE_NEWNS) == 0) {
+	if (geteuid() == 0 && uids_fit(&j->uids) && unshare(CLONE_NEWNS) == 0) {
 		open_leases(j, w);
 		wall_set(w, WALL_USER_NS, WALL_ABSENT, "not needed: a user id "
 			 "of its own, and no capability");

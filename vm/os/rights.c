@@ -98,7 +98,8 @@ struct ruleset {
 /* The rights that a rule for a single file may name. */
 #define OF_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | \
 		  LANDLOCK_ACCESS_FS_WRITE_FILE | 1ull << 14 | 1ull << 15)
-#define NET_ALL 3ull    /* BIND_TCP, CONNECT_TCP: from version 4 */
+#define NET_BIND 1ull    /* BIND_TCP: from version 4 */
+#define NET_ALL 3ull     /* BIND_TCP, CONNECT_TCP */
 #define SCOPED_SOCKETS 1ull /* abstract ones: from version 6 */
 #define SCOPED_SIGNALS 2ull
 
@@ -118,7 +119,7 @@ static int add_path(int set, const struct rights_path *p, uint64_t all)
 		       -errno : 0;
 }
 
-static int new_ruleset(const struct rights_path *paths, size_t count,
+static int new_ruleset(const struct rights_path *paths, size_t count, uint64_t net,
 		       uint64_t scoped)
 {
 	struct ruleset set = { 0 };
@@ -132,7 +133,7 @@ static int new_ruleset(const struct rights_path *paths, size_t count,
 	for (long v = 1; v < (long)ARRAY_SIZE(file_rights); v++)
 		set.files |= v <= version ? file_rights[v] : 0;
 	if (version >= 4) {
-		set.net = NET_ALL;
+		set.net = net;
 		size = 16;
 	}
 	if (version >= 6) {
@@ -153,12 +154,17 @@ static int new_ruleset(const struct rights_path *paths, size_t count,
 
 int rights_landlock(const struct rights_path *paths, size_t count)
 {
-	return new_ruleset(paths, count, SCOPED_SOCKETS | SCOPED_SIGNALS);
+	return new_ruleset(paths, count, NET_ALL, SCOPED_SOCKETS | SCOPED_SIGNALS);
 }
 
 int rights_landlock_signals(const struct rights_path *paths, size_t count)
 {
-	return new_ruleset(paths, count, SCOPED_SOCKETS);
+	return new_ruleset(paths, count, NET_ALL, SCOPED_SOCKETS);
+}
+
+int rights_landlock_connects(const struct rights_path *paths, size_t count)
+{
+	return new_ruleset(paths, count, NET_BIND, SCOPED_SOCKETS | SCOPED_SIGNALS);
 }
 
 int rights_landlock_enter(int ruleset)

@@ -43,6 +43,10 @@ int rights_landlock(const struct rights_path *paths, size_t count);
  * name.
  */
 int rights_landlock_signals(const struct rights_path *paths, size_t count);
+/*
+ * The same as rights_landlock(), but permits TCP connections. It forbids listeners still.
+ */
+int rights_landlock_connects(const struct rights_path *paths, size_t count);
 /* Applies a ruleset to this thread. Async-signal-safe; needs no_new_privs.
  * Return: 0 or negative errno. */
 int rights_landlock_enter(int ruleset);
