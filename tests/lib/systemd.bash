@@ -39,6 +39,7 @@ job() {
 
 # system_start — for setup_file, and for setup after one that did not answer. SYSTEM_SETUP:
 # commands of a shell that run in its mount namespace before it, with its root in $ROOT.
+# SYSTEM_OPTIONS: words for `systemd.py boot`.
 system_start() {
 	[ "$(id -u)" = 0 ] || need root
 	[ -x /lib/systemd/systemd ] || need systemd
@@ -46,9 +47,9 @@ system_start() {
 	export SYSTEM_OWNER=${SYSTEM_OWNER:-$$}
 	[ ! -e "$SYSTEM/pid" ] || return 0
 	mkdir -p "$SYSTEM"
-	# shellcheck disable=SC2016 # for the other shell
+	# shellcheck disable=SC2016,SC2086 # for the other shell; words
 	bounded 120 /usr/bin/python3 -B "$TESTS/lib/systemd.py" boot "$SYSTEM" \
-		--with "$SYSTEM_OWNER" --setup '
+		${SYSTEM_OPTIONS:-} --with "$SYSTEM_OWNER" --setup '
 		# what a service of this host has
 		rm -rf "$ROOT/var/lib/fsd" "$ROOT/var/cache/fsd" "$ROOT/var/spool/fsd" \
 			"$ROOT/etc/default/fsd"

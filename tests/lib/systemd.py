@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """systemd as PID 1 in namespaces of its own, over a root that it does not change. As root.
 
-systemd.py boot DIR [--root ROOT] [--setup COMMAND] [--network] [--with PID]
+systemd.py boot DIR [--root ROOT] [--setup COMMAND] [--network] [--controllers]
+        [--with PID]
     boots systemd over ROOT (default: this host's), and prints its process id when it
     has come up, or ends with what went wrong. What it writes over this host's root goes
     to memory, over another one to DIR, and is gone with it. COMMAND is a shell's, with
@@ -18,7 +19,8 @@ systemd.py state DIR
     not answer: no call of this command waits for it.
 
 It has a control group of version 2 of its own. A kernel without controllers of that
-version counts processes there and limits nothing.
+version counts processes there and limits nothing; with --controllers it has those of
+version 1, too, as a host of both versions.
 """
 import argparse
 import os
@@ -52,7 +54,8 @@ Requires=sysinit.target dbus.socket
 After=sysinit.target dbus.socket
 AllowIsolate=yes
 """
-# $1: the directory, $2: the root, $3: the command before, $4: who waits.
+# $1: the directory, $2: the root, $3: the command before, $4: units that do not start, $5:
+# the target, $6: controllers of version 1.
 INSIDE = r"""
 set -e
 dir=$1
@@ -64,7 +67,17 @@ mount -t overlay -o "lowerdir=$2,upperdir=$dir/layers/upper,workdir=$dir/layers/
 	overlay "$root"
 mount -t proc proc "$root/proc"
 mount -t sysfs -o ro sysfs "$root/sys"
-mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+groups=$root/sys/fs/cgroup
+if [ -n "$6" ]; then
+	mount -t tmpfs -o mode=755 tmpfs "$groups"
+	for controller in $6; do
+		mkdir "$groups/${controller#name=}"
+		mount -t cgroup -o "$controller" cgroup "$groups/${controller#name=}"
+	done
+	groups=$groups/unified
+	mkdir "$groups"
+fi
+mount -t cgroup2 cgroup2 "$groups"
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
 for node in null zero full random urandom tty fuse kvm; do
 	[ ! -e "/dev/$node" ] || cp -a "/dev/$node" "$root/dev/"
@@ -104,23 +117,33 @@ def die(text):
     sys.exit("systemd.py: " + text)
 
 
-def make_group(pid):
-    """Return: the directory of a new control group of version 2."""
+# Of version 1. All but the last limit something; by it systemd tells a host of both.
+CONTROLLERS = ("memory", "cpu", "cpuacct", "pids", "name=systemd")
+
+
+def make_group(pid, controller=None):
+    """Return: the directory of a new control group, of version 2 or of that controller."""
     with open("/proc/self/mounts") as f:
         mounts = [line.split() for line in f]
-    tops = [m[1] for m in mounts if m[2] == "cgroup2"]
+    tops = [m[1] for m in mounts if (
+        m[2] == "cgroup" and controller in m[3].split(",") if controller
+        else m[2] == "cgroup2")]
     if not tops:
-        die("no cgroup2 is mounted here")
+        die("no cgroup2 is mounted here" if not controller
+            else "no control groups of %s are mounted here" % controller)
     with open("/proc/self/cgroup") as f:
-        own = next(line[3:].strip() for line in f if line.startswith("0::"))
+        own = next(path.strip() for _, controllers, path in
+                   (line.split(":", 2) for line in f)
+                   if (controller or "") in controllers.split(","))
     path = "%s%s/fsd-systemd-%d" % (tops[0], own.rstrip("/"), pid)
     os.mkdir(path)
     return path
 
 
-def remove_group(path):
-    for directory, _, _ in os.walk(path, topdown=False):
-        os.rmdir(directory)
+def remove_groups(paths):
+    for path in paths:
+        for directory, _, _ in os.walk(path, topdown=False):
+            os.rmdir(directory)
 
 
 def read(directory, name):
@@ -155,7 +178,7 @@ def await_ready(notify, unshare, log):
                     "".join(f.readlines()[-60:])))
 
 
-def end(unshare, group):
+def end(unshare, groups):
     """Ends process 1 of it, with which the kernel ends all the others."""
     try:
         ended = os.pidfd_open(unshare)
@@ -164,10 +187,10 @@ def end(unshare, group):
             die("it did not end in %d s" % STOP_S)
     except (ProcessLookupError, FileNotFoundError, IndexError):
         pass  # it has ended
-    remove_group(group)
+    remove_groups(groups)
 
 
-def end_with(pid, unshare, group, notify):
+def end_with(pid, unshare, groups, notify):
     """Starts a process that ends it when pid has ended."""
     owner, ended = os.pidfd_open(pid), os.pidfd_open(unshare)
     if os.fork():
@@ -180,7 +203,7 @@ def end_with(pid, unshare, group, notify):
     for fd in range(3):
         os.dup2(null, fd)
     if ended not in select.select([owner, ended], [], [])[0]:
-        end(unshare, group)
+        end(unshare, groups)
     os._exit(0)
 
 
@@ -189,20 +212,21 @@ def boot(args):
     os.makedirs(directory + "/layers", exist_ok=True)
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(directory + "/notify")
-    group = make_group(os.getpid())
-    write(directory, "group", group)
+    controllers = CONTROLLERS if args.controllers else ()
+    groups = [make_group(os.getpid(), c) for c in (None, *controllers)]
+    write(directory, "groups", "\n".join(groups))
     argv = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--cgroup", "--fork",
             "--propagation", "private", *(() if args.network else ("--net",)),
             "bash", "-c", INSIDE, "systemd", directory, os.path.realpath(args.root),
-            args.setup or "", " ".join(MASKED), TARGET]
+            args.setup or "", " ".join(MASKED), TARGET, " ".join(controllers)]
     with open(directory + "/log", "w") as log:
         unshare = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True,
-            preexec_fn=lambda: write(group, "cgroup.procs", os.getpid()))
+            preexec_fn=lambda: [write(g, "cgroup.procs", os.getpid()) for g in groups])
     write(directory, "unshare", unshare.pid)
     if getattr(args, "with"):
-        end_with(getattr(args, "with"), unshare.pid, group, notify)
+        end_with(getattr(args, "with"), unshare.pid, groups, notify)
     await_ready(notify, unshare, directory + "/log")
     pid = child_of(unshare.pid)
     write(directory, "pid", pid)
@@ -218,9 +242,9 @@ def enter(args):
 
 
 def stop(args):
-    end(int(read(args.dir, "unshare")), read(args.dir, "group"))
+    end(int(read(args.dir, "unshare")), read(args.dir, "groups").split("\n"))
     shutil.rmtree(args.dir + "/layers")
-    for name in ("notify", "pid", "unshare", "group"):
+    for name in ("notify", "pid", "unshare", "groups"):
         if os.path.exists(args.dir + "/" + name):
             os.unlink(args.dir + "/" + name)
 
@@ -296,6 +320,7 @@ def main():
             command.add_argument("--root", default="/")
             command.add_argument("--setup")
             command.add_argument("--network", action="store_true")
+            command.add_argument("--controllers", action="store_true")
             command.add_argument("--with", type=int)
         if fn is enter:
             command.add_argument("command", nargs=argparse.REMAINDER)
