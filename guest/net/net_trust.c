@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds the operator's certificates to Debian's. curl, git and Debian's requests read the
- * bundle by its usual path; OpenSSL, and so Python's ssl, looks into a directory of single
- * certificates instead, so the job's environment names NET_TRUST_ALL. Node adds
- * NET_TRUST_EXTRA to a list of its own.
+ * Adds the operator's certificates to Debian's. curl, git, OpenSSL, and so Python's ssl and
+ * Debian's Node, read the bundle by its usual path when they need it first: none of them
+ * needs a variable, and an interpreter that waits has not read it yet.
  */
 #include "net_trust.h"
 
@@ -45,24 +44,11 @@ static int copy_bundle(int to)
 	return r;
 }
 
-static int make_file(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static int write_extra(const char *pem)
-{
-	auto_close int fd = make_file(NET_TRUST_EXTRA);
-
-	return fd < 0 ? fd : put_all(fd, pem, strlen(pem));
-}
-
 static int write_all(const char *pem)
 {
-	auto_close int fd = make_file(NET_TRUST_ALL);
-	int r = fd < 0 ? fd : copy_bundle(fd);
+	auto_close int fd = open(NET_TRUST_ALL, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+				 0444);
+	int r = fd < 0 ? -errno : copy_bundle(fd);
 
 	if (!r)
 		r = put_all(fd, "\n", 1); /* the bundle may lack its last one */
@@ -75,10 +61,8 @@ static int write_all(const char *pem)
 
 int net_trust(const char *pem, struct err *err)
 {
-	int r = write_extra(pem);
+	int r = write_all(pem);
 
-	if (!r)
-		r = write_all(pem);
 	if (r)
 		return err_sys(err, r, "cannot write the certificates");
 	if (mount(NET_TRUST_ALL, BUNDLE, NULL, MS_BIND, NULL))

@@ -5,13 +5,12 @@
 
 #include "layout/base/err.h"
 
-/* All that programs trust: Debian's certificates and the operator's. */
+/* Debian's certificates and the operator's, for variables of programs that read no list of
+ * Debian's, such as those of Python's wheels. */
 #define NET_TRUST_ALL "/run/ca.pem"
-/* The operator's alone. */
-#define NET_TRUST_EXTRA "/run/ca-extra.pem"
 
-/* Writes both files, and binds the first one over Debian's bundle. pem: one certificate or
- * more. Return: 0 or a negative errno with *err. */
+/* Writes the file, and binds it over Debian's bundle. pem: one certificate or more. Return:
+ * 0 or a negative errno with *err. */
 int net_trust(const char *pem, struct err *err);
 
 #endif

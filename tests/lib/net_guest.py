@@ -3,7 +3,11 @@
 """net_guest.py CASE...: the guest's side of a network on a real machine, against a host
 written here (net_machine.py). Each check is a line of TAP. Programs are in Python and bash,
 and run on lanes of one machine."""
+import os
+import ssl
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -36,6 +40,7 @@ class Host(threading.Thread):
         self.opens, self.resets, self.asked = [], [], []
         self.got, self.finished, self.serves = {}, threading.Event(), {}
         self.rest, self.room, self.why = {}, {}, None
+        self.tls, self.context = {}, None
         self.opened = threading.Event()
         self.start()
 
@@ -87,13 +92,22 @@ class Host(threading.Thread):
             if name.startswith("stuck"):
                 return
             self.port.send("WINDOW", number, len(data))
+            if name.startswith("tls"):
+                tls = self.tls.setdefault(number, Tls(self.context))
+                back = tls.feed(data)
+                if back:
+                    self.port.send("DATA", number, tail=back)
+                if tls.over:
+                    self.port.send("END", number)
+                return
             if not name.startswith(("sink", "data", "stuck")) and number < HOSTS:
                 self.port.send("DATA", number, tail=data)
         elif kind == "WINDOW":
             self.room[number] = self.room.get(number, 0) + int.from_bytes(data, "little")
             self.push(number)
         elif kind == "END":
-            if number in self.serves and not self.serves[number].startswith("data"):
+            if number in self.serves and not self.serves[number].startswith(
+                    ("data", "tls")):
                 self.port.send("END", number)
         elif kind == "RESET":
             self.resets.append((number, arg))
@@ -101,6 +115,49 @@ class Host(threading.Thread):
             self.opened.set()
         elif kind == "FINISHED":
             self.finished.set()
+
+
+class Tls:
+    """A web server's side of one connection, of which the bytes are given and taken."""
+
+    def __init__(self, context):
+        self.into, self.out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.into, self.out, server_side=True)
+        self.request, self.over = b"", False
+
+    def feed(self, data):
+        """What it sends back, and whether that is all."""
+        self.into.write(data)
+        try:
+            self.tls.do_handshake()
+            self.request += self.tls.read(65536)
+            if b"\r\n\r\n" in self.request and not self.over:
+                self.tls.write(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n"
+                               b"Connection: close\r\n\r\ntrusted")
+                self.over = True
+        except ssl.SSLError:
+            pass  # it needs more, or was refused
+        return self.out.read()
+
+
+def make_ca(folder):
+    """A CA with key identifiers (Python 3.13 wants them) and a server's certificate."""
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "30",
+            "-subj", "/CN=test CA", "-addext", "keyUsage=critical,keyCertSign")
+    with open(folder + "/extensions", "w") as f:
+        f.write("subjectAltName=DNS:tls.example\nauthorityKeyIdentifier=keyid\n"
+                "subjectKeyIdentifier=hash\n")
+    openssl("req", *new, "-keyout", "key.pem", "-out", "server.csr", "-subj",
+            "/CN=tls.example")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+            "-out", "server.pem", "-days", "30", "-extfile", "extensions")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder + "/server.pem", folder + "/key.pem")
+    with open(folder + "/ca.pem") as f:
+        return f.read(), context
 
 
 def python(machine, program, seconds=120):
@@ -332,6 +389,41 @@ print(n, flush=True)
     code, out, err = machine.end(lane, 200)
     is_(out, "up\nb'x'\n30000000\n", "128 streams stall no other one")
     ok(46 not in machine.aside and host.why is None, "and the helper lives", err[-200:])
+
+
+FETCH = """
+fetch("https://tls.example/").then(async (r) => console.log(await r.text()),
+                                   (e) => console.log(e.cause.code));
+"""
+
+
+def case_trust(machine):
+    """A server whose certificate is one of the operator's CA."""
+    with tempfile.TemporaryDirectory() as folder:
+        pem, context = make_ca(folder)
+    machine.own()
+    machine.port.start()
+    host = Host(machine.port, {"tls.example": [(443, 443)]})
+    host.context = context
+    machine.network(1, ca=pem)
+    machine.share()
+    fetch = """
+import ssl, urllib.request
+try: print(urllib.request.urlopen("https://tls.example/", timeout=60).read().decode())
+except OSError as e: print(e.reason.verify_message)
+"""
+    is_(python(machine, fetch)[1].strip(), "trusted", "Python trusts it")
+    is_(machine.run(["/usr/bin/python3", "-c", fetch], ["SSL_CERT_FILE=/dev/null"])[1]
+        .strip(), "unable to get local issuer certificate", "unless it is told not to")
+    node = ["/usr/bin/node", "-e", FETCH]
+    is_(machine.run(node)[1].strip(), "trusted", "Node trusts it")
+    is_(machine.run(node, ["SSL_CERT_FILE=/run/ca.pem"])[1].strip(), "trusted",
+        "and so does what reads the list that a variable names")
+    _, out, _ = bash(machine, "grep -c BEGIN /run/ca.pem /etc/ssl/certs/ca-certificates.crt;"
+                     " echo x 2>&1 >>/run/ca.pem | grep -c denied")
+    counts = [int(line.rpartition(":")[2]) for line in out.split()]
+    ok(counts[0] == counts[1] > 100, "the list has Debian's certificates as well", out)
+    is_(bash(machine, "echo x >>/run/ca.pem")[0], 1, "and a program cannot change it")
 
 
 def case_ports(machine):

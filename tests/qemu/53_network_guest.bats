@@ -30,6 +30,10 @@ guest() {
 	guest full
 }
 
+@test "certificates of the operator are trusted by Python and Node" {
+	guest trust
+}
+
 @test "the host connects to a program that listens" {
 	guest ports
 }
