@@ -94,7 +94,7 @@ ROOMS    := base users handover store files sched network jobs builds run living
 CLIENTS  := local client batch spool
 FUZZED   := base users store
 GATEWAY_ROOMS := base mount jobs http control envd code mcp ui
-VM_ROOMS := os environment jail channel net qemu pool
+VM_ROOMS := os environment net jail channel qemu pool
 GUEST_ROOMS := wire os net files run agent warm init
 
 LAYOUT := $(wildcard layout/base/*.c layout/network/*.c layout/*.c)

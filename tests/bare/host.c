@@ -121,10 +121,10 @@ void jail_cgroups_close(struct jail_cgroups *c)
 }
 
 int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
-		      unsigned memory_mib, unsigned cpus,
+		      const struct jail_limits *limits,
 		      struct jail_groups *ret)
 {
-	(void)c, (void)slot, (void)memory_mib, (void)cpus;
+	(void)c, (void)slot, (void)limits;
 	ret->count = 0;
 	return 0;
 }

@@ -78,7 +78,7 @@ check_doors() {
 			'guest/wire/[^/]+\.h|layout/(environment|packages|base/[^/]+)\.h|vm/(zygote/wire|[^/]+|(os|environment|jail|channel|net|qemu|pool|fake)/[^/]+)\.h')"
 	verdict 'vm/net/ includes guest/wire/, layout/network/, layout/base/ and vm/ below it only' \
 		"$(doors '^vm/net/.*\.[ch]$' \
-			'guest/wire/[^/]+\.h|layout/(base|network)/[^/]+\.h|vm/(os|jail|channel)/[^/]+\.h')"
+			'guest/wire/[^/]+\.h|layout/(base|network)/[^/]+\.h|vm/os/[^/]+\.h')"
 	# it lives in QEMU's process
 	verdict "vm/zygote/ includes what a jail's child is made with only" \
 		"$(doors '^vm/zygote/.*\.[ch]$' \

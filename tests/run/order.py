@@ -20,7 +20,7 @@ TOP = subprocess.check_output(["git", "rev-parse", "--show-toplevel"],
 FSD = ("base users handover store files sched network fsd.h jobs builds run living submit mount "
        "control fuse server cli").split()
 # The headers of vm/ stand below the first folder that needs them.
-VM = ("os environment class.h jail job.h channel net inspect.h options.h backend.h qemu "
+VM = ("os environment class.h net jail job.h channel inspect.h options.h backend.h qemu "
       "fake lease.h vm.h pool").split()
 # Of the gateway: "program" is all files beside gateway.h.
 GATEWAY = "base mount gateway.h jobs http control envd code mcp ui program".split()

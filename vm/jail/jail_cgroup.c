@@ -28,9 +28,6 @@
 /* Name of the group, inside a delegated one, for the processes that were in
  * that. */
 #define LEAF "daemon"
-/* Memory for QEMU itself: translated code, tables, libraries. */
-#define QEMU_MIB 256u
-#define THREADS 64u
 #define PERIOD_US 100000u
 #define TRIES 5
 
@@ -352,13 +349,14 @@ static const struct limit memory_limits[] = {
 };
 
 static int set_limits(const struct jail_cgroups *c, const int *dirs,
-		      unsigned memory_mib, unsigned cpus)
+		      const struct jail_limits *limits)
 {
+	const unsigned cpus = limits->cpus;
 	char bytes[32], cpu[48];
 	int r = 0;
 
 	snprintf(bytes, sizeof(bytes), "%llu",
-		 ((unsigned long long)memory_mib + QEMU_MIB) << 20);
+		 (unsigned long long)limits->memory_mib << 20);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(memory_limits); i++) {
 		const struct limit *l = &memory_limits[i];
 
@@ -370,19 +368,16 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 			r = 0;
 	}
 	if (r == 0) {
-		snprintf(cpu, sizeof(cpu), "%u", THREADS + cpus);
+		snprintf(cpu, sizeof(cpu), "%u", limits->threads);
 		r = write_at(dirs[c->v2 ? 0 : TREE_PIDS], "pids.max", cpu);
 	}
-	/* One processor more than the guest has: QEMU's own thread runs beside
-	 * them. */
 	if (r < 0 || !c->cpu)
 		return r;
 	if (c->v2) {
-		snprintf(cpu, sizeof(cpu), "%u %u", (cpus + 1) * PERIOD_US,
-			 PERIOD_US);
+		snprintf(cpu, sizeof(cpu), "%u %u", cpus * PERIOD_US, PERIOD_US);
 		r = write_at(dirs[0], "cpu.max", cpu);
 	} else {
-		snprintf(cpu, sizeof(cpu), "%u", (cpus + 1) * PERIOD_US);
+		snprintf(cpu, sizeof(cpu), "%u", cpus * PERIOD_US);
 		r = write_at(dirs[TREE_CPU], "cpu.cfs_quota_us", cpu);
 		/* A group above has less: then that one limits it. */
 		if (r == -EINVAL)
@@ -422,7 +417,7 @@ static int open_members(const struct jail_cgroups *c, const int *dirs,
 }
 
 int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
-		      unsigned memory_mib, unsigned cpus,
+		      const struct jail_limits *limits,
 		      struct jail_groups *ret)
 {
 	int dirs[CGROUP_TREES] = { -1, -1, -1 }, r;
@@ -432,7 +427,7 @@ int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
 		return 0;
 	r = open_slots(c, slot, dirs);
 	if (r == 0)
-		r = set_limits(c, dirs, memory_mib, cpus);
+		r = set_limits(c, dirs, limits);
 	if (r == 0)
 		r = open_members(c, dirs, ret);
 	for (int t = 0; t < CGROUP_TREES; t++)

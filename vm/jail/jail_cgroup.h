@@ -44,10 +44,17 @@ bool jail_cgroup_own(const char *controller, char *ret, size_t size);
 void jail_cgroups_open(struct jail_cgroups *c, struct walls *w);
 /* Removes our groups; all machines must have ended. */
 void jail_cgroups_close(struct jail_cgroups *c);
+/* Limits of a slot's process. */
+struct jail_limits {
+	unsigned memory_mib;
+	unsigned cpus; /* processors whose time it may use */
+	unsigned threads;
+};
+
 /* Sets the slot's limits. Return: 0 with *ret, also if there are no groups; or
  * a negative errno, and *ret need not be closed. */
 int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
-		      unsigned memory_mib, unsigned cpus,
+		      const struct jail_limits *limits,
 		      struct jail_groups *ret);
 /* Moves pid there, unless the process moves itself. Return: 0 or a negative
  * errno. */

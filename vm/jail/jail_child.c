@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "vm/os/rights.h"
@@ -144,7 +145,7 @@ static int set_limits(const struct jail_child *c)
 	int r = spawn_no_core();
 
 	if (r == 0)
-		r = limit(RLIMIT_NOFILE, FDS);
+		r = limit(RLIMIT_NOFILE, b->files ? b->files : FDS);
 	if (r == 0)
 		r = limit(RLIMIT_FSIZE, b->file_bytes);
 	if (r == 0)
@@ -329,6 +330,29 @@ static void block_term(void)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 }
 
+/* What comes before the steps into the jail. */
+static void prepare(struct jail_child *c)
+{
+	/* place_fds() also closes the jailer's end of our socket, of which we
+	 * have a copy: until then we would not see that the jailer has ended. */
+	int joined = jail_child_join(&c->groups), placed = place_fds(c);
+
+	if (tie_to_parent(c) < 0 || !jail_child_may_go(c))
+		_exit(127);
+	spawn_reset_signals();
+	block_term();
+	jail_child_must(c, JAIL_STEP_CGROUP, joined);
+	jail_child_must(c, JAIL_STEP_FDS, placed);
+}
+
+void jail_child_stay(struct jail_child *c)
+{
+	prepare(c);
+	enter(c);
+	jail_child_must(c, JAIL_STEP_SECCOMP, plain_filter(c));
+	fd_close(&c->status);
+}
+
 _Noreturn void jail_child_main(struct jail_child *c)
 {
 	/*
@@ -343,16 +367,8 @@ _Noreturn void jail_child_main(struct jail_child *c)
 		"LD_PRELOAD=" ZYGOTE_LIBRARY, NULL,
 	};
 	bool zygote = c->control >= 0;
-	/* place_fds() also closes the jailer's end of our socket, of which we
-	 * have a copy: until then we would not see that the jailer has ended. */
-	int joined = jail_child_join(&c->groups), placed = place_fds(c);
 
-	if (tie_to_parent(c) < 0 || !jail_child_may_go(c))
-		_exit(127);
-	spawn_reset_signals();
-	block_term();
-	jail_child_must(c, JAIL_STEP_CGROUP, joined);
-	jail_child_must(c, JAIL_STEP_FDS, placed);
+	prepare(c);
 	if (zygote)
 		enter_zygote(c);
 	else

@@ -19,6 +19,7 @@ struct jail_bounds {
 	uid_t uid; /* user and group id; 0: unchanged */
 	bool own_names; /* the process may set the host name of its UTS namespace */
 	bool own_cgroup_ns; /* the process may make a cgroup namespace */
+	unsigned files;          /* RLIMIT_NOFILE; 0: the usual number */
 	uint64_t file_bytes;     /* RLIMIT_FSIZE */
 	unsigned threads;        /* RLIMIT_NPROC, 0: not set */
 	uint64_t address_bytes;  /* RLIMIT_AS, 0: not set */
@@ -57,6 +58,12 @@ _Noreturn void jail_child_main(struct jail_child *c);
 
 /* Names the host in the UTS namespace of this process. Return: 0 or -errno. */
 int jail_child_set_names(void);
+
+/*
+ * The same for a process that executes nothing: returns when it is in its jail, behind its
+ * filter. Its descriptors have the numbers that jail_child_main() gives them.
+ */
+void jail_child_stay(struct jail_child *c);
 
 /* --- for machines that are forked, not executed (vm/zygote) ------------- */
 

@@ -39,6 +39,8 @@
 /* In addition to those of a restored machine: calls with which its forks enter
  * their jails. */
 #define ZYGOTE FILTER_TCG | FILTER_ZYGOTE, FILTER_ALLOW, 0
+/* A relay's calls: it is cloned, and executes nothing. */
+#define RELAY FILTER_TCG | FILTER_RELAY, FILTER_ALLOW, 0
 #define BOOT_ONLY FILTER_ALL & ~FILTER_RESTORE
 #define RESTORE_ONLY FILTER_ALL & ~FILTER_BOOT
 
@@ -218,6 +220,41 @@ const struct filter_row filter_rows[] = {
 	{ NAMED(setresuid), ZYGOTE, ANY, "its user" },
 	{ NAMED(capget), ZYGOTE, ANY, "its capabilities" },
 	{ NAMED(capset), ZYGOTE, ANY, "its capabilities" },
+
+	/* --- relay: sockets that it is given, and no other --------------- */
+	{ NAMED(recvmsg), RELAY, ANY, "account, door" },
+	{ NAMED(sendmsg), RELAY, ANY, "account, door" },
+	{ NAMED(recvfrom), RELAY, ANY, "the port, connected sockets" },
+	{ NAMED(sendto), RELAY, 4, UINT64_MAX, 0,
+	  "the port, connected sockets; to no other address" },
+	{ NAMED(accept4), RELAY, ANY, "a client of a port" },
+	{ NAMED(getsockopt), RELAY, 2, UINT32_MAX, SO_PEERCRED, "its user" },
+	{ NAMED(setsockopt), RELAY, 2, UINT32_MAX, SO_LINGER,
+	  "a reset in place of an end" },
+	{ NAMED(shutdown), RELAY, ANY, "an end" },
+	{ NAMED(fcntl), RELAY, 1, UINT32_MAX, F_SETFL, "a listener does not wait" },
+	{ NAMED(close), RELAY, ANY, "" },
+	{ NAMED(epoll_create1), RELAY, ANY, "its loop" },
+	{ NAMED(epoll_ctl), RELAY, ANY, "its loop" },
+	{ NAMED(epoll_wait), RELAY, ANY, "its loop" },
+	{ NAMED(timerfd_create), RELAY, ANY, "its loop's timers" },
+	{ NAMED(timerfd_settime), RELAY, ANY, "its loop's timers" },
+	{ NAMED(eventfd2), RELAY, ANY, "its loop" },
+	{ NAMED(read), RELAY, ANY, "its loop's timers" },
+	{ NAMED(write), RELAY, ANY, "standard error" },
+	{ NAMED(brk), RELAY, ANY, "malloc" },
+	{ NAMED(mmap), RELAY, 3, UINT32_MAX, MAP_PRIVATE | MAP_ANONYMOUS, "malloc" },
+	{ NAMED(munmap), RELAY, ANY, "malloc" },
+	{ NAMED(mremap), RELAY, ANY, "realloc of large blocks" },
+	{ NAMED(madvise), RELAY, ANY, "memory that is given back" },
+	{ NAMED(getrandom), RELAY, ANY, "malloc's first use" },
+	{ NAMED(clock_gettime), RELAY, ANY, "where the vDSO cannot" },
+	{ NAMED(restart_syscall), RELAY, ANY, "after SIGSTOP and SIGCONT" },
+	{ NAMED(rt_sigprocmask), RELAY, ANY, "abort()" },
+	{ NAMED(gettid), RELAY, ANY, "abort()" },
+	{ NAMED(getpid), RELAY, ANY, "abort()" },
+	{ NAMED(tgkill), RELAY, ANY, "abort()" },
+	{ NAMED(exit_group), RELAY, ANY, "its end" },
 };
 
 const unsigned filter_row_count = ARRAY_SIZE(filter_rows);

@@ -22,6 +22,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "layout/base/proc_status.h"
+#include "vm/net/relay_wire.h"
 #include "vm/os/loop.h"
 
 #define GREETING_NS (10 * NS_PER_S)
@@ -161,6 +162,7 @@ static int look(const struct jail_probe *p, const struct jailer *j,
 struct sample {
 	struct jail_slot *slot;
 	int qmp, said;
+	int port; /* of a relay */
 };
 
 /* Waits until the QEMU sends something or ends. Return: 0, -ECHILD: it has ended,
@@ -208,6 +210,19 @@ static void explain(const struct jail_answer *a, int said, struct err *err)
 			WEXITSTATUS(a->code), words[0] ? ": " : "", words);
 }
 
+/* A relay watches its port, so /dev/null does not do. */
+static int give_port(struct sample *s, int *theirs)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	fd_close(theirs);
+	*theirs = pair[1];
+	s->port = pair[0];
+	return 0;
+}
+
 /* Starts a QEMU of q's kind, with /dev/null in place of a machine's other descriptors. */
 static int start(struct jailer *j, const struct jail_request *q,
 		 struct sample *s, struct err *err)
@@ -217,8 +232,9 @@ static int start(struct jailer *j, const struct jail_request *q,
 							jail_fd_count(q);
 	struct jail_word word;
 
-	*s = (struct sample){ .qmp = -1, .said = -1 };
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qmp) < 0)
+	*s = (struct sample){ .qmp = -1, .said = -1, .port = -1 };
+	if (socketpair(AF_UNIX, (q->kind == JAIL_RELAY ? SOCK_SEQPACKET : SOCK_STREAM) |
+				SOCK_CLOEXEC, 0, qmp) < 0)
 		return err_sys(err, -errno, "a monitor");
 	if (pipe2(said, O_CLOEXEC | O_NONBLOCK) < 0) {
 		fd_close(&qmp[0]);
@@ -231,6 +247,11 @@ static int start(struct jailer *j, const struct jail_request *q,
 	fds[JAIL_FD_QMP] = qmp[1];
 	for (unsigned i = JAIL_FD_QMP + 1; i < count; i++)
 		fds[i] = fcntl(j->null, F_DUPFD_CLOEXEC, 0);
+	if (q->kind == JAIL_RELAY && give_port(s, &fds[JAIL_FD_NET]) < 0) {
+		for (unsigned i = 0; i < count; i++)
+			fd_close(&fds[i]);
+		return err_sys(err, -errno, "a relay's port");
+	}
 	s->slot = jail_slot_start(j, q, fds, count, &word);
 	return s->slot ? 0 : err_sys(err, word.code, "no jail can be made: %s",
 				     jail_step_names[word.step]);
@@ -251,6 +272,7 @@ static int finish(struct jailer *j, struct sample *s, int r, struct err *err)
 	}
 	fd_close(&s->qmp);
 	fd_close(&s->said);
+	fd_close(&s->port);
 	return r;
 }
 
@@ -376,6 +398,49 @@ static void look_at_zygotes(const struct jail_probe *p, struct jailer *j,
 		 "forked: %s", err.text);
 }
 
+/* --- a relay ------------------------------------------------------------ */
+
+/* Starts one whose account and port are ours. It has its filter when it says READY. */
+static int try_relay(const struct jail_probe *p, struct jailer *j, const struct walls *w,
+		     struct err *err)
+{
+	struct jail_request q = probe;
+	struct relay_order order = { .version = RELAY_VERSION, .op = RELAY_START,
+				     .connections = 1, .rate = 1, .bytes = 1 };
+	struct walls relay = *w;
+	struct sample s;
+	int r;
+
+	q.kind = JAIL_RELAY;
+	relay.wall[WALL_SECCOMP].state = WALL_ABSENT;
+	r = start(j, &q, &s, err);
+	if (r == 0 && send(s.qmp, &order, sizeof(order), MSG_NOSIGNAL) < 0)
+		r = err_sys(err, -errno, "a relay's account");
+	if (r == 0)
+		r = hear(&s);
+	if (r == 0)
+		r = look(p, j, s.slot, &relay, err);
+	/* it has one filter, and needs no second one */
+	relay.wall[WALL_SANDBOX].state = w->wall[WALL_SANDBOX].state;
+	if (r == 0)
+		r = compare(w, &relay, err);
+	return finish(j, &s, r, err);
+}
+
+/* Sets WALL_RELAY: jobs may have a network only if a relay had the walls of a QEMU. */
+static void look_at_relays(const struct jail_probe *p, struct jailer *j, struct walls *w)
+{
+	struct err err = { 0 };
+
+	j->relays = true;
+	j->relays = try_relay(p, j, w, &err) == 0;
+	if (j->relays)
+		wall_set(w, WALL_RELAY, WALL_ACTIVE, "those of a QEMU; its own list of "
+			 "calls has no socket, connect, open and execve");
+	else
+		wall_set(w, WALL_RELAY, WALL_ABSENT, "%.180s", err.text);
+}
+
 int jail_probe_run(struct jail_probe *p, struct jailer *j, struct walls *w,
 		   struct err *err)
 {
@@ -384,6 +449,8 @@ int jail_probe_run(struct jail_probe *p, struct jailer *j, struct walls *w,
 
 	if (r == 0)
 		look_at_zygotes(p, j, w);
+	if (r == 0)
+		look_at_relays(p, j, w);
 	fd_close(&p->proc);
 	return r;
 }

@@ -27,9 +27,15 @@
 #include "layout/base/num.h"
 #include "vm/os/fdpass.h"
 #include "jail_pages.h"
+#include "jail_relay.h"
 #include "vm/zygote/wire.h"
 
 #define SLOTS_MORE 16
+/* Memory for QEMU itself: translated code, tables, libraries. */
+#define QEMU_GROUP_MIB 256u
+#define QEMU_THREADS 64u
+#define RELAY_MIB 64u
+#define RELAY_FILES 2304u /* two for each connection, and listeners */
 #define QEMU_MIB 1024u /* MiB of addresses for QEMU itself */
 #define ZYGOTE_MS 3000 /* limit for a fork; it takes some 5 ms */
 #define THREADS_MAX 128 /* threads of one user id; one more for each processor */
@@ -86,6 +92,8 @@ static enum jailer_filter filter_of(const struct jail_request *q)
 {
 	if (is_zygote(q->kind))
 		return FILTER_OF_ZYGOTE;
+	if (q->kind == JAIL_RELAY)
+		return FILTER_OF_RELAY;
 	return (q->kind == JAIL_BOOT ? FILTER_OF_BOOT : FILTER_OF_RESTORE) +
 	       (q->accel == VM_ACCEL_KVM ? 2 : 0);
 }
@@ -144,7 +152,22 @@ static int bound(struct jailer *j, const struct jail_request *q,
 		ret->address_bytes = (ram + QEMU_MIB) << 20;
 	r = uids_lease(&j->uids, &ret->uid, &c->lease);
 	ret->threads = ret->uid ? THREADS_MAX + q->cpus : 0;
+	if (q->kind == JAIL_RELAY) {
+		ret->threads = ret->uid ? 1 : 0;
+		ret->files = RELAY_FILES;
+	}
 	return r;
+}
+
+/* Of its control group. */
+static struct jail_limits limits_of(const struct jail_request *q)
+{
+	if (q->kind == JAIL_RELAY)
+		return (struct jail_limits){ RELAY_MIB, 1, 1 };
+	/* One processor more than the guest has: QEMU's own thread runs beside
+	 * them. */
+	return (struct jail_limits){ q->memory_mib + QEMU_GROUP_MIB, q->cpus + 1,
+				     q->cpus + QEMU_THREADS };
 }
 
 /* Makes a socket pair. Return: 0 or negative errno. */
@@ -192,7 +215,7 @@ static int prepare(struct jailer *j, const struct jail_request *q, int *fds,
 		r = make_pair(&c->control, &child->control);
 	if (r == 0 && is_zygote(q->kind))
 		r = set_up_zygote(j, c->control);
-	if (r == 0 && !is_probe(q->kind))
+	if (r == 0 && !is_probe(q->kind) && q->kind != JAIL_RELAY)
 		c->ram = take_fd(&fds[JAIL_FD_RAM]);
 	return r;
 }
@@ -222,6 +245,8 @@ static uint32_t launch(struct jailer *j, const struct jail_request *q,
 		       struct jail_slot *c, struct jail_child *child, int *ret_code)
 {
 	c->pid = clone_child(j, is_zygote(q->kind), &c->pidfd);
+	if (c->pid == 0 && q->kind == JAIL_RELAY)
+		jail_relay_main(child);
 	if (c->pid == 0)
 		jail_child_main(child);
 	fd_close(&child->status);
@@ -244,11 +269,11 @@ static uint32_t start_process(struct jailer *j, const struct jail_request *q,
 	struct argv argv;
 	uint32_t step = JAIL_STEP_UID;
 
-	*ret_code = make_argv(j, q, &argv);
+	*ret_code = q->kind == JAIL_RELAY ? 0 : make_argv(j, q, &argv);
 	if (*ret_code < 0)
 		return step;
 	*ret_code = prepare(j, q, fds, fd_count, c, &child);
-	child.argv = argv.item;
+	child.argv = q->kind == JAIL_RELAY ? NULL : argv.item;
 	child.groups = *groups;
 	if (*ret_code == 0)
 		step = launch(j, q, c, &child, ret_code);
@@ -364,8 +389,13 @@ struct jail_slot *jail_slot_start(struct jailer *j, const struct jail_request *q
 				  int *fds, unsigned fd_count, struct jail_word *word)
 {
 	struct jail_slot *c = free_slot(j, word);
+	const struct jail_limits limits = limits_of(q);
 	struct jail_groups groups;
 
+	if (c && q->kind == JAIL_RELAY && !j->relays) {
+		*word = (struct jail_word){ JAIL_STEP_RELAY, -ENOTSUP };
+		c = NULL;
+	}
 	if (c && is_zygote(q->kind) && !j->zygotes) {
 		*word = (struct jail_word){ JAIL_STEP_ZYGOTE, -ENOTSUP };
 		c = NULL;
@@ -380,7 +410,7 @@ struct jail_slot *jail_slot_start(struct jailer *j, const struct jail_request *q
 	};
 	word->step = JAIL_STEP_CGROUP;
 	word->code = jail_cgroups_slot(&j->cgroups, (unsigned)(c - j->slots),
-				       q->memory_mib, q->cpus, &groups);
+				       &limits, &groups);
 	if (word->code == 0)
 		word->step = q->kind == JAIL_FORK ?
 			fork_zygote(j, q, fds, &groups, c, &word->code) :

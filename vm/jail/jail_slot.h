@@ -19,7 +19,7 @@
 
 enum jailer_filter {
 	FILTER_OF_RESTORE, FILTER_OF_BOOT, /* + 2 under KVM */
-	FILTER_OF_ZYGOTE = 4, FILTER_OF_FORK, FILTERS
+	FILTER_OF_ZYGOTE = 4, FILTER_OF_FORK, FILTER_OF_RELAY, FILTERS
 };
 
 struct jail_slot {
@@ -48,6 +48,7 @@ struct jailer {
 	const char *kernel, *initrd;
 	struct uid_range uids;
 	struct jail_cgroups cgroups;
+	bool relays; /* relays have been seen with their walls */
 	bool zygotes; /* the root has the files that zygotes load */
 	bool strays; /* children without a slot may exist */
 	struct sock_fprog filter[FILTERS]; /* indexed by filter_of() */

@@ -33,6 +33,7 @@ const char *const jail_step_names[JAIL_STEPS] = {
 	[JAIL_STEP_EXEC] = "the program",
 	[JAIL_STEP_MOST] = "there are as many as there may be",
 	[JAIL_STEP_ZYGOTE] = "a zygote",
+	[JAIL_STEP_RELAY] = "a relay with its walls",
 };
 
 unsigned jail_layers(const struct jail_request *q)
@@ -50,6 +51,7 @@ unsigned jail_fd_count(const struct jail_request *q)
 		[JAIL_PROBE] = JAIL_FD_QMP + 1,
 		[JAIL_ZYGOTE] = JAIL_FD_STATE + 1,
 		[JAIL_FORK] = JAIL_FD_WIRE + 1,
+		[JAIL_RELAY] = JAIL_FD_NET + 1,
 	};
 
 	return q->kind < JAIL_KINDS ? counts[q->kind] + jail_layers(q) : 0;

@@ -23,7 +23,7 @@
 
 #include "layout/base/err.h"
 
-#define JAIL_VERSION 5u
+#define JAIL_VERSION 6u
 #define JAIL_LAYERS_MAX 8u
 #define JAIL_FDS_MAX (JAIL_FD_LAYER + JAIL_LAYERS_MAX)
 #define JAIL_MEMORY_MIB_MAX (1u << 20)
@@ -41,12 +41,14 @@ enum jail_kind {
 	JAIL_PROBE, /* a QEMU without a machine, to test the walls */
 	JAIL_ZYGOTE, /* as RESTORE, under TCG; the machine is heated, and then forked */
 	JAIL_FORK, /* forked off a zygote, with its disk and RAM */
+	JAIL_RELAY, /* no QEMU: a machine's relay (vm/net/relay.h); it executes nothing */
 	JAIL_KINDS,
 	/* Used inside the jailer only: a zygote without a machine. */
 	JAIL_PROBE_ZYGOTE = JAIL_KINDS,
 };
 
-/* The descriptors of START, in this order. */
+/* The descriptors of START, in this order. A RELAY has the first three: standard error,
+ * its account in place of QMP, and the host's end of the machine's second port. */
 enum jail_fd {
 	JAIL_FD_ERR, /* the write end of a pipe: QEMU's standard error */
 	JAIL_FD_QMP,    /* a socket */
@@ -92,7 +94,8 @@ enum jail_step {
 	JAIL_STEP_NONE, JAIL_STEP_UID, JAIL_STEP_CLONE, JAIL_STEP_CGROUP,
 	JAIL_STEP_FDS, JAIL_STEP_NAMES, JAIL_STEP_LIMITS, JAIL_STEP_LANDLOCK,
 	JAIL_STEP_IDS, JAIL_STEP_CAPS, JAIL_STEP_PARENT, JAIL_STEP_SECCOMP,
-	JAIL_STEP_EXEC, JAIL_STEP_MOST, JAIL_STEP_ZYGOTE, JAIL_STEPS
+	JAIL_STEP_EXEC, JAIL_STEP_MOST, JAIL_STEP_ZYGOTE, JAIL_STEP_RELAY,
+	JAIL_STEPS
 };
 
 extern const char *const jail_step_names[JAIL_STEPS];

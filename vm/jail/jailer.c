@@ -161,6 +161,7 @@ static int make_filters(struct jailer *j, struct err *err)
 		[FILTER_OF_BOOT + 2] = FILTER_BOOT | FILTER_KVM,
 		[FILTER_OF_ZYGOTE] = FILTER_ZYGOTE | FILTER_TCG,
 		[FILTER_OF_FORK] = FILTER_FORK | FILTER_TCG,
+		[FILTER_OF_RELAY] = FILTER_RELAY | FILTER_TCG,
 	};
 	int r = 0;
 

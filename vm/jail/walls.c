@@ -50,6 +50,9 @@ const struct wall_info wall_infos[WALLS] = {
 		"a writable cgroup tree in /sys/fs/cgroup" },
 	[WALL_RLIMITS] = { "qemu-rlimits", true,
 		"no core dump, no file, few descriptors", "none is needed" },
+	[WALL_RELAY] = { "relay-walls", false,
+		"what moves a machine's connections can make none, opens no file and "
+		"executes nothing", "without it jobs have no network; see the walls of QEMU" },
 };
 
 #define IMAGE "make the guest image anew: make image"

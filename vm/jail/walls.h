@@ -19,6 +19,7 @@ enum wall {
 	WALL_LANDLOCK,
 	WALL_CGROUP, /* limits of memory, processor and processes */
 	WALL_RLIMITS,
+	WALL_RELAY, /* all of these, around each relay (vm/net/relay.h) */
 	WALLS
 };
 

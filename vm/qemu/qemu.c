@@ -398,7 +398,7 @@ static int open_jail(struct qemu *q, struct err *err)
 		.qemu = q->context.qemu.path, .image_dir = o->image_dir,
 		.kernel = q->context.image.fds[IMAGE_KERNEL],
 		.initrd = q->context.image.fds[IMAGE_INITRD],
-		.most = o->max_machines + JAILS_MORE,
+		.most = 2 * o->max_machines + JAILS_MORE, /* each with a relay */
 		.kvm = q->context.kvm && o->accel != VM_ACCEL_TCG,
 		.strict = !o->permissive, .uid_first = o->uid_first,
 		.uid_count = o->uid_count,

@@ -91,6 +91,10 @@ static void test_messages(void)
 	is_int(check(&q, sizeof(q), 7), -EINVAL, "not with a restore's");
 	q.accel = VM_ACCEL_KVM;
 	is_int(check(&q, sizeof(q), 4), -EINVAL, "not under KVM");
+	q.accel = VM_ACCEL_TCG;
+	q.kind = JAIL_RELAY;
+	is_int(check(&q, sizeof(q), 3), 0, "a relay with three descriptors");
+	is_int(check(&q, sizeof(q), 4), -EINVAL, "not with a fork's");
 	q.op = JAIL_KILL;
 	is_int(check(&q, sizeof(q), 0), 0, "a kill");
 	is_int(check(&q, sizeof(q), 1), -EINVAL,
@@ -532,6 +536,8 @@ static long try_userns(void)
 }
 static long try_socket(void) { return syscall(SYS_socket, AF_UNIX, 1, 0); }
 static long try_connect(void) { return syscall(SYS_connect, 0, NULL, 0); }
+static long try_bind(void) { return syscall(SYS_bind, 0, NULL, 0); }
+static long try_sendto(void) { return syscall(SYS_sendto, 0, "", 0, 0, "\1", 2); }
 static long try_ptrace(void) { return syscall(SYS_ptrace, 0, 0, 0, 0); }
 static long try_kill(void) { return syscall(SYS_kill, 1, 0); }
 static long try_unlink(void) { return syscall(SYS_unlink, "/nowhere"); }
@@ -628,6 +634,32 @@ static const struct attempt forked_attempts[] = {
 	{ "polls with a set", try_epoll, KILLED, 0 },
 };
 
+/* A relay's: all its sockets are given to it. */
+static const struct attempt relay_attempts[] = {
+	{ "opens a file to read", try_read, KILLED, 0 },
+	{ "creates a file", try_create, KILLED, 0 },
+	{ "opens a device", try_device, KILLED, 0 },
+	{ "executes", try_execute, KILLED, 0 },
+	{ "maps memory of its own", try_private, WORKS, 0 },
+	{ "maps shared memory", try_shared, KILLED, 0 },
+	{ "asks for clone3", try_clone3, KILLED, 0 },
+	{ "forks", try_fork, KILLED, 0 },
+	{ "leaves its namespaces", try_unshare, KILLED, 0 },
+	{ "makes a socket", try_socket, KILLED, 0 },
+	{ "connects", try_connect, KILLED, 0 },
+	{ "binds a socket", try_bind, KILLED, 0 },
+	{ "sends to an address", try_sendto, KILLED, 0 },
+	{ "attaches a program to a socket", try_attach, KILLED, 0 },
+	{ "signals a process", try_kill, KILLED, 0 },
+	{ "traces", try_ptrace, KILLED, 0 },
+	{ "asks for io_uring", try_uring, KILLED, 0 },
+	{ "asks for memory by descriptor", try_memfd, KILLED, 0 },
+	{ "sets a limit", try_setlimit, KILLED, 0 },
+	{ "changes its user", try_setuid, KILLED, 0 },
+	{ "sets another filter", try_seccomp, KILLED, 0 },
+	{ "doubles a descriptor", try_dup2, KILLED, 0 },
+};
+
 /* A restored machine's, with the emulator. */
 static const struct attempt attempts[] = {
 	{ "opens a file to read", try_read, WORKS, 0 },
@@ -712,6 +744,8 @@ static void test_attempts(void)
 			 attempts, ARRAY_SIZE(attempts));
 	test_attempts_of(FILTER_TCG | FILTER_FORK, "a forked QEMU",
 			 forked_attempts, ARRAY_SIZE(forked_attempts));
+	test_attempts_of(FILTER_TCG | FILTER_RELAY, "a relay", relay_attempts,
+			 ARRAY_SIZE(relay_attempts));
 }
 
 /* Only the calls that its children's way down takes are more. */
@@ -796,7 +830,7 @@ static void test_table(void)
 
 		ok(row->name[0] && row->where & (FILTER_TCG | FILTER_KVM) &&
 			   row->where & (FILTER_BOOT | FILTER_RESTORE |
-					 FILTER_ZYGOTE),
+					 FILTER_ZYGOTE | FILTER_RELAY),
 		   "%s is for some machine", row->name);
 	}
 }
