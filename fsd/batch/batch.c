@@ -79,7 +79,8 @@ static void set_run(struct batch *b)
 	b->run.value[RUN_NO_STDIN] = "";
 	if (!b->run.value[RUN_PRIORITY])
 		b->run.value[RUN_PRIORITY] = "-10";
-	if (!b->run.value[RUN_RETRY])
+	if (!b->run.value[RUN_RETRY] &&
+	    (!b->run.network_count || b->run.value[RUN_RETRY_NETWORK]))
 		b->run.value[RUN_RETRY] = "2";
 }
 

@@ -171,6 +171,8 @@ static void add_options(struct buf *b, const struct batch_options *o)
 		add_text(b, "-e", c->env[i]);
 	for (unsigned i = 0; i < c->package_count; i++)
 		add_text(b, "--packages", c->packages[i]);
+	for (unsigned i = 0; i < c->network_count; i++)
+		add_text(b, "--network", c->networks[i]);
 	for (unsigned i = 0; i < c->input_count; i++)
 		add_text(b, "-i", c->inputs[i]);
 	for (unsigned i = 0; i < c->arg_count; i++)

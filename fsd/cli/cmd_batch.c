@@ -230,8 +230,9 @@ static int run_batch(struct line *l, const struct cli_command *self, int argc,
 
 static int command_batch(const struct cli_command *self, int argc, char **argv)
 {
-	auto_free const char **lists = calloc(2 * (size_t)argc, sizeof(*lists));
+	auto_free const char **lists = calloc(3 * (size_t)argc, sizeof(*lists));
 	struct line l = { .run = { .inputs = lists, .packages = lists + argc,
+				   .networks = lists + 2 * (size_t)argc,
 				   .command = self->name } };
 	int r = lists ? 0 : complain("batch", 1, "out of memory");
 

@@ -72,6 +72,8 @@ int run_option_take(struct run_client *c, const struct cli_command *self, int op
 		c->gets[c->get_count++] = optarg;
 	else if (i == RUN_PACKAGES)
 		c->packages[c->package_count++] = optarg;
+	else if (i == RUN_NETWORK)
+		c->networks[c->network_count++] = optarg;
 	else
 		c->value[i] = run_options[i].arg ? optarg : "";
 	return 0;
@@ -131,9 +133,10 @@ int run_options_take(struct run_client *c, const struct cli_command *self,
 static int run_or_submit(const struct cli_command *self, int argc, char **argv,
 			 bool submit)
 {
-	auto_free const char **lists = calloc(3 * (size_t)argc, sizeof(*lists));
+	auto_free const char **lists = calloc(4 * (size_t)argc, sizeof(*lists));
 	struct run_client c = { .inputs = lists, .packages = lists + argc,
 				.gets = lists + 2 * (size_t)argc,
+				.networks = lists + 3 * (size_t)argc,
 				.submit = submit,
 				.command = self->name };
 	int r = lists ? 0 : complain(c.command, 1, "out of memory");

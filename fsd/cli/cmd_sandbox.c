@@ -46,8 +46,9 @@ static int begin(const struct cli_command *self, int argc, char **argv,
 
 static int sandbox_new(const struct cli_command *self, int argc, char **argv)
 {
-	auto_free const char **lists = calloc((size_t)argc, sizeof(*lists));
-	struct run_client c = { .packages = lists, .command = self->name };
+	auto_free const char **lists = calloc(2 * (size_t)argc, sizeof(*lists));
+	struct run_client c = { .packages = lists, .networks = lists + argc,
+				.command = self->name };
 	char mnt[PATH_MAX];
 	int r = lists ? 0 : complain(c.command, 1, "out of memory");
 

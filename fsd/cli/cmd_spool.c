@@ -181,6 +181,8 @@ static const char *program_option(const struct run_client *c, char room[32])
 		return run_option_word(RUN_INPUT, room);
 	if (c->package_count)
 		return run_option_word(RUN_PACKAGES, room);
+	if (c->network_count)
+		return run_option_word(RUN_NETWORK, room);
 	for (int i = 0; i < RUN_OPTIONS; i++)
 		if (c->value[i] && i != RUN_MOUNT)
 			return run_option_word(i, room);
@@ -229,9 +231,10 @@ static int run(struct line *l, const struct cli_command *self, int count, char *
 
 static int command_spool(const struct cli_command *self, int argc, char **argv)
 {
-	auto_free const char **lists = calloc(2 * (size_t)argc, sizeof(*lists));
+	auto_free const char **lists = calloc(3 * (size_t)argc, sizeof(*lists));
 	struct line l = { .o = { .settle_ms = 1000, .poll_ms = 2000 },
 			  .run = { .inputs = lists, .packages = lists + argc,
+				   .networks = lists + 2 * (size_t)argc,
 				   .command = "spool" } };
 	struct cli_getopt table;
 	int opt, r = lists ? 0 : complain("spool", 1, "out of memory");

@@ -33,9 +33,9 @@ int command_serve(int argc, char **argv); /* the server process, which the super
 int template_of_environments(const char *dir, char **names, int count);
 
 struct run_client;
-/* cmd_run.c: takes the options up to the first operand, which optind is then. c->inputs
- * and c->packages have room for argc each. Return: 0 or the exit code, and the reason was
- * said. */
+/* cmd_run.c: takes the options up to the first operand, which optind is then. c->inputs,
+ * c->packages and c->networks have room for argc each. Return: 0 or the exit code, and the
+ * reason was said. */
 int run_options_take(struct run_client *c, const struct cli_command *self,
 		     int argc, char **argv);
 /* Handles one of these options; its value is optarg. Return: as the function above. */

@@ -94,31 +94,49 @@ static int make_dir(const char *command, char dir[PRIVATE_DIR])
 /* The options of a private mount, as `fsd mount` takes them. */
 struct words {
 	char state[PRIVATE_PATH], mnt[PRIVATE_PATH];
-	const char *argv[24];
+	const char **argv; /* owned */
 	int argc;
+};
+
+/* The client's wishes for the mount. */
+struct wanted {
+	uint64_t jobs;
+	char **rules; /* borrowed: the servers that its jobs may reach */
+	int rule_count;
 };
 
 /* Makes the command line of the private mount's server. From PRIVATE_MANY jobs on, the
  * mount keeps machines ready. plain: the machines run one program with a #! line. cache:
  * borrowed as long as the words are used. */
-static void make_words(struct words *w, uint64_t jobs, bool plain, const char *cache)
+static int make_words(struct words *w, const struct wanted *want, bool plain,
+		      const char *cache)
 {
-	bool many = jobs >= PRIVATE_MANY;
+	bool many = want->jobs >= PRIVATE_MANY;
 	const char *const words[] = {
 		PRIVATE_COMMAND, "--state", w->state, "--cache", cache,
 		"--log-level", "warn", "--durability", "relaxed",
 		"--max-timeout", "0", "--max-memory", "0", "--private",
 		"--fork", many ? "yes" : "no",
 		many ? "--heat" : "--pool", many ? "quick" : "0",
-		plain ? "--plain" : "--", w->mnt,
 	};
 
-	static_assert(ARRAY_SIZE(words) < ARRAY_SIZE(w->argv), "and a NULL");
+	w->argv = calloc(ARRAY_SIZE(words) + 2 * (size_t)want->rule_count + 3,
+			 sizeof(*w->argv));
+	if (!w->argv)
+		return complain(PRIVATE_COMMAND, 1, "out of memory");
 	memcpy(w->argv, words, sizeof(words));
 	w->argc = ARRAY_SIZE(words);
+	for (int i = 0; i < want->rule_count; i++) {
+		w->argv[w->argc++] = "--network-allow";
+		w->argv[w->argc++] = want->rules[i];
+	}
+	w->argv[w->argc++] = plain ? "--plain" : "--";
+	w->argv[w->argc++] = w->mnt;
+	return 0;
 }
 
-static int hold_in(const char *command, uint64_t jobs, const char *dir, struct ready *ready)
+static int hold_in(const char *command, const struct wanted *want, const char *dir,
+		   struct ready *ready)
 {
 	/* a build that tries an environment sets a directory for its template, which is
 	 * removed afterwards */
@@ -135,7 +153,9 @@ static int hold_in(const char *command, uint64_t jobs, const char *dir, struct r
 	snprintf(w.state, sizeof(w.state), "%s/state", dir);
 	snprintf(w.mnt, sizeof(w.mnt), "%s" PRIVATE_MNT, dir);
 	mkdir(w.mnt, 0700);
-	make_words(&w, jobs, passing != NULL, cache);
+	r = make_words(&w, want, passing != NULL, cache);
+	if (r)
+		return r;
 	r = mount_options_take(&o, w.argc, (char **)(uintptr_t)w.argv);
 	if (r == 0) {
 		ready->log = daemon_log_open(o.state_dir, DAEMON_LOG_LIMIT);
@@ -143,6 +163,7 @@ static int hold_in(const char *command, uint64_t jobs, const char *dir, struct r
 		daemon_log_close(ready->log);
 	}
 	mount_options_done(&o);
+	free(w.argv);
 	return r;
 }
 
@@ -152,14 +173,16 @@ unsigned private_machines(unsigned jobs)
 	unsigned machines = 0;
 	struct mount_options o;
 
-	make_words(&w, jobs, false, "/");
+	if (make_words(&w, &(struct wanted){ .jobs = jobs }, false, "/"))
+		return 0;
 	if (mount_options_take(&o, w.argc, (char **)(uintptr_t)w.argv) == 0)
 		machines = o.vm.max_machines;
 	mount_options_done(&o);
+	free(w.argv);
 	return machines;
 }
 
-/* private COMMAND JOBS [PRIVATE_PLAIN]: without a namespace then. */
+/* private COMMAND JOBS PRIVATE_PLAIN|PRIVATE_SPACE RULE... */
 int private_main(int argc, char **argv)
 {
 	char dir[PRIVATE_DIR];
@@ -167,10 +190,11 @@ int private_main(int argc, char **argv)
 	auto_close int lock = -1;
 	bool plain = argc > 3 && !strcmp(argv[3], PRIVATE_PLAIN);
 	sigset_t leave;
-	uint64_t jobs;
+	struct wanted want = { .rules = argv + MIN(argc, 4),
+			       .rule_count = MAX(argc - 4, 0) };
 	int r = 1;
 
-	if (argc < 3 || parse_u64(argv[2], 0, UINT32_MAX, &jobs) < 0)
+	if (argc < 3 || parse_u64(argv[2], 0, UINT32_MAX, &want.jobs) < 0)
 		return 2;
 	prctl(PR_SET_NAME, "fsd");
 	fcntl(ready.fd, F_SETFD, FD_CLOEXEC);
@@ -185,7 +209,7 @@ int private_main(int argc, char **argv)
 	if (lock < 0)
 		return 1;
 	if (write(ready.fd, dir, sizeof(dir)) == (ssize_t)sizeof(dir))
-		r = hold_in(argv[1], jobs, dir, &ready);
+		r = hold_in(argv[1], &want, dir, &ready);
 	private_remove(dir);
 	return r;
 }

@@ -83,6 +83,8 @@ static int start_private(struct client_mount *m, const struct run_client *c,
 				"or FSD_MOUNT", run_option_word(opt, word),
 				c->command);
 	client_signals_catch(s);
+	m->own.rules = c->networks;
+	m->own.rule_count = c->network_count;
 	r = private_start(&m->own, c->command, s->fd);
 	if (r > 128) {
 		s->last = r - 128;

@@ -30,10 +30,18 @@ static int start_holder(struct private_mount *p, const char *command, int ready,
 			bool plain)
 {
 	char jobs[16];
-	const char *const argv[] = { "fsd", PRIVATE_COMMAND, command, jobs,
-				     plain ? PRIVATE_PLAIN : NULL, NULL };
+	const char *const words[] = { "fsd", PRIVATE_COMMAND, command, jobs,
+				      plain ? PRIVATE_PLAIN : PRIVATE_SPACE };
+	auto_free const char **argv = calloc(ARRAY_SIZE(words) + p->rule_count + 1,
+					     sizeof(*argv));
 	struct err err = { 0 };
 
+	if (!argv)
+		return client_complain(1, "out of memory");
+	memcpy(argv, words, sizeof(words));
+	if (p->rule_count)
+		memcpy(argv + ARRAY_SIZE(words), p->rules,
+		       p->rule_count * sizeof(*p->rules));
 	snprintf(jobs, sizeof(jobs), "%u", p->jobs);
 	if (spawn(&(struct spawn){
 			  .argv = argv, .program = "/proc/self/exe",

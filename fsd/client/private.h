@@ -21,9 +21,10 @@
 
 #include "vm/os/spawn.h"
 
-#define PRIVATE_COMMAND "private" /* COMMAND JOBS [PRIVATE_PLAIN]: the holder of a
-				     client; SPAWN_FD_FIRST is its socket */
+#define PRIVATE_COMMAND "private" /* COMMAND JOBS PRIVATE_PLAIN|PRIVATE_SPACE RULE...:
+				     the holder of a client; SPAWN_FD_FIRST is its socket */
 #define PRIVATE_PLAIN "plain"     /* without a namespace */
+#define PRIVATE_SPACE "namespace"
 #define PRIVATE_NO_NAMESPACE 77   /* exit code of the holder: the system allows no
 				   * namespace */
 #define PRIVATE_NAME "fsd-run-"
@@ -37,6 +38,8 @@
 
 struct private_mount {
 	unsigned jobs;         /* the client's: about how many it will have */
+	const char *const *rules; /* borrowed: what its jobs may reach; */
+	unsigned rule_count;      /* none: they have no network */
 	char dir[PRIVATE_DIR]; /* "": not known yet */
 	char mnt[PRIVATE_PATH];
 	int root;              /* descriptor of the mount's root, or -1 */

@@ -22,6 +22,8 @@ struct run_client {
 	unsigned get_count;
 	const char **packages;        /* --packages; owned by the caller */
 	unsigned package_count;
+	const char **networks;        /* of --network; likewise */
+	unsigned network_count;
 	const char *command;          /* "run", "submit", "sandbox new" */
 	bool submit;                  /* for `fsd submit`, which does not wait for the
 				       * job */

@@ -102,6 +102,8 @@ static int value(struct buf *b, enum run_opt opt, const char *text)
 	const struct run_option *o = &run_options[opt];
 
 	key(b, o->key);
+	if (o->kind == RUN_FLAG)
+		return MIN(buf_str(b, "true"), 0);
 	if (o->kind == RUN_NUMBER)
 		return number(b, opt, text);
 	if (o->kind == RUN_SIZE)
@@ -145,6 +147,7 @@ bool run_is_given(const struct run_client *c, enum run_opt opt)
 {
 	return opt == RUN_ENV ? c->env_count
 	     : opt == RUN_PACKAGES ? c->package_count
+	     : opt == RUN_NETWORK ? c->network_count
 				   : is_set(c, opt);
 }
 
@@ -181,6 +184,8 @@ int client_config(const struct job_draft *d, struct buf *b)
 		add_env(c, b);
 	if (c->package_count)
 		list(b, "packages", c->packages, c->package_count);
+	if (c->network_count)
+		list(b, "network", c->networks, c->network_count);
 	for (int i = 0; i < RUN_OPTIONS && r == 0; i++)
 		if (run_options[i].key && is_set(c, i) &&
 		    !(command && i == RUN_LANGUAGE))

@@ -28,6 +28,9 @@ enum run_kind {
 	X(RUN_PACKAGES, 0, "packages", "SPEC", RUN_LIST, "packages", \
 	  "a package that it needs, such as pandas==2.2.3;\n" \
 	  "repeatable", CLI_TEXT, NULL) \
+	X(RUN_NETWORK, 0, "network", "RULE", RUN_LIST, "network", \
+	  "a server that it may reach, such as example.org or\n" \
+	  "10.0.0.5:80; repeatable; see jobtree(5)", CLI_TEXT, NULL) \
 	X(RUN_MEMORY, 'm', "memory", "MB", RUN_NUMBER, "memory_mb", \
 	  "what it may use (default 256)", CLI_TEXT, NULL) \
 	X(RUN_CPUS, 0, "cpus", "N", RUN_NUMBER, "cpus", \
@@ -75,6 +78,8 @@ enum run_kind {
 	  "from -100 to 100; higher ones begin first", CLI_TEXT, NULL) \
 	X(RUN_RETRY, 0, "retry", "N", RUN_NUMBER, "retry", \
 	  "so many more runs if fsd itself fails", CLI_TEXT, NULL) \
+	X(RUN_RETRY_NETWORK, 0, "retry-network", NULL, RUN_FLAG, "retry_network", \
+	  "a retry may use --network again", CLI_TEXT, NULL) \
 	X(RUN_STDOUT_LIMIT, 0, "stdout-limit", "SIZE", RUN_SIZE, \
 	  "stdout_limit", "the most standard output that is kept; 10K,\n" \
 	  "20M, 1G (default 64M)", CLI_TEXT, NULL) \

@@ -27,6 +27,7 @@ enum sandbox_what { OF_SANDBOX, OF_SESSION, OF_FILE };
 #define FIELD_CTL 6
 #define FIELD_ERROR 7
 #define FIELD_HOLD 8 /* the file exists, but listings do not show it */
+#define FIELD_NETWORK 10
 #define FIELD_SESSIONS 5 /* a directory */
 
 #endif

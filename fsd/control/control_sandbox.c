@@ -26,6 +26,7 @@ static const struct {
 	{ "ctl", FIELD_CTL, S_IFREG | 0200, NULL },
 	{ "until", FIELD_UNTIL, S_IFREG | 0600, sandbox_show_until },
 	{ "processes", FIELD_PROCESSES, S_IFREG | 0400, NULL },
+	{ "network", FIELD_NETWORK, S_IFREG | 0400, sandbox_show_network },
 	{ "hold", FIELD_HOLD, S_IFREG | 0600, NULL },
 	{ "sessions", FIELD_SESSIONS, S_IFDIR | 0700, NULL },
 	{ CONTROL_FILES, FIELD_FILES, S_IFDIR | 0700, NULL },

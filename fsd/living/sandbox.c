@@ -65,6 +65,7 @@ static void drop_machine(struct sandbox *s)
 {
 	if (s->lease)
 		vm_end(take_ptr(s->lease));
+	sandbox_network_end(s);
 	sandbox_forget_mux(s);
 	builds_leave(&s->build);
 	sched_leave(&s->slot);
@@ -93,9 +94,14 @@ static void share_machine(struct sandbox *s)
 static void on_granted(void *arg)
 {
 	struct sandbox *s = arg;
+	struct err err = { 0 };
 
 	if (s->stage != STAGE_COMES)
 		return;
+	if (sandbox_network_begin(s, &err) < 0) {
+		sandbox_events.failed(s, VM_FAILED_START, err.text);
+		return;
+	}
 	sandbox_keep_environment(s);
 	if (!s->single)
 		share_machine(s);

@@ -48,6 +48,7 @@ struct sandbox {
 	struct environment *environment; /* owned reference, once it asks for a machine */
 	uint64_t memory;       /* bytes of its programs and files, once it is queued */
 	struct sched_slot slot;
+	struct sandbox_network *network; /* owned; NULL: the machine has none */
 	struct sched_reservation hold; /* memory and processors that are reserved for its
 				        * machine */
 	struct vm_lease *lease; /* owned: of the machine; or NULL */
@@ -190,6 +191,16 @@ extern const struct vm_events seat_events;    /* events of a seat's lease while 
 					       * it */
 /* Fills s->slot for the scheduler. memory: bytes of the programs and their files. */
 void sandbox_fill_slot(struct sandbox *s, uint64_t memory);
+
+/* sandbox_network.c: gives the machine, which was just granted, the network of its config.
+ * Return: 0, or negative errno with a sentence. */
+int sandbox_network_begin(struct sandbox *s, struct err *err);
+/* Its machine has ended. No-op without a network. */
+void sandbox_network_end(struct sandbox *s);
+/* NULL: it has none. */
+struct machine_network *sandbox_network_of(const struct sandbox *s);
+/* The config of a sandbox has changed. */
+void sandbox_network_changed(const struct sandbox *s);
 
 /* sandbox.c: asks for the machine, or for a build of its environment first; does nothing
  * if that was done before. Return: 0 or negative errno with a sentence. */

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "fsd/jobs/job.h"
+#include "fsd/run/machine_network.h"
+#include "fsd/run/run_network.h"
 
 void seat_free(struct seat *t)
 {
@@ -180,6 +182,8 @@ static void begin(struct seat *t, struct run *run)
 		sandbox_keep(s);
 	}
 	t->told = false;
+	if (s->single)
+		run_network_join(run, &run_network_hooks, sandbox_network_of(s));
 	run_begin(run, t->lease);
 }
 
@@ -390,6 +394,8 @@ void sandbox_leave(struct run *run)
 		run->vm_job.replay->lane = 0;
 	if (t->current == run) {
 		t->current = NULL;
+		if (t->sandbox->single && sandbox_network_of(t->sandbox))
+			machine_network_listen(sandbox_network_of(t->sandbox), NULL, NULL);
 		if (t->name && run->phase == RUN_COMPLETE && run->exit.lives) {
 			t->steps = run->living.step;
 			t->lease_steps++;

@@ -133,6 +133,7 @@ int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 	buf_done(&s->text);
 	s->config = config;
 	s->text = copy;
+	sandbox_network_changed(s);
 	sandbox_keep_text(s);
 	sandbox_set_times(s);
 	return 0;

@@ -64,6 +64,7 @@ int sandbox_show_state(const struct sandbox *s, struct buf *out);
 int sandbox_show_until(const struct sandbox *s, struct buf *out);
 int sandbox_show_config(const struct sandbox *s, struct buf *out);
 int sandbox_show_error(const struct sandbox *s, struct buf *out);
+int sandbox_show_network(const struct sandbox *s, struct buf *out);
 /* Return: a sentence, why the sandbox is lost, borrowed; "": it is not. */
 const char *sandbox_why(const struct sandbox *s);
 /* Return: a number that changes with the word in the file `state`. */

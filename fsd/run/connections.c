@@ -189,9 +189,12 @@ static void describe_end(const struct result_connection *c, struct buf *out)
 
 void connection_describe(const struct result_connection *c, bool is_open, struct buf *out)
 {
-	buf_str(out, c->host ? c->host : "");
-	if (c->host && c->port)
-		buf_fmt(out, strchr(c->host, ':') ? " port %u" : ":%u", c->port);
+	bool has_port = c->host && c->port && strcmp(c->verdict, "unresolved");
+
+	if (c->host)
+		buf_fmt(out, has_port && strchr(c->host, ':') ? "[%s]" : "%s", c->host);
+	if (has_port)
+		buf_fmt(out, ":%u", c->port);
 	for (size_t i = 0; !is_open && i < ARRAY_SIZE(refusals); i++)
 		if (!strcmp(c->verdict, refusals[i].verdict)) {
 			buf_fmt(out, "%s%s", c->host ? refusals[i].between : "",

@@ -10,6 +10,7 @@
 
 #include "fsd/jobs/environments.h"
 #include "run_int.h"
+#include "run_network.h"
 
 /* --- a build ---------------------------------------------------------------- */
 
@@ -149,6 +150,7 @@ static void leave(struct run *run)
 {
 	if (run->lease)
 		vm_end(take_ptr(run->lease));
+	run_network_leave(run);
 }
 
 static bool put_off(struct run *run, const char *sentence)

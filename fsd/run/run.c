@@ -12,6 +12,7 @@
 #include "fsd/jobs/lifecycle.h"
 #include "fsd/jobs/parsed_config.h"
 #include "run_int.h"
+#include "run_network.h"
 #include "runs_int.h"
 
 void run_spec_done(struct run_spec *spec)
@@ -44,6 +45,7 @@ void run_free(struct run *run)
 	run_streams_done(run);
 	output_queue_done(run);
 	run_end_done(run);
+	run_network_done(run);
 	if (run->spec.code)
 		node_unref(run->spec.code);
 	run_environment_done(run);

@@ -16,6 +16,7 @@
 #include "fsd/jobs/job_state.h"
 #include "fsd/jobs/event_log.h"
 #include "run_int.h"
+#include "run_network.h"
 #include "fsd/jobs/lifecycle.h"
 
 /* Asks the program to end; the kill follows after "grace". In a session only the step is
@@ -65,6 +66,12 @@ static void log_start(const struct run *run)
 
 void run_go(struct run *run)
 {
+	struct err err = { 0 };
+
+	if (run_network_begin(run, &run_network_hooks, &err) < 0) {
+		run_fail(run, VM_FAILED_START, err.text);
+		return;
+	}
 	run_enter(run, RUN_RUNNING);
 	if (run->host->stays)
 		events_await_pid(run->job);
@@ -272,6 +279,7 @@ static void on_exited(void *arg, const struct wire_exit *e)
 	run->times.exited_ns = now_ns();
 	correct_start(run, e->wall_ns);
 	output_queue_exited(run, e);
+	run_network_exited(run);
 	if (e->left)
 		job_log(run->job, "%" PRIu32 " process%s of the program still "
 			"ran after its end and %s killed; \"linger\" is %g s",
@@ -345,6 +353,20 @@ static enum job_status status_of(const struct run *run)
 	return e->kind == WIRE_EXIT_CODE ? STATUS_EXITED : STATUS_SIGNALED;
 }
 
+static void complete(struct run *run)
+{
+	run_finish(run, status_of(run), NULL);
+}
+
+static void broke(struct run *run, const char *sentence)
+{
+	run_fail(run, VM_FAILED_LOST, sentence);
+}
+
+const struct run_network_hooks run_network_hooks = {
+	.complete = complete, .broke = broke,
+};
+
 static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 {
 	struct run *run = arg;
@@ -352,7 +374,8 @@ static void on_finished(void *arg, uint32_t files, uint32_t left_out)
 	(void)files;
 	run_guest_left_out(run, left_out);
 	run_enter(run, RUN_COMPLETE);
-	run_finish(run, status_of(run), NULL);
+	if (!run_network_waits(run))
+		complete(run);
 }
 
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
@@ -447,6 +470,10 @@ void run_fail(struct run *run, enum vm_failure why, const char *sentence)
 		run->why = why;
 		snprintf(run->end.message, sizeof(run->end.message), "%s",
 			 sentence);
+		return;
+	}
+	if (run->phase == RUN_COMPLETE) { /* only the network was waited for */
+		complete(run);
 		return;
 	}
 	if (why != VM_FAILED_LOST && why != VM_FAILED_GUEST && run->host->retry(run))

@@ -67,6 +67,7 @@ struct run_times {
 struct run_machine {
 	const char *source, *accel; /* borrowed constants */
 	char template_id[32];
+	struct run_network *network; /* owned, run_network.c writes it; NULL: none */
 };
 
 /* The progress of the end. The thread that stores an end saves and restores struct

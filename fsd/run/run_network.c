@@ -1,20 +1,216 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network of a machine. The parser has checked the text of "network"; whether the
- * operator allows what it asks for is checked here, anew each time, since the policy may
- * change while the mount lives.
+ * The network of a run. A machine of the run's own gets its network when it is granted; the
+ * end of the run waits, at most 2 s, until all that the program gave to the kernel was
+ * delivered, while output/ is collected. A session's network outlives the run, which only
+ * listens meanwhile. The policy may change while the mount lives, so each check is made
+ * anew.
  */
 #include "run_network.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+#include "connections.h"
+#include "fsd/network/network.h"
+#include "machine_network.h"
+#include "run_int.h"
+
+struct run_network {
+	struct connections seen;
+	const struct run_network_hooks *hooks;
+	struct machine_network *own; /* owned; NULL: a session's, or the machine has ended */
+	bool hidden;   /* the operator wants no connections in results */
+	bool finishing; /* machine_network_finish() was called, */
+	bool finished;  /* and finished() came */
+	bool complete;  /* the run waits for that */
+};
 
 int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *config,
 		      struct err *err)
 {
-	(void)d;
-	(void)uid;
-	if (!config->network_text)
+	struct err why = { 0 };
+
+	if (!config->network_text ||
+	    network_check(d->network, uid, &config->network, &why) == 0)
 		return 0;
-	return err_set(err, -EINVAL, "config.json: \"network\": this mount gives programs no "
-		       "network; its operator can (fsd mount --network FILE)");
+	return err_set(err, -EINVAL, "config.json: %s", why.text);
+}
+
+/* --- what happens ------------------------------------------------------------------- */
+
+static void log_line(void *arg, const char *text)
+{
+	struct run *run = arg;
+
+	if (run->job)
+		job_log(run->job, "network: %s", text);
+}
+
+static void tell(struct run *run, const char *text)
+{
+	if (connections_say(&run->machine.network->seen, text))
+		log_line(run, text);
+}
+
+static void describe(struct run *run, const struct result_connection *c, bool is_open)
+{
+	auto_buf struct buf text = { 0 };
+
+	connection_describe(c, is_open, &text);
+	if (!text.failed)
+		tell(run, text.data);
+}
+
+static void on_opened(void *arg, uint32_t stream, const struct result_connection *c)
+{
+	struct run *run = arg;
+
+	connections_open(&run->machine.network->seen, stream, c);
+	describe(run, c, true);
+}
+
+static void on_ended(void *arg, uint32_t stream, const struct result_connection *c)
+{
+	struct run *run = arg;
+
+	connections_end(&run->machine.network->seen, stream, c);
+	describe(run, c, false);
+}
+
+static void on_total(void *arg, uint64_t sent, uint64_t received)
+{
+	struct run *run = arg;
+
+	run->machine.network->seen.shown.sent = sent;
+	run->machine.network->seen.shown.received = received;
+}
+
+static void on_said(void *arg, const char *sentence)
+{
+	tell(arg, sentence);
+}
+
+static void on_finished(void *arg)
+{
+	struct run *run = arg;
+	struct run_network *n = run->machine.network;
+
+	n->finished = true;
+	if (!n->complete)
+		return;
+	n->complete = false;
+	n->hooks->complete(run);
+}
+
+static void on_broke(void *arg, const char *sentence)
+{
+	struct run *run = arg;
+
+	run->machine.network->hooks->broke(run, sentence);
+}
+
+static const struct network_listener listener = {
+	.opened = on_opened, .ended = on_ended, .total = on_total, .said = on_said,
+	.finished = on_finished, .broke = on_broke,
+};
+
+/* --- from the machine to the end ------------------------------------------------------ */
+
+/* Return: NULL without memory. */
+static struct run_network *network_of(struct run *run,
+				      const struct run_network_hooks *hooks)
+{
+	struct net_share share = network_share(run->d->network, run->job->meta.uid);
+	struct run_network *n = run->machine.network;
+
+	if (!n)
+		n = run->machine.network = calloc(1, sizeof(*n));
+	if (n) {
+		n->hooks = hooks;
+		n->hidden = share.log == NET_LOG_NONE;
+		n->seen.totals_only = share.log == NET_LOG_TOTALS;
+	}
+	return n;
+}
+
+int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
+		      struct err *err)
+{
+	const struct job_config *c = run->spec.config;
+	struct run_network *n;
+	int r;
+
+	if (!c->network_text || run->host->stays)
+		return 0;
+	n = network_of(run, hooks);
+	if (!n)
+		return err_sys(err, -ENOMEM, "the machine's network");
+	run_network_leave(run); /* of a machine that died before the job was sent */
+	r = machine_network_new(run->d, run->lease, run->job->meta.uid,
+				run->job->meta.name, c, &n->own, err);
+	if (r == 0)
+		machine_network_listen(n->own, &listener, run);
+	return r;
+}
+
+void run_network_join(struct run *run, const struct run_network_hooks *hooks,
+		      struct machine_network *n)
+{
+	if (n && network_of(run, hooks))
+		machine_network_listen(n, &listener, run);
+}
+
+void run_network_exited(struct run *run)
+{
+	struct run_network *n = run->machine.network;
+
+	if (!n || !n->own || n->finishing)
+		return;
+	n->finishing = true;
+	machine_network_finish(n->own);
+}
+
+bool run_network_waits(struct run *run)
+{
+	struct run_network *n = run->machine.network;
+
+	if (!n || !n->finishing || n->finished)
+		return false;
+	n->complete = true;
+	return true;
+}
+
+void run_network_stop(struct run *run)
+{
+	struct run_network *n = run->machine.network;
+
+	if (!n)
+		return;
+	n->complete = false;
+	if (n->own)
+		machine_network_listen(n->own, NULL, NULL);
+	connections_say_again(&n->seen, log_line, run);
+}
+
+void run_network_leave(struct run *run)
+{
+	if (run->machine.network)
+		machine_network_free(take_ptr(run->machine.network->own));
+}
+
+void run_network_fill(const struct run *run, struct job_result *res)
+{
+	const struct run_network *n = run->machine.network;
+
+	if (n && !n->hidden)
+		res->network = &n->seen.shown;
+}
+
+void run_network_done(struct run *run)
+{
+	run_network_leave(run);
+	if (run->machine.network)
+		connections_done(&run->machine.network->seen);
+	free(take_ptr(run->machine.network));
 }

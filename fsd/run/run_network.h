@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network of a machine: see "network" in jobtree(5). On the loop's thread. */
+/*
+ * The network of a run: what its program asks for is checked, its machine gets it, and what
+ * came of it goes into the log and result.json. See "network" in jobtree(5). On the loop.
+ */
 #ifndef FSD_RUN_NETWORK_H
 #define FSD_RUN_NETWORK_H
 
 #include "fsd/fsd.h"
+
+struct machine_network;
+struct run;
 
 /*
  * Checks whether the operator allows what a config asks for: a job's, or that of a
@@ -11,5 +17,33 @@
  */
 int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *config,
 		      struct err *err);
+
+/* Calls to the run, which has called this file (run_events.c). */
+struct run_network_hooks {
+	/* The machine had given all else, and run_network_waits() was true. */
+	void (*complete)(struct run *run);
+	/* The machine broke the network's protocol. */
+	void (*broke)(struct run *run, const char *sentence);
+};
+extern const struct run_network_hooks run_network_hooks;
+
+/* Gives the run's own machine, which was just granted, its network; no-op for a job without
+ * one. Return: 0, or negative errno with a sentence. */
+int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
+		      struct err *err);
+/* The run has the network of a session's machine from now on; n NULL: it has none. */
+void run_network_join(struct run *run, const struct run_network_hooks *hooks,
+		      struct machine_network *n);
+/* The program has ended: delivers what is under way, if the machine is the run's own. */
+void run_network_exited(struct run *run);
+/* Returns whether that is not done yet; then complete() follows. */
+bool run_network_waits(struct run *run);
+/* The run is about to end: its figures do not change any more. */
+void run_network_stop(struct run *run);
+/* The run's own machine has ended. */
+void run_network_leave(struct run *run);
+/* Fills what result.json says; borrowed from the run. */
+void run_network_fill(const struct run *run, struct job_result *res);
+void run_network_done(struct run *run);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fsd/network/network.h"
 #include "run_int.h"
 #include "runs_int.h"
 
@@ -84,6 +85,44 @@ static bool is_in_sandbox(const struct run *run, const char *item)
 	return m && has_name((const char *const *)m->env.item, m->env.count, item);
 }
 
+/* Where PID 1 has put the operator's certificates (guest/net). */
+#define CA_FILE "/run/ca.pem"
+
+static int push_unless_set(struct run *run, const char *item)
+{
+	const struct config_strings *own = &run->spec.config->env;
+
+	return has_name((const char *const *)own->item, own->count, item) ||
+			       is_in_sandbox(run, item)
+		       ? 0 : push(&run->envp, item);
+}
+
+/* Pushes the operator's variables for each job that has a network. */
+static int fill_network_env(struct run *run)
+{
+	static const char *const certificates[] = {
+		"SSL_CERT_FILE=" CA_FILE, "REQUESTS_CA_BUNDLE=" CA_FILE,
+		"NODE_EXTRA_CA_CERTS=" CA_FILE,
+	};
+	const struct job_config *m = run->host->shared(run);
+	const struct net_policy *policy = network_policy(run->d->network);
+	size_t len = 0;
+	int r = 0;
+
+	if (!policy || !(m ? m : run->spec.config)->network_text)
+		return 0;
+	for (size_t i = 0; r == 0 && i < policy->env_count; i++) {
+		auto_buf struct buf item = { 0 };
+
+		buf_fmt(&item, "%s=%s", policy->env[i].name, policy->env[i].value);
+		r = item.failed ? item.failed : push_unless_set(run, item.data);
+	}
+	if (network_ca(run->d->network, &len))
+		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(certificates); i++)
+			r = push_unless_set(run, certificates[i]);
+	return r;
+}
+
 /* Fills the variables. Of variables with the same name only one is sent: the job's, else
  * the sandbox's, else the environment's, else the one of the base set. */
 static int fill_env(struct run *run)
@@ -108,6 +147,8 @@ static int fill_env(struct run *run)
 		if (!has_name(own, env->count, more[i]) &&
 		    !is_in_sandbox(run, more[i]))
 			r = push(&run->envp, more[i]);
+	if (r == 0)
+		r = fill_network_env(run);
 	if (r == 0)
 		r = fill_sandbox_env(run);
 	for (size_t i = 0; r == 0 && i < env->count; i++)

@@ -18,6 +18,7 @@
 #include "fsd/jobs/statistics.h"
 #include "disk_space.h"
 #include "run_int.h"
+#include "run_network.h"
 
 /* Return: milliseconds between two times in ns; unknown if one was not reached. */
 static uint64_t span_ms(uint64_t from, uint64_t to)
@@ -98,6 +99,7 @@ static void fill_rest(struct run *run, struct job_result *res)
 	if (run->machine.template_id[0])
 		res->template_id = run->machine.template_id;
 	res->missing_walls = missing_walls(run->job->d);
+	run_network_fill(run, res);
 }
 
 static void fill_attempts(struct run *run, struct job_result *res)
@@ -522,6 +524,7 @@ void run_finish(struct run *run, enum job_status status, const char *message)
 
 	run_hold(run);
 	loop_timer_del(&run->timer);
+	run_network_stop(run);
 	run_queue_done(run); /* otherwise a build that ends later would end the run
 			      * again */
 	if (run->vm_job.replay) /* the next server must not begin the program */

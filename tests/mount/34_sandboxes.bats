@@ -72,7 +72,7 @@ config() {
 	mkdir "$S/a"
 	state_of a new
 	assert_equal "$(cat "$S/a/config.json")" '{}'
-	assert_equal "$(ls "$S/a" | paste -sd ' ')" 'config.json ctl error files processes root sessions state until'
+	assert_equal "$(ls "$S/a" | paste -sd ' ')" 'config.json ctl error files network processes root sessions state until'
 	assert_equal "$(cat "$S/a/until" "$S/a/processes")" ''
 	assert_equal "$(ls "$S/a/sessions")" ''
 	fails EEXIST mkdir "$S/a"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # "network" against the operator's policy: what the door reads, what a config may ask for,
-# what .fsd/network shows, how a policy is replaced.
+# what .fsd/network shows, how a policy is replaced. What programs reach is in
+# qemu/55_network.bats.
 
 load ../lib/common
 load ../lib/network
@@ -32,6 +33,7 @@ wrong() {
 	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network yes\nports yes'
 	assert grep -qx 'limit connections 256' "$MNT/.fsd/network"
 	assert grep -qx 'deny evil.test:\*' "$MNT/.fsd/network"
+	wrong '{"network": ["evil.test"]}' '"network" has "evil.test", which the operator does not allow here; see .fsd/network'
 	wrong '{"network": ["10.0.0.5"]}' '"network" has "10.0.0.5"; an address needs its port, such as "10.0.0.5:443"'
 	wrong '{"network": ["localhost"]}' '"network" has "localhost"; that is the job'"'s own machine, which needs no rule"
 	run mkdir "$MNT/.fsd/sandboxes/box"
@@ -57,6 +59,7 @@ wrong() {
 	policy '{"users": {"root": {"allow": ["only.test"]}}}'
 	echo reload-network >"$MNT/.fsd/ctl"
 	assert grep -qx 'allow only.test' "$MNT/.fsd/network"
+	wrong '{"network": ["other.test"]}' '"network" has "other.test", which the operator does not allow here; see .fsd/network'
 	policy '{"alow": []}'
 	run bash -c "echo reload-network >'$MNT/.fsd/ctl'"
 	assert_failure

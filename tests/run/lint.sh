@@ -85,7 +85,7 @@ check_doors() {
 			'vm/([a-z]+/)?(argv|jail_child|fdpass)\.h|layout/base/num\.h')"
 	verdict 'fsd/ includes the doors of vm/ and layout/ only' \
 		"$(doors '^fsd/.*\.[ch]$' \
-			'fsd/.+\.h|vm/(vm|backend)\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|uids|sha|door_wire)\.h|layout/(layout|json|network/[^/]+)\.h' |
+			'fsd/.+\.h|vm/(vm|backend)\.h|vm/net/network\.h|vm/([a-z]+/)?(environment|catalog|write|replay|mux|loop|spawn|jailer|fdpass|rights|uids|sha|door_wire)\.h|layout/(layout|json|network/[^/]+)\.h' |
 			grep -v '^fsd/gateway/')"
 	verdict 'fsd/gateway/ includes itself, layout/ and vm/os/rights.h only' \
 		"$(doors '^fsd/gateway/.*\.[ch]$' \

@@ -330,7 +330,7 @@ static void block_term(void)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 }
 
-/* What comes before the steps into the jail. */
+/* Prepares the steps into the jail. */
 static void prepare(struct jail_child *c)
 {
 	/* place_fds() also closes the jailer's end of our socket, of which we

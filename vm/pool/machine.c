@@ -383,6 +383,21 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 
 /* --- use ---------------------------------------------------------------- */
 
+int machine_network(struct machine *m, const struct wire_network *net, int account,
+		    struct err *err)
+{
+	const struct vm_backend *ops = m->bm ? m->bm->backend->ops : NULL;
+	int r;
+
+	if (!ops || !ops->relay)
+		return err_set(err, -ENOTSUP, "these machines have no network");
+	r = ops->relay(m->bm, account, err);
+	if (r < 0)
+		return r;
+	r = channel_network(m->ch, net);
+	return r < 0 ? err_sys(err, r, "the machine's network") : 0;
+}
+
 void machine_lease(struct machine *m, struct vm_lease *lease)
 {
 	if (enter(m, MACHINE_LEASED))

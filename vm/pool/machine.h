@@ -127,6 +127,10 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
  * or negative errno; then end the machine. */
 int machine_share(struct machine *m, const struct vm_share *share,
 		  bool patient);
+/* LEASED only: starts its relay with the other end of account (borrowed), and tells the
+ * guest. Return: 0, or negative errno with a sentence. */
+int machine_network(struct machine *m, const struct wire_network *net, int account,
+		    struct err *err);
 /* For a machine that is LEASED after a job: see vm_rest(). */
 void machine_rest(struct machine *m, struct vm_replay *replay);
 /*

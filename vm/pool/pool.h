@@ -98,6 +98,7 @@ struct vm_lease {
 	enum vm_failure why;
 	char sentence[300];
 	struct vm_lease_info info;
+	struct lease_network *network; /* owned; NULL: the machine has none */
 	bool shared;               /* vm_share() was called */
 	struct vm_share share;
 	struct list joined; /* leases on lanes of this lease's machine: struct vm_lease,
@@ -106,6 +107,10 @@ struct vm_lease {
 	struct vm_lease *of;
 	struct lane *lane; /* the lease's lane of that machine; NULL: none now */
 };
+
+/* pool_network.c: closes the account of the lease's relay, which then ends. No-op without
+ * one. */
+void lease_network_end(struct vm_lease *l);
 
 struct machines {
 	struct loop *loop;

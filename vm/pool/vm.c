@@ -489,6 +489,7 @@ void vm_end(struct vm_lease *l)
 	if (!l)
 		return;
 	pool_unlease(l);
+	lease_network_end(l);
 	free(l);
 }
 

@@ -19,6 +19,8 @@
 
 #include "layout/base/cleanup.h"
 #include "host.h"
+#include "vm/os/accel.h"
+#include "layout/base/log.h"
 
 #define GRACE_MS 1000
 #define SAID_MAX 1000 /* bytes of standard error that are kept: the last ones */
@@ -32,6 +34,7 @@ struct process {
 	struct loop_fd says;
 	struct qmp *qmp;       /* owned */
 	int net_fd; /* owned; the host's end of the second port; -1: it is lost */
+	struct jailed relay; /* has it */
 	/* runs from the monitor's end; kills a process that lives on */
 	struct loop_timer grace;
 	char said[SAID_MAX];
@@ -257,6 +260,42 @@ static const struct qmp_events qmp_events = {
 	.closed = on_closed,
 };
 
+/* --- the relay ------------------------------------------------------------ */
+
+/* The owner of its account sees the end. */
+static void on_relay_ended(struct jailed *m, int status, const struct err *err)
+{
+	(void)m;
+	if (err->code)
+		log_warn("a machine's relay cannot start: %s", err->text);
+	else if (WIFSIGNALED(status))
+		log_warn("a machine's relay was ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+}
+
+int process_relay(struct process *p, struct jail *jail, int account, struct err *err)
+{
+	const struct jail_request what = {
+		.kind = JAIL_RELAY, .accel = VM_ACCEL_TCG, .memory_mib = 1, .cpus = 1,
+	};
+	auto_close int reads = -1, writes = -1;
+	int table[JAIL_FDS_MAX], pair[2], r;
+
+	if (p->net_fd < 0)
+		return err_set(err, -ESRCH, "the machine's second port is lost");
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return err_sys(err, -errno, "a relay's standard error");
+	reads = pair[0];
+	writes = pair[1];
+	table[JAIL_FD_ERR] = writes;
+	table[JAIL_FD_QMP] = account;
+	table[JAIL_FD_NET] = p->net_fd;
+	p->relay.ended = on_relay_ended;
+	r = jail_start(jail, &what, table, &p->relay, err);
+	fd_close(&p->net_fd);
+	return r;
+}
+
 /* --- start and end ------------------------------------------------------ */
 
 void process_free(struct process *p)
@@ -267,6 +306,7 @@ void process_free(struct process *p)
 	loop_timer_del(&p->grace);
 	qmp_free(p->qmp);
 	jailed_drop(&p->jailed);
+	jailed_drop(&p->relay);
 	fd_close(&p->said_fd);
 	fd_close(&p->net_fd);
 	free(p);

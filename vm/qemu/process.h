@@ -51,4 +51,8 @@ void process_kill(struct process *p, const char *why);
  * a second. */
 void process_is_ending(struct process *p);
 
+/* Starts the relay of its second port in that jail; once. account: borrowed. Return: 0,
+ * or negative errno with a sentence. */
+int process_relay(struct process *p, struct jail *jail, int account, struct err *err);
+
 #endif

@@ -269,6 +269,13 @@ static bool qemu_is_dated(struct backend_machine *machine)
 	       (m->of && m->number != template_number(m->of->t));
 }
 
+static int qemu_relay(struct backend_machine *machine, int account, struct err *err)
+{
+	struct qemu_machine *m = machine_of(machine);
+
+	return process_relay(m->process, m->q->context.jail, account, err);
+}
+
 static void qemu_sign(struct backend_machine *machine, struct vm_reach *ret)
 {
 	const struct qemu_machine *m = machine_of(machine);
@@ -519,6 +526,7 @@ const struct vm_backend vm_backend_qemu = {
 	.resume = qemu_resume,
 	.probe = qemu_probe,
 	.cost = qemu_cost,
+	.relay = qemu_relay,
 	.kill = qemu_kill,
 	.walls = qemu_walls,
 	.qemu = qemu_qemu,

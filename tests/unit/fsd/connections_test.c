@@ -114,7 +114,7 @@ static void test_lines(void)
 	line_is(refused("a.example", 80, "refused", "connection refused"), false,
 		"a.example:80: connection refused");
 	line_is(refused("2001:db8::1", 80, "timeout", "no answer in 10 s"), false,
-		"2001:db8::1 port 80: no answer in 10 s");
+		"[2001:db8::1]:80: no answer in 10 s");
 	line_is(refused(NULL, 0, "limit", "more than 64 connections at a time"), false,
 		"more than 64 connections at a time");
 }

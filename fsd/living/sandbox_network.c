@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The network of a sandbox's or session's machine. It lives as long as the machine. A
+ * stream of a sandbox has no job, so a file of the sandbox lists the newest LINES_MOST of
+ * them; those of a session go to the step that runs.
+ */
+#include "sandbox_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fsd/run/machine_network.h"
+
+#define LINES_MOST 1000u
+
+struct sandbox_network {
+	struct machine_network *machine; /* owned */
+	char *line[LINES_MOST]; /* owned; a ring */
+	unsigned next;          /* the oldest line, or NULL */
+};
+
+/* Takes text. */
+static void add_line(struct sandbox_network *n, char *text)
+{
+	free(n->line[n->next]);
+	n->line[n->next] = text;
+	n->next = (n->next + 1) % LINES_MOST;
+}
+
+static void on_ended(void *arg, uint32_t stream, const struct result_connection *c)
+{
+	struct sandbox *s = arg;
+	auto_buf struct buf text = { 0 };
+
+	(void)stream;
+	result_connection_put(&text, c);
+	if (!text.failed)
+		add_line(s->network, take_ptr(text.data));
+}
+
+static void on_opened(void *arg, uint32_t stream, const struct result_connection *c)
+{
+	(void)arg;
+	(void)stream;
+	(void)c;
+}
+
+static void on_total(void *arg, uint64_t sent, uint64_t received)
+{
+	(void)arg;
+	(void)sent;
+	(void)received;
+}
+
+static void on_said(void *arg, const char *sentence)
+{
+	const struct sandbox *s = arg;
+
+	log_info("sandbox %s of user %u: network: %s", s->name, s->uid, sentence);
+}
+
+static void on_finished(void *arg)
+{
+	(void)arg;
+}
+
+static void on_broke(void *arg, const char *sentence)
+{
+	sandbox_events.failed(arg, VM_FAILED_LOST, sentence);
+}
+
+static const struct network_listener listener = {
+	.opened = on_opened, .ended = on_ended, .total = on_total, .said = on_said,
+	.finished = on_finished, .broke = on_broke,
+};
+
+int sandbox_network_begin(struct sandbox *s, struct err *err)
+{
+	const struct job_config *c = sandbox_machine(s);
+	int r;
+
+	if (!c->network_text)
+		return 0;
+	s->network = calloc(1, sizeof(*s->network));
+	if (!s->network)
+		return err_sys(err, -ENOMEM, "the machine's network");
+	r = machine_network_new(s->d, s->lease, s->uid, s->name, c, &s->network->machine,
+				err);
+	if (r == 0 && !s->single)
+		machine_network_listen(s->network->machine, &listener, s);
+	return r;
+}
+
+void sandbox_network_end(struct sandbox *s)
+{
+	struct sandbox_network *n = take_ptr(s->network);
+
+	if (!n)
+		return;
+	machine_network_free(n->machine);
+	for (unsigned i = 0; i < LINES_MOST; i++)
+		free(n->line[i]);
+	free(n);
+}
+
+struct machine_network *sandbox_network_of(const struct sandbox *s)
+{
+	return s->network ? s->network->machine : NULL;
+}
+
+void sandbox_network_changed(const struct sandbox *s)
+{
+	int r = s->network ? machine_network_change(s->network->machine,
+						    &s->config.machine) : 0;
+
+	if (r < 0)
+		log_warn("sandbox %s of user %u: its network does not change: %s", s->name,
+			 s->uid, strerror(-r));
+}
+
+int sandbox_show_network(const struct sandbox *s, struct buf *out)
+{
+	const struct sandbox_network *n = s->network;
+
+	for (unsigned i = 0; n && i < LINES_MOST; i++) {
+		const char *line = n->line[(n->next + i) % LINES_MOST];
+
+		if (line)
+			buf_fmt(out, "%s\n", line);
+	}
+	return out->failed;
+}

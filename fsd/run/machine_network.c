@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins the relay of a machine with the door. The door says what was reached and what was
+ * refused: a program that has taken over its relay cannot forge that. The relay says how
+ * many bytes a stream had and why it ended. The two speak over sockets of their own, so an
+ * end may come before the beginning: it then waits for it.
+ */
+#include "machine_network.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsd/jobs/statistics.h"
+#include "fsd/network/network.h"
+#include "vm/net/network.h"
+
+#define ROUTES_MOST 512u
+#define EARLY_MOST 32u
+
+/* An open stream. */
+struct stream {
+	struct list node; /* in machine_network->streams */
+	uint32_t number;
+	struct result_connection shown; /* its texts are in: */
+	char host[WIRE_NET_NAME_MAX + 1], address[64];
+};
+
+struct machine_network {
+	struct fsd *d;
+	struct vm_lease *lease; /* borrowed; NULL: the relay has ended */
+	struct network_watch watch;
+	struct network_job *job; /* owned */
+	char name[LIMIT_FILE_NAME + 1]; /* of its job or sandbox */
+	uid_t uid;
+	const struct network_listener *listener; /* borrowed, or NULL */
+	void *arg;
+	struct list streams; /* of struct stream */
+	struct relay_said early[EARLY_MOST]; /* ends whose beginning did not come yet */
+	unsigned early_count; /* of all that came; the next is early[that % EARLY_MOST] */
+	uint64_t sent, received; /* so far */
+};
+
+/* --- to the listener ---------------------------------------------------------------- */
+
+static void say(const struct machine_network *n, const char *sentence)
+{
+	if (n->listener)
+		n->listener->said(n->arg, sentence);
+}
+
+static void told_ended(const struct machine_network *n, uint32_t stream,
+		       const struct result_connection *c, enum net_told told)
+{
+	statistics_connection_ended(n->d, told);
+	if (n->listener)
+		n->listener->ended(n->arg, stream, c);
+}
+
+/* --- streams ------------------------------------------------------------------------ */
+
+static struct stream *find_stream(const struct machine_network *n, uint32_t number)
+{
+	list_for_each(pos, tmp, &((struct machine_network *)(uintptr_t)n)->streams) {
+		struct stream *s = list_entry(pos, struct stream, node);
+
+		if (s->number == number)
+			return s;
+	}
+	return NULL;
+}
+
+static void end_stream(struct machine_network *n, struct stream *s,
+		       const struct relay_said *said)
+{
+	s->shown.sent = said->sent;
+	s->shown.received = said->received;
+	s->shown.ms = said->ms;
+	s->shown.verdict = net_told_names[said->told];
+	s->shown.reason = said->text[0] ? said->text : NULL;
+	list_del(&s->node);
+	statistics_connection_closed(n->d);
+	told_ended(n, s->number, &s->shown, (enum net_told)said->told);
+	free(s);
+}
+
+static bool take_early(struct machine_network *n, uint32_t number, struct relay_said *ret)
+{
+	for (unsigned i = 0; i < EARLY_MOST; i++)
+		if (n->early[i].stream == number && number) {
+			*ret = n->early[i];
+			n->early[i].stream = 0;
+			return true;
+		}
+	return false;
+}
+
+static void print_address(const struct door_record *r, char ret[64])
+{
+	auto_buf struct buf text = { 0 };
+
+	if (r->has_address)
+		net_address_print(&r->address, &text);
+	snprintf(ret, 64, "%s", text.data && !text.failed ? text.data : "");
+}
+
+/* A refusal, or the beginning of a stream. */
+static void on_record(void *arg, const struct door_record *r)
+{
+	struct machine_network *n = arg;
+	struct relay_said early;
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return;
+	s->number = r->stream;
+	snprintf(s->host, sizeof(s->host), "%s", r->name);
+	print_address(r, s->address);
+	s->shown = (struct result_connection){
+		.host = s->host, .port = r->port,
+		.address = s->address[0] ? s->address : NULL,
+		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
+		.verdict = net_told_names[r->told],
+		.reason = r->why[0] ? r->why : NULL,
+	};
+	if (r->told != NET_TOLD_OK) {
+		take_early(n, r->stream, &early);
+		told_ended(n, 0, &s->shown, (enum net_told)r->told);
+		free(s);
+		return;
+	}
+	if (!r->stream) { /* a name that was found */
+		free(s);
+		return;
+	}
+	list_add_tail(&n->streams, &s->node);
+	statistics_connection_opened(n->d);
+	if (n->listener)
+		n->listener->opened(n->arg, s->number, &s->shown);
+	if (take_early(n, r->stream, &early))
+		end_stream(n, s, &early);
+}
+
+static void on_total(struct machine_network *n, const struct relay_said *said)
+{
+	statistics_network_bytes(n->d, said->sent - MIN(n->sent, said->sent),
+				 said->received - MIN(n->received, said->received));
+	n->sent = said->sent;
+	n->received = said->received;
+	if (n->listener)
+		n->listener->total(n->arg, n->sent, n->received);
+}
+
+/* A stream that the relay has refused by itself, without the door. */
+static void on_limit(struct machine_network *n, const struct relay_said *said)
+{
+	const struct result_connection c = {
+		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
+		.verdict = net_told_names[NET_TOLD_LIMIT],
+		.reason = said->text[0] ? said->text : NULL,
+	};
+
+	told_ended(n, 0, &c, NET_TOLD_LIMIT);
+}
+
+static void on_said(void *arg, const struct relay_said *said)
+{
+	struct machine_network *n = arg;
+	struct stream *s = said->op == RELAY_ENDED ? find_stream(n, said->stream) : NULL;
+
+	if (s)
+		end_stream(n, s, said);
+	else if (said->op == RELAY_TOTAL || said->op == RELAY_FINISHED)
+		on_total(n, said);
+	else if (said->op == RELAY_ENDED && said->told == NET_TOLD_LIMIT)
+		on_limit(n, said);
+	else if (said->op == RELAY_ENDED && !said->port)
+		n->early[n->early_count++ % EARLY_MOST] = *said;
+}
+
+static void on_finished(void *arg)
+{
+	const struct machine_network *n = arg;
+
+	if (n->listener)
+		n->listener->finished(n->arg);
+}
+
+static void on_lost(void *arg, const char *why)
+{
+	struct machine_network *n = arg;
+	char text[400];
+	const struct relay_said lost = { .told = NET_TOLD_LOST };
+	struct stream *s;
+
+	n->lease = NULL;
+	snprintf(text, sizeof(text), "lost: %.300s; the program runs on without", why);
+	say(n, text);
+	while ((s = list_first(&n->streams, struct stream, node)))
+		end_stream(n, s, &lost);
+	on_finished(n);
+}
+
+static void on_broke(void *arg, const char *why)
+{
+	struct machine_network *n = arg;
+	char text[400];
+
+	snprintf(text, sizeof(text), "the machine broke the network's protocol: %.300s", why);
+	n->lease = NULL;
+	if (n->listener)
+		n->listener->broke(n->arg, text);
+}
+
+/* --- the door ----------------------------------------------------------------------- */
+
+static void on_door(void *arg, int fd)
+{
+	struct machine_network *n = arg;
+
+	if (n->lease)
+		vm_network_door(n->lease, fd);
+	else
+		fd_close(&fd);
+}
+
+static int start_relay(struct machine_network *n, const struct job_config *config,
+		       struct err *err)
+{
+	const struct vm_network_events events = {
+		.said = on_said, .finished = on_finished, .lost = on_lost,
+		.broke = on_broke, .arg = n,
+	};
+	struct net_share share = network_share(n->d->network, n->uid);
+	struct net_block *routes = calloc(ROUTES_MOST, sizeof(*routes));
+	size_t ca_len;
+	struct vm_network_options o = {
+		.connections = (uint32_t)share.connections, .rate = (uint32_t)share.rate,
+		.uid = n->uid, .bytes = share.bytes, .names = true, .route = routes,
+		.ca = network_ca(n->d->network, &ca_len),
+	};
+	int r;
+
+	if (!routes)
+		return err_sys(err, -ENOMEM, "the machine's network");
+	o.route_count = network_routes(n->d->network, n->uid, &config->network, routes,
+				       ROUTES_MOST);
+	r = vm_network(n->lease, &o, &events, err);
+	free(routes);
+	return r;
+}
+
+int machine_network_new(struct fsd *d, struct vm_lease *lease, uid_t uid,
+			const char *name, const struct job_config *config, struct machine_network **ret,
+			struct err *err)
+{
+	const char *text = config->network_text;
+	struct machine_network *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return err_sys(err, -ENOMEM, "the machine's network");
+	n->d = d;
+	n->lease = lease;
+	n->uid = uid;
+	snprintf(n->name, sizeof(n->name), "%s", name);
+	n->watch = (struct network_watch){
+		.door = on_door, .record = on_record, .who = n->name,
+	};
+	list_init(&n->streams);
+	r = start_relay(n, config, err);
+	if (r == 0) {
+		r = network_join(d->network, uid, text, strlen(text), &n->watch, n, &n->job);
+		if (r < 0)
+			err_sys(err, r, "the machine's place in the network");
+	}
+	if (r < 0) {
+		machine_network_free(n);
+		return r;
+	}
+	*ret = n;
+	return 0;
+}
+
+void machine_network_free(struct machine_network *n)
+{
+	if (!n)
+		return;
+	network_leave(n->job);
+	list_for_each(pos, tmp, &n->streams) {
+		list_del(pos);
+		statistics_connection_closed(n->d);
+		free(list_entry(pos, struct stream, node));
+	}
+	free(n);
+}
+
+void machine_network_listen(struct machine_network *n,
+			    const struct network_listener *listener, void *arg)
+{
+	n->listener = listener;
+	n->arg = arg;
+}
+
+int machine_network_change(struct machine_network *n, const struct job_config *config)
+{
+	const char *text = config->network_text ? config->network_text : "[]";
+
+	return network_change(n->job, text, strlen(text));
+}
+
+void machine_network_finish(struct machine_network *n)
+{
+	if (n->lease)
+		vm_network_finish(n->lease);
+	else
+		on_finished(n);
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# "network" on real machines: a helper in the machine, a relay and the door, between two
+# network namespaces of the test's own (tests/network/world.py). Nothing leaves them.
+
+load ../lib/qemu
+load ../lib/network
+
+POLICY='{"allow": ["*:*", "10.9.9.1:*", "93.184.216.10:*"], "reach": ["10.9.9.1"], "ca": "ca.pem"}'
+
+setup_file() {
+	world_up
+	policy "$POLICY"
+	MNT=$WORLD/mnt
+	file_setup --fork no --network "$WORLD/policy.json"
+}
+teardown_file() {
+	file_teardown
+	world_down
+}
+teardown() { jobs_done; }
+
+# seen FILTER VALUE — what result.json of $J says of its network.
+seen() {
+	assert_equal "$(result "$J" ".network | $1")" "$2"
+}
+
+@test "a name of a rule is reached by urllib over https, and result.json has the connection" {
+	prog code.py '{"network": ["example.test"]}' <<'PY'
+import urllib.request
+print(urllib.request.urlopen("https://example.test/hello").read().decode(), end="")
+PY
+	ok 'hello from example.test'
+	seen '.connections[0] | [.host, .port, .address, .verdict] | join(" ")' 'example.test 443 93.184.216.10 ok'
+	seen '.connections[0].received > 500 and .received > 500' true
+	assert grep -q 'network: example.test:443 (93.184.216.10) open' "$MNT/$J/log"
+	assert grep -q 'network: example.test:443 (93.184.216.10) closed after' "$MNT/$J/log"
+}
+
+@test "fetch of Node and /dev/tcp of bash reach servers without settings" {
+	prog code.js '{"network": ["example.test"], "timeout": '"$(patient 60000)"'}' <<'JS'
+const answer = await fetch("https://example.test/hello");
+process.stdout.write(await answer.text());
+JS
+	ok 'hello from example.test'
+	prog code.sh '{"network": ["other.test:81"]}' <<'SH'
+exec 3<>/dev/tcp/other.test/81
+echo echoed >&3
+read -r line <&3
+echo "$line"
+SH
+	ok echoed
+}
+
+@test "a name that no rule has does not exist, a port that no rule has is refused at once" {
+	prog code.py '{"network": ["example.test:80"]}' <<'PY'
+import socket
+try:
+    socket.getaddrinfo("other.test", 80)
+except socket.gaierror as e:
+    print(e.strerror)
+try:
+    socket.create_connection(("example.test", 443))
+except OSError as e:
+    print(type(e).__name__)
+try:
+    socket.create_connection(("1.1.1.1", 443))
+except OSError as e:
+    print(e.strerror)
+PY
+	ok $'Name or service not known\nConnectionRefusedError\nNetwork is unreachable'
+	seen '[.connections[] | .verdict] | unique | join(" ")' denied
+	assert grep -q 'network: other.test refused: no rule names it' "$MNT/$J/log"
+}
+
+@test "private addresses, those of metadata services and the host's own are refused behind names" {
+	prog code.py '{"network": ["*:80"]}' <<'PY'
+import socket
+for name in "meta.test", "own.test", "private.test", "alias.test":
+    try:
+        socket.getaddrinfo(name, 80)
+        with socket.create_connection((name, 80)) as s:
+            s.sendall(b"GET /hello HTTP/1.0\r\nHost: x\r\n\r\n")
+            print(name, len(s.recv(4096)) > 0)
+    except OSError as e:
+        print(name, type(e).__name__)
+PY
+	ended "$J" 0 exited
+	assert_equal "$(grep -c True "$MNT/$J/stdout")" 2
+	assert grep -q 'private.test True' "$MNT/$J/stdout" # the operator's reach covers it
+	assert grep -q 'alias.test True' "$MNT/$J/stdout"
+	seen '[.connections[] | select(.host == "own.test") | .verdict][0]' own
+	seen '[.connections[] | select(.host == "meta.test") | .verdict][0]' private
+}
+
+@test "another server name in TLS is cut, and the log says so" {
+	prog code.py '{"network": ["example.test"]}' <<'PY'
+import socket, ssl
+context = ssl.create_default_context()
+s = socket.create_connection(("example.test", 443))
+try:
+    context.wrap_socket(s, server_hostname="other.test")
+    print("reached")
+except (ssl.SSLError, OSError) as e:
+    print("cut")
+PY
+	ok cut
+	seen '.connections[0].verdict' sni
+	assert grep -q 'network: example.test:443 cut: the TLS server name is "other.test"' "$MNT/$J/log"
+}
+
+@test "an address of a rule is reached as it is written" {
+	prog code.py '{"network": ["93.184.216.10:80"]}' <<'PY'
+import urllib.request
+print(urllib.request.urlopen("http://93.184.216.10/hello").read().decode(), end="")
+PY
+	ok 'hello from 93.184.216.10'
+}
+
+@test "pip installs a wheel from an index that a rule names" {
+	local pip
+	pip=$(find /usr/share/python-wheels /root/.pyenv -name 'pip-*.whl' 2>/dev/null | head -1)
+	[ -n "$pip" ] || need 'there is no wheel of pip'
+	mkdir -p "$WORLD/www/simple/tiny"
+	/usr/bin/python3 -I -S - "$WORLD/www/simple/tiny" <<'PY'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1] + "/tiny-1.0-py3-none-any.whl", "w") as z:
+    z.writestr("tiny.py", "word = 'installed'\n")
+    z.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    z.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    z.writestr("tiny-1.0.dist-info/RECORD", "")
+with open(sys.argv[1] + "/index.html", "w") as f:
+    f.write('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>')
+PY
+	job_made code.sh <<'SH'
+python3 -m zipfile -e pip.whl p &&
+PYTHONPATH=p python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --target t --index-url https://example.test/simple tiny &&
+PYTHONPATH=t python3 -c 'import tiny; print(tiny.word)'
+SH
+	cp "$pip" "$MNT/$J/pip.whl"
+	go '{"network": ["example.test"], "timeout": 300}'
+	ok installed
+}
+
+@test "twenty megabytes come and one goes, and what is sent at the end arrives" {
+	prog code.py '{"network": ["example.test:80,81"], "timeout": '"$(patient 60000)"'}' <<'PY'
+import socket, urllib.request
+print(len(urllib.request.urlopen("http://example.test/big/20000000").read()))
+request = urllib.request.Request("http://example.test/", data=b"x" * 1000000)
+print(urllib.request.urlopen(request).read().decode(), end="")
+PY
+	ok $'20000000\n1000000'
+	seen '.received > 20000000 and .sent > 1000000' true
+}
+
+@test "a job without network has none, and none in its result" {
+	prog code.py <<'PY'
+import socket
+try:
+    socket.getaddrinfo("example.test", 80)
+except socket.gaierror as e:
+    print("no name")
+PY
+	ok 'no name'
+	assert_equal "$(result "$J" .network)" null
+}
+
+@test "a sandbox's network changes while its machine runs" {
+	local S=$MNT/.fsd/sandboxes/box
+	mkdir "$S"
+	echo '{"network": []}' >"$S/config.json"
+	in_sandbox code.py <<<$'import socket\ntry:\n  socket.getaddrinfo("example.test", 80); print("found")\nexcept OSError:\n  print("none")'
+	ok none
+	echo '{"network": ["example.test:80"]}' >"$S/config.json"
+	in_sandbox code.py <<<$'import urllib.request\nprint(urllib.request.urlopen("http://example.test/hello").read().decode(), end="")'
+	ok 'hello from example.test'
+	assert_equal "$(result "$J" .network)" null
+	assert_equal "$(jq -r 'select(.verdict == "ok") | .host' "$S/network")" example.test
+	rmdir "$S"
+}
+
+@test "the steps of a session share its network, and each has its own connections" {
+	local code=$'import urllib.request\nprint(urllib.request.urlopen("http://example.test/hello").read().decode(), end="")'
+	prog code.py '{"session": "s", "network": ["example.test:80"]}' <<<"$code"
+	ok 'hello from example.test'
+	prog code.py '{"session": "s"}' <<<"$code"
+	ok 'hello from example.test'
+	seen '.connections | length' 1
+	job_made code.py <<<'1'
+	run job_put "$J" config.json '{"session": "s", "network": true}'
+	rmdir "$MNT/.fsd/sessions/s"
+}
