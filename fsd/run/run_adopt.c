@@ -21,6 +21,7 @@
 #include "fsd/handover/fdstore.h"
 #include "fsd/jobs/leftover.h"
 #include "run_int.h"
+#include "run_network.h"
 
 /* The replay buffers of runs that the next server may adopt. */
 HANDOVER_TABLE(replay_records, "tapes", 1, struct vm_replay, 1024, .zeroed = VM_REPLAY_HEAD);
@@ -178,6 +179,8 @@ static void go_on(struct run *run, const struct vm_replay *t)
 	if (run->cancelled)
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 	job_log(job, "another server goes on with it");
+	if (run->spec.config->network_text)
+		run_network_lost(run);
 }
 
 /* Return: NULL, or why no server can continue the run. */

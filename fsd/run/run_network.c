@@ -159,6 +159,14 @@ void run_network_join(struct run *run, const struct run_network_hooks *hooks,
 {
 	if (n && network_of(run, hooks))
 		machine_network_listen(n, &listener, run);
+	else if (!n && run->spec.config->network_text)
+		run_network_lost(run);
+}
+
+void run_network_lost(struct run *run)
+{
+	log_line(run, "lost: its relay ended with the server that had begun it; the "
+		 "program runs without");
 }
 
 void run_network_exited(struct run *run)

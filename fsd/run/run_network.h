@@ -34,6 +34,8 @@ int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
 /* The run has the network of a session's machine from now on; n NULL: it has none. */
 void run_network_join(struct run *run, const struct run_network_hooks *hooks,
 		      struct machine_network *n);
+/* Says in the job's log that an earlier server's machine has no network any more. */
+void run_network_lost(struct run *run);
 /* The program has ended: delivers what is under way, if the machine is the run's own. */
 void run_network_exited(struct run *run);
 /* Returns whether that is not done yet; then complete() follows. */

@@ -205,6 +205,7 @@ PY
 	bounded 100 cat "$MNT/$J/wait" >/dev/null
 	ok 'hello from example.test'
 	assert_equal "$(result "$J" .network)" null
+	assert grep -q 'network: lost: its relay ended with the server' "$MNT/$J/log"
 	SERVER=$(await mount "$MNT" "$DAEMON" 20)
 	prog code.py '{"network": ["example.test:80"]}' <<<$'import urllib.request\nprint(urllib.request.urlopen("http://example.test/hello").read().decode(), end="")'
 	ok 'hello from example.test'
