@@ -281,12 +281,6 @@ static const struct schema jobs_schema = {
 	.relate = config_relate,
 };
 
-/* Refused with any value, since no mount has ports yet. */
-static bool is_refused(const struct field *f)
-{
-	return f->set == config_set_ports;
-}
-
 bool config_row(const struct schema *schema, unsigned i, struct config_key *ret)
 {
 	const struct field *f = &schema->fields[i];
@@ -296,7 +290,6 @@ bool config_row(const struct schema *schema, unsigned i, struct config_key *ret)
 	*ret = (struct config_key){
 		.name = f->key, .min = f->min, .max = f->max,
 		.operators = !f->max && f->min,
-		.later = is_refused(f),
 	};
 	return true;
 }
@@ -351,8 +344,7 @@ static int unknown_key(struct parse *p, const char *key)
 
 	for (int pass = 0; pass < 2 && !near; pass++)
 		for (size_t i = 0; i < p->schema->count; i++) {
-			if (is_refused(&row[i]) ||
-			    (pass == 0 && !is_near(key, row[i].key)))
+			if (pass == 0 && !is_near(key, row[i].key))
 				continue;
 			near = pass == 0;
 			buf_fmt(&names, "%s\"%s\"", names.len ? ", " : "",

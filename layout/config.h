@@ -13,6 +13,7 @@
 #include "layout/base/err.h"
 #include "lang.h"
 #include "network/wish.h"
+#include "limits.h"
 #include "packages.h"
 
 enum job_mode { MODE_SCRIPT, MODE_CALL, MODE_COMMAND, MODE_CELL, JOB_MODE_MAX };
@@ -27,6 +28,13 @@ struct config_limits {
 struct config_strings {
 	size_t count;
 	char **item; /* owned, each owned; also item[count] == NULL */
+};
+
+/* Ports of the machine that other programs of the host may reach. */
+struct config_ports {
+	bool any; /* each port that ctl opens */
+	unsigned count;
+	uint16_t item[LIMIT_PORTS];
 };
 
 struct job_config {
@@ -66,8 +74,13 @@ struct job_config {
 	uint64_t session_idle_ms;
 	struct net_wish network; /* owned; form NET_WISH_NONE: none */
 	char *network_text; /* owned: net_wish_print() of it; NULL: none */
+	struct config_ports ports;
 	bool retry_network; /* a retry may repeat what the program did to others */
 };
+
+bool config_has_ports(const struct config_ports *ports);
+/* The same ports in the same order? */
+bool config_ports_equal(const struct config_ports *a, const struct config_ports *b);
 
 /* Fills in the defaults, as for `{}`. Free with config_done(). Return: 0 or
  * -ENOMEM. */
@@ -95,7 +108,6 @@ struct config_key {
 	uint64_t min, max; /* bounds of a number's value, a text's bytes or a list's
 			    * entries; both 0: none */
 	bool operators;    /* the operator sets max */
-	bool later;        /* refused: planned for a later version */
 };
 
 /* Returns the key at index i, from 0. Return: false behind the last one. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parses "network", "ports" and "retry_network" of config.json. Whether the operator allows
- * what "network" asks for is checked by the server (fsd/submit). "ports" is refused once its
- * values are right, since no mount has ports yet: the author of a list learns of a mistake
- * at once.
+ * what "network" and "ports" ask for is checked by the server (fsd/run/run_network.h).
  */
 #include "config_int.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "layout/base/cleanup.h"
 #include "limits.h"
@@ -59,6 +58,7 @@ static int check_port(struct parse *p, const struct field *f, const json_t *list
 
 int config_set_ports(struct parse *p, const struct field *f, json_t *value)
 {
+	struct config_ports *ports = &p->config->ports;
 	size_t count = json_array_size(value);
 
 	if (!json_is_true(value) && (!json_is_array(value) || !count ||
@@ -70,9 +70,22 @@ int config_set_ports(struct parse *p, const struct field *f, json_t *value)
 
 		if (r < 0)
 			return r;
+		ports->item[i] = (uint16_t)json_integer_value(json_array_get(value, i));
 	}
-	return err_set(p->err, -EINVAL, "\"%s\": this mount has no ports of programs; "
-		       "leave the key out", f->key);
+	ports->any = json_is_true(value);
+	ports->count = (unsigned)count;
+	return 0;
+}
+
+bool config_ports_equal(const struct config_ports *a, const struct config_ports *b)
+{
+	return a->any == b->any && a->count == b->count &&
+	       !memcmp(a->item, b->item, a->count * sizeof(a->item[0]));
+}
+
+bool config_has_ports(const struct config_ports *ports)
+{
+	return ports->any || ports->count;
 }
 
 int config_set_retry_network(struct parse *p, const struct field *f, json_t *value)

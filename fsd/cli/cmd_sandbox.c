@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fsd sandbox: machines that jobs share, by the files of .fsd/sandboxes. */
+/* fsd sandbox: machines that jobs share, by the files of .fsd/sandboxes; fsd forward: the
+ * ports of machines. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "fsd/client/forward.h"
 #include "fsd/client/run_client.h"
 #include "fsd/client/sandbox.h"
 #include "fsd/client/where.h"
@@ -211,4 +213,95 @@ const struct cli_command sandbox_command = {
 	.summary = "make, list and end sandboxes: machines that jobs share",
 	.notes = "`fsd run --sandbox NAME` and `fsd submit --sandbox NAME` run jobs in one.",
 	.verbs = sandbox_verbs,
+};
+
+/* --- fsd forward ---------------------------------------------------------- */
+
+static const struct cli_option forward_options[] = {
+	{ 's', "sandbox", NULL, "the name is a sandbox's", CLI_TEXT, NULL },
+	{ 'S', "session", NULL, "the name is a session's", CLI_TEXT, NULL },
+	{ 'M', "mount", "MNT", "the mount of a name", CLI_MOUNT, NULL },
+	{ 0 },
+};
+
+/* Opens the directory of a sandbox or session. Return: a descriptor or negative errno. */
+static int open_named(const char *mount, const char *kind, const char *name,
+		      struct err *err)
+{
+	char mnt[PATH_MAX], path[WHERE_SANDBOX];
+	int fd, r = where_mount(mount, mnt, err);
+
+	if (r == 0 && (!*name || strchr(name, '/') || *name == '.'))
+		r = err_set(err, -EINVAL, "\"%.200s\" is no name of a %s", name, kind);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/.fsd/%ss/%.255s", mnt, kind, name);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_set(err, -errno, "%s: %s", path, strerror(errno)) : fd;
+}
+
+static int open_job(const char *mount, const char *text, struct err *err)
+{
+	struct job_place at;
+	int r = where_job(mount, text, &at, err);
+
+	return r < 0 ? r : where_open(&at, err);
+}
+
+static int port_of(const char *text, uint64_t least, unsigned *ret)
+{
+	uint64_t port;
+
+	if (parse_u64(text, least, LIMIT_PORT_MAX, &port) < 0)
+		return complain("forward", 2, "\"%s\" is no port; it must be a number from "
+				"%u to %u", text, (unsigned)least, LIMIT_PORT_MAX);
+	*ret = (unsigned)port;
+	return 0;
+}
+
+static int command_forward(const struct cli_command *self, int argc, char **argv)
+{
+	const char *mount = NULL, *kind = NULL;
+	unsigned port, local = 0;
+	struct cli_getopt g;
+	struct err err = { 0 };
+	auto_close int dir = -1;
+	int opt, r;
+
+	cli_getopt(self, &g);
+	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
+		if (opt == 's')
+			kind = "sandbox";
+		else if (opt == 'S')
+			kind = "session";
+		else if (opt == 'M')
+			mount = optarg;
+		else
+			return usage(self);
+	}
+	argv += optind;
+	argc -= optind;
+	if (argc != 2 && argc != 3)
+		return usage(self);
+	r = port_of(argv[1], LIMIT_PORT_MIN, &port);
+	if (r == 0 && argc == 3)
+		r = port_of(argv[2], 0, &local);
+	if (r)
+		return r;
+	dir = kind ? open_named(mount, kind, argv[0], &err)
+		   : open_job(mount, argv[0], &err);
+	if (dir < 0)
+		return complain("forward", 1, "%s", err.text);
+	return forward(dir, argv[0], port, local);
+}
+
+const struct cli_command forward_command = {
+	.name = "forward", .fn = command_forward, .group = "Jobs",
+	.synopsis = "[OPTIONS] NAME PORT [LOCAL]",
+	.summary = "reach a server in a machine at 127.0.0.1",
+	.options = forward_options, .operand = CLI_JOB,
+	.notes = "NAME is a job, or with an option a sandbox or session, whose\n"
+		 "config.json has \"ports\". LOCAL is the port of this host; without it\n"
+		 "a free one is chosen. It prints the URL and serves until it is ended.\n\n"
+		 JOB_NOTE,
 };

@@ -11,8 +11,8 @@
 
 extern const struct cli_command run_command, submit_command, batch_command, ls_command,
 	status_command, wait_command, logs_command, kill_command, rm_command,
-	sandbox_command, spool_command, top_command, mount_command, umount_command,
-	upgrade_command, gateway_command, mcp_command, template_command,
+	sandbox_command, forward_command, spool_command, top_command, mount_command,
+	umount_command, upgrade_command, gateway_command, mcp_command, template_command,
 	image_command, qemu_command, env_command, doctor_command;
 
 /* The help text of a command that takes jobs explains JOB by this note. */

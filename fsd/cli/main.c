@@ -43,7 +43,7 @@ static const struct cli_command *const commands[] = {
 	/* Jobs */
 	&run_command, &submit_command, &batch_command, &ls_command, &status_command,
 	&wait_command, &logs_command, &kill_command, &rm_command,
-	&sandbox_command, &spool_command, &top_command,
+	&sandbox_command, &forward_command, &spool_command, &top_command,
 	/* Mounts */
 	&mount_command, &umount_command, &upgrade_command, &gateway_command,
 	&mcp_command,

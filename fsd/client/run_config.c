@@ -5,6 +5,27 @@
 #include <string.h>
 
 #include "run_int.h"
+#include "run_options.h"
+
+/* --- the options: the table of run_options.h as an array ------------------------------- */
+
+#define ROW(number, letter, name, arg, kind, key, ...) \
+	[number] = { letter, name, arg, kind, key },
+
+const struct run_option run_options[RUN_OPTIONS] = { RUN_OPTION_TABLE(ROW) };
+
+const char *run_option_word(enum run_opt opt, char room[32])
+{
+	const struct run_option *o = &run_options[opt];
+
+	if (o->letter)
+		snprintf(room, 32, "-%c", o->letter);
+	else
+		snprintf(room, 32, "--%s", o->name);
+	return room;
+}
+
+/* --- config.json ------------------------------------------------------------------------ */
 
 static void json_text(struct buf *b, const char *text, size_t len)
 {

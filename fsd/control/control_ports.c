@@ -18,22 +18,27 @@
 
 #define PORT_OF(entry) ((unsigned)((entry) >> 8 & 0xffff))
 
-static uint64_t entry_of(uint64_t key, unsigned port)
+static uint64_t entry_of(const struct ports *p, unsigned port)
 {
-	return FSD_VFILE_PORTS | (uint64_t)port << 8 | key << 24;
+	return FSD_VFILE_PORTS | (uint64_t)port << 8 | (uint64_t)ports_no(p) << 24;
 }
 
 const struct ports *control_ports(const struct fsd *d, uint64_t entry)
 {
 	return ENTRY_VFILE(entry) == FSD_VFILE_PORTS && ENTRY_SESSION(entry)
-		       ? ports_find(network_ports(d->network), ENTRY_SESSION(entry)) : NULL;
+		       ? ports_by_no(network_ports(d->network),
+				     (uint32_t)ENTRY_SESSION(entry)) : NULL;
 }
 
 int control_ports_dir(const struct fsd *d, enum port_owner owner, uint64_t no,
 		      uint64_t *ret_entry)
 {
-	*ret_entry = entry_of(PORTS_KEY(owner, no), 0);
-	return control_ports(d, *ret_entry) ? 0 : -ENOENT;
+	const struct ports *p = ports_find(network_ports(d->network),
+					   PORTS_KEY(owner, no));
+
+	if (p)
+		*ret_entry = entry_of(p, 0);
+	return p ? 0 : -ENOENT;
 }
 
 int control_ports_find(const struct fsd *d, uint64_t dir, const char *name,
@@ -97,16 +102,16 @@ void control_ports_list(const struct fsd *d, uint64_t dir,
 int control_ports_make(const struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		       uint64_t *ret_entry)
 {
-	uint64_t key;
 	unsigned port;
+	uint32_t no;
 	struct ports *p;
 
 	if (dir != FSD_VFILE_PORTS || uid != geteuid() ||
-	    !ports_name_read(name, &key, &port))
+	    !ports_name_read(name, &no, &port))
 		return -EPERM;
-	p = ports_find(network_ports(d->network), key);
+	p = ports_by_no(network_ports(d->network), no);
 	if (!p || !ports_take_made(p, port))
 		return -EPERM;
-	*ret_entry = entry_of(key, port);
+	*ret_entry = entry_of(p, port);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Entries of ports: the directory `ports` of a job, session or sandbox, and the sockets in
- * it. The number above the field is the key of the owner (fsd/network/ports.h), and the
- * two fields below it are the port; port 0: the directory. Key 0: .fsd/ports, where the
+ * it. The number above the field is that of the owner (fsd/network/ports.h), and the
+ * two fields below it are the port; port 0: the directory. Number 0: .fsd/ports, where the
  * sockets are bound. All functions run on the loop.
  */
 #ifndef FSD_CONTROL_PORTS_H

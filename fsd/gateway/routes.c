@@ -5,6 +5,7 @@
 #include "fsd/gateway/code/code.h"
 #include "fsd/gateway/code/ragflow.h"
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/egress.h"
 #include "fsd/gateway/control/port_traffic.h"
 #include "fsd/gateway/control/sandbox_guard.h"
 #include "fsd/gateway/envd/envd.h"
@@ -87,6 +88,9 @@ const struct route routes[] = {
 	{ "POST", "/sandboxes/{}/pause", CONTROL, .handler = post_pause,
 	  .guard = control_guard },
 
+	{ "PUT", "/sandboxes/{}/network", CONTROL, .handler = put_network,
+	  .guard = control_guard },
+
 	/* code */
 	{ "GET", "/health", SERVICE_CODE, .handler = get_code_health, CODE,
 	  .light = true },
@@ -136,9 +140,6 @@ const struct route routes[] = {
 	/* features that fsd does not have; a missing sandbox still gives 404 */
 	{ "GET", "/sandboxes/{}/logs", CONTROL,
 	  .handler = not_there, .guard = control_guard, .topic = NO("sandbox logs") },
-	{ "PUT", "/sandboxes/{}/network", CONTROL,
-	  .handler = not_there, .guard = control_guard,
-	  .topic = "machines have no network" },
 	{ "POST", "/sandboxes/{}/fork", CONTROL,
 	  .handler = not_there, .guard = control_guard, .topic = NO("forks") },
 	{ "POST", "/sandboxes/{}/snapshots", CONTROL,

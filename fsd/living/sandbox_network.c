@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fsd/network/ports.h"
 #include "fsd/run/machine_network.h"
 
 #define LINES_MOST 1000u
@@ -79,13 +80,14 @@ int sandbox_network_begin(struct sandbox *s, struct err *err)
 	const struct job_config *c = sandbox_machine(s);
 	int r;
 
-	if (!c->network_text)
+	if (!machine_network_wanted(c))
 		return 0;
 	s->network = calloc(1, sizeof(*s->network));
 	if (!s->network)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	r = machine_network_new(s->d, s->lease, s->uid, s->name, c, &s->network->machine,
-				err);
+	r = machine_network_new(s->d, s->lease, &(struct machine_network_owner){
+		.uid = s->uid, .gid = s->gid, .name = s->name,
+		.ports = PORTS_KEY(PORT_OF_SANDBOX, s->no) }, c, &s->network->machine, err);
 	if (r == 0 && !s->single)
 		machine_network_listen(s->network->machine, &listener, s);
 	return r;

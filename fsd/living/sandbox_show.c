@@ -64,16 +64,23 @@ static const char *frozen_key(const struct job_config *a,
 	return a->processes != b->processes ? "processes" : NULL;
 }
 
-/* True if c asks for a network and the machine began without one: it cannot get one. */
-static bool adds_network(const struct sandbox *s, const struct job_config *c)
+/* Returns the key that c has and the machine has begun without: it cannot get that any
+ * more. NULL: there is none. */
+static const char *added_key(const struct sandbox *s, const struct job_config *c)
 {
-	return s->stage != STAGE_NEW && c->network_text && !s->config.machine.network_text;
+	const struct job_config *own = &s->config.machine;
+
+	if (s->stage == STAGE_NEW)
+		return NULL;
+	if (c->network_text && !own->network_text)
+		return "network";
+	return config_has_ports(&c->ports) && !config_has_ports(&own->ports) ? "ports" : NULL;
 }
 
 static int parse(const struct sandbox *s, const char *text, size_t len,
 		 struct sandbox_config *ret, struct err *err)
 {
-	const char *frozen;
+	const char *frozen, *added;
 	int r = sandbox_config_parse(text, len, &s->d->options->limits, ret,
 				     err);
 
@@ -89,12 +96,14 @@ static int parse(const struct sandbox *s, const char *text, size_t len,
 		r = err_set(err, -EBUSY,
 			    "config.json: \"%s\" cannot be changed, since the "
 			    "machine has begun; \"env\", \"idle\", \"life\", "
-			    "\"at_end\", \"pause_life\", \"network\" and \"meta\" "
+			    "\"at_end\", \"pause_life\", \"network\", \"ports\" and \"meta\" "
 			    "can", frozen);
-	else if (r == 0 && adds_network(s, &ret->machine))
+	added = r == 0 ? added_key(s, &ret->machine) : NULL;
+	if (added)
 		r = err_set(err, -EBUSY,
-			    "config.json: \"network\" cannot be added, since the machine "
-			    "has begun without one; [] is one that can be widened");
+			    "config.json: \"%s\" cannot be added, since the machine "
+			    "has begun without; %s can be widened", added,
+			    *added == 'n' ? "\"network\": []" : "a list of one port");
 	if (r < 0)
 		sandbox_config_done(ret);
 	return r;

@@ -24,15 +24,24 @@ static bool begins_anew(const struct sandbox *s)
 	return s->stage == STAGE_NEW && !sandbox_is_in_use(s);
 }
 
-/* Return: 0; -EINVAL with a sentence: c asks for another network than the session has. */
+/* Return: 0; -EINVAL with a sentence: c asks for another network or other ports than the
+ * session has. */
 static int check_network(const struct sandbox *s, const struct job_config *c,
 			 struct err *err)
 {
-	const char *own = sandbox_machine(s)->network_text;
+	const struct job_config *machine = sandbox_machine(s);
+	const char *own = machine->network_text;
+	bool same = !c->network_text || (own && !strcmp(own, c->network_text));
 
 	/* a server that has taken the session over does not know what it had */
-	if (!c->network_text || !s->asked || (own && !strcmp(own, c->network_text)))
+	if (!s->asked || (same && (!config_has_ports(&c->ports) ||
+				   config_ports_equal(&c->ports, &machine->ports))))
 		return 0;
+	if (same)
+		return err_set(err, -EINVAL,
+			       "config.json: \"ports\" differs from that of session \"%s\": "
+			       "use another name, or end it by rmdir .fsd/sessions/%s",
+			       c->session, c->session);
 	return err_set(err, -EINVAL,
 		       "config.json: \"network\" differs from that of session \"%s\", which "
 		       "was started with%s%.200s: use another name, or end it by rmdir "

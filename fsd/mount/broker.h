@@ -71,8 +71,7 @@ struct broker_request {
 	uint32_t op;
 	int32_t pid;  /* request CALL and OPENS: the process */
 	uint64_t ino; /* request OPENS: the inode */
-	uint64_t key; /* BIND: of the port's owner (fsd/network/ports.h) */
-	uint32_t port; /* request BIND: the port */
+	uint32_t owner, port; /* BIND: see fsd/network/ports.h */
 };
 
 struct broker_answer {

@@ -171,7 +171,7 @@ static int do_bind(struct self *me, struct reply *r,
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return -errno;
-	ports_name(q->key, q->port, name);
+	ports_name(q->owner, q->port, name);
 	return start(r, me->bind, BINDS_MAX,
 		     &(struct spawn){ .argv = argv, .fd_count = 2,
 				      .fds = (const int[]){ sock, root } }, sock);

@@ -107,7 +107,7 @@ static void ask_next(struct port_bind *all)
 		loop_defer(all->d->loop, &b->refused);
 }
 
-static int bind_begin(void *arg, uint64_t key, unsigned port,
+static int bind_begin(void *arg, uint32_t no, unsigned port,
 		      void (*bound)(void *owner, int fd), void *owner, void **ret)
 {
 	struct port_bind *all = arg;
@@ -118,7 +118,7 @@ static int bind_begin(void *arg, uint64_t key, unsigned port,
 	*b = (struct socket_bind){ .all = all, .sock = -1, .pidfd = -1, .bound = bound,
 				   .owner = owner, .refused.fn = on_refused };
 	b->asks = (struct broker_wait){
-		.request = { .op = BROKER_BIND, .key = key, .port = port },
+		.request = { .op = BROKER_BIND, .owner = no, .port = port },
 		.fn = on_answer, .arg = b,
 	};
 	list_add_tail(&all->waiting, &b->node);

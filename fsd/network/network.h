@@ -26,13 +26,14 @@
 struct network;
 struct network_job;
 
-struct handover;
 struct ports_table;
 
-/* handover: borrowed. Return: 0 or -ENOMEM. There is no policy yet. */
-int network_new(struct handover *handover, struct network **ret);
+/* Return: 0 or -ENOMEM. There is no policy yet. */
+int network_new(struct network **ret);
 void network_free(struct network *n); /* NULL: does nothing */
 
+/* Machines have relays, so their programs can have ports; until then none has any. */
+void network_have_relays(struct network *n);
 /* Returns the table of the ports of running machines; borrowed. */
 struct ports_table *network_ports(const struct network *n);
 
@@ -45,7 +46,8 @@ bool network_is_on(const struct network *n);
  */
 int network_check(const struct network *n, uid_t uid, const struct net_wish *wish,
 		  struct err *err);
-/* Returns whether a job of the user may have "ports"; without a policy every user may. */
+/* Returns whether a job of the user may have "ports"; without a policy every user may,
+ * where machines have relays. */
 bool network_allows_ports(const struct network *n, uid_t uid);
 /* Returns the user's limits and rules. The lists in it are borrowed until the loop gets
  * control. Without a policy it allows no server and has the usual limits. */

@@ -37,6 +37,7 @@ struct network_job {
 struct network {
 	struct network_rules rules;
 	struct ports_table *ports; /* owned */
+	bool has_relays;
 	struct network_use use; /* start NULL: the mount has no policy */
 	/* the door in use; sock -1: none */
 	struct network_door door;

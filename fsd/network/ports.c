@@ -4,9 +4,8 @@
  * the mount: bind(2) of that process asks the mount to make the socket, and
  * ports_take_made() lets it. Only then does the socket's file exist for users.
  *
- * Owns the ports, and one record of each open port for the next server: the relay keeps
- * the listener, so the port stays open when a server is killed. A port that was not open
- * yet has no record; its owner opens it anew. All functions run on the loop.
+ * Owns the ports. The relay of a machine ends with its server, and so do its ports: no
+ * record is kept for the next server. All functions run on the loop.
  */
 #include "ports.h"
 
@@ -18,17 +17,9 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
-#include "fsd/handover/handover.h"
 
 /* A socket may be made by a process that a killed server has asked; then ours fails. */
 #define BINDS_MOST 3
-
-struct port_record {
-	uint32_t live, port;
-	uint64_t key;
-};
-
-static HANDOVER_TABLE(port_records, "ports", 1, struct port_record, 1u << 16);
 
 enum port_state { PORT_ASKED, PORT_BINDING, PORT_MADE, PORT_OPEN, PORT_FAILED };
 
@@ -39,12 +30,12 @@ struct port {
 	uint8_t binds; /* how often the port was bound */
 	int error;     /* of FAILED: a negative errno */
 	void *bind;    /* the binder's; NULL: none under way */
-	struct port_record *record;
 };
 
 struct ports {
 	struct list node; /* link in the table */
 	struct ports_table *table;
+	uint32_t no; /* no other owner of this mount has it */
 	struct ports_owner owner;
 	struct list waiting; /* struct waiter */
 	unsigned count;
@@ -58,33 +49,32 @@ struct waiter {
 };
 
 struct ports_table {
-	struct handover *handover;
 	struct port_binder binder; /* bind NULL: not yet */
 	struct list all; /* struct ports */
+	uint32_t last; /* number given */
 };
 
-void ports_name(uint64_t key, unsigned port, char ret[PORTS_NAME_SIZE])
+void ports_name(uint32_t no, unsigned port, char ret[PORTS_NAME_SIZE])
 {
-	snprintf(ret, PORTS_NAME_SIZE, "%016" PRIx64 "-%u", key, port);
+	snprintf(ret, PORTS_NAME_SIZE, "%" PRIu32 "-%u", no, port);
 }
 
-bool ports_name_read(const char *name, uint64_t *ret_key, unsigned *ret_port)
+bool ports_name_read(const char *name, uint32_t *ret_no, unsigned *ret_port)
 {
 	char again[PORTS_NAME_SIZE];
 
-	if (sscanf(name, "%16" SCNx64 "-%5u", ret_key, ret_port) != 2)
+	if (sscanf(name, "%10" SCNu32 "-%5u", ret_no, ret_port) != 2)
 		return false;
-	ports_name(*ret_key, *ret_port, again);
+	ports_name(*ret_no, *ret_port, again);
 	return !strcmp(name, again);
 }
 
-int ports_table_new(struct handover *handover, struct ports_table **ret)
+int ports_table_new(struct ports_table **ret)
 {
 	struct ports_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	t->handover = handover;
 	list_init(&t->all);
 	*ret = t;
 	return 0;
@@ -110,19 +100,6 @@ static void wake(struct ports *p, bool gone)
 	}
 }
 
-static void record(struct port *port)
-{
-	struct handover *h = port->owner->table->handover;
-	uint32_t slot;
-
-	port->record = handover_add(h, &port_records, &slot);
-	if (!port->record)
-		return; /* the next server opens it anew */
-	port->record->port = port->number;
-	port->record->key = port->owner->owner.key;
-	handover_publish(&port->record->live);
-}
-
 static void bind_port(struct port *port);
 
 static void fail(struct port *port, int error)
@@ -144,7 +121,6 @@ static void on_bound(void *arg, int fd)
 	port->bind = NULL;
 	if (fd >= 0) {
 		port->state = PORT_OPEN;
-		record(port);
 		p->owner.ready(p->owner.arg, port->number, fd);
 		wake(p, false);
 	} else if (port->binds < BINDS_MOST) {
@@ -165,7 +141,7 @@ static void bind_port(struct port *port)
 	if (!b->bind)
 		return;
 	port->binds++;
-	r = b->bind(b->arg, p->owner.key, port->number, on_bound, port, &port->bind);
+	r = b->bind(b->arg, p->no, port->number, on_bound, port, &port->bind);
 	if (r < 0)
 		fail(port, r);
 	else
@@ -178,8 +154,6 @@ static void close_port(struct port *port)
 
 	if (port->bind)
 		t->binder.drop(t->binder.arg, take_ptr(port->bind));
-	if (port->record)
-		handover_del(t->handover, &port_records, port->record);
 }
 
 static struct port *find(struct ports *p, unsigned number)
@@ -204,24 +178,6 @@ void ports_table_serve(struct ports_table *t, const struct port_binder *binder)
 	}
 }
 
-/* Adds the ports that a killed server had opened. */
-static void adopt(struct ports *p)
-{
-	struct handover *h = p->table->handover;
-	struct port_record *k;
-
-	for (uint32_t i = 0; (k = handover_next(h, &port_records, &i)); ) {
-		if (k->key != p->owner.key || k->port < LIMIT_PORT_MIN ||
-		    k->port > LIMIT_PORT_MAX || p->count == PORTS_MOST ||
-		    find(p, k->port))
-			continue;
-		p->item[p->count++] = (struct port){
-			.owner = p, .number = (uint16_t)k->port,
-			.state = PORT_OPEN, .record = k,
-		};
-	}
-}
-
 struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner)
 {
 	struct ports *p = calloc(1, sizeof(*p));
@@ -232,7 +188,7 @@ struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner)
 	p->owner = *owner;
 	list_init(&p->waiting);
 	list_add(&t->all, &p->node);
-	adopt(p);
+	p->no = ++t->last;
 	return p;
 }
 
@@ -304,6 +260,22 @@ struct ports *ports_find(const struct ports_table *t, uint64_t key)
 	return NULL;
 }
 
+struct ports *ports_by_no(const struct ports_table *t, uint32_t no)
+{
+	list_for_each(pos, tmp, &((struct ports_table *)(uintptr_t)t)->all) {
+		struct ports *p = list_entry(pos, struct ports, node);
+
+		if (p->no == no)
+			return p;
+	}
+	return NULL;
+}
+
+uint32_t ports_no(const struct ports *p)
+{
+	return p->no;
+}
+
 uid_t ports_uid(const struct ports *p)
 {
 	return p->owner.uid;
@@ -312,6 +284,11 @@ uid_t ports_uid(const struct ports *p)
 gid_t ports_gid(const struct ports *p)
 {
 	return p->owner.gid;
+}
+
+void ports_set_any(struct ports *p, bool any)
+{
+	p->owner.any = any;
 }
 
 bool ports_has(const struct ports *p, unsigned number)

@@ -20,7 +20,6 @@
 
 #define PORTS_MOST 32 /* most ports of one owner at a time */
 
-struct handover;
 struct ports;
 struct ports_table;
 
@@ -33,10 +32,10 @@ enum port_owner { PORT_OF_JOB, PORT_OF_SANDBOX };
  * through the mount, which a server cannot do itself.
  */
 struct port_binder {
-	/* Binds a socket to PORTS_DIR/PORTS_NAME of the key and port. bound() follows,
-	 * from the loop, with a listener that the callee owns or a negative errno.
-	 * Return: 0, and *ret is for drop(); or negative errno. */
-	int (*bind)(void *arg, uint64_t key, unsigned port,
+	/* Binds a socket in PORTS_DIR, with ports_name() of the owner's number and the
+	 * port. bound() follows, from the loop, with a listener that the callee owns or a
+	 * negative errno. Return: 0, and *ret is for drop(); or negative errno. */
+	int (*bind)(void *arg, uint32_t no, unsigned port,
 		    void (*bound)(void *owner, int fd), void *owner, void **ret);
 	/* bound() will not be called. */
 	void (*drop)(void *arg, void *bind);
@@ -57,15 +56,14 @@ struct ports_owner {
 	void *arg;
 };
 
-/* handover: borrowed. Return: 0 or -ENOMEM. */
-int ports_table_new(struct handover *handover, struct ports_table **ret);
+/* Return: 0 or -ENOMEM. */
+int ports_table_new(struct ports_table **ret);
 void ports_table_free(struct ports_table *t); /* NULL: does nothing */
 /* From here on sockets can be bound; those that were asked for before are. binder:
  * copied. */
 void ports_table_serve(struct ports_table *t, const struct port_binder *binder);
 
-/* Return: NULL without memory. Ports that a killed server had opened for this key are
- * open: the relay has their listeners. */
+/* Return: NULL without memory. */
 struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner);
 /* Closes all. NULL: no-op. */
 void ports_free(struct ports *p);
@@ -81,8 +79,14 @@ int ports_ask(struct ports *p, unsigned port, struct err *err);
 
 /* Return: NULL: the owner has no ports now. */
 struct ports *ports_find(const struct ports_table *t, uint64_t key);
+/* Owners have a number besides their key, from 1 on; a key has more bits than an entry of
+ * .fsd has room for. */
+uint32_t ports_no(const struct ports *p);
+struct ports *ports_by_no(const struct ports_table *t, uint32_t no); /* or NULL */
 uid_t ports_uid(const struct ports *p);
 gid_t ports_gid(const struct ports *p);
+/* May the verb "port N" open any port? */
+void ports_set_any(struct ports *p, bool any);
 bool ports_has(const struct ports *p, unsigned port);
 /* Calls fn for each open port. */
 void ports_each(const struct ports *p, void (*fn)(void *arg, unsigned port), void *arg);
@@ -94,7 +98,7 @@ bool ports_take_made(struct ports *p, unsigned port);
  * name. */
 #define PORTS_DIR ".fsd/ports"
 #define PORTS_NAME_SIZE 32
-void ports_name(uint64_t key, unsigned port, char ret[PORTS_NAME_SIZE]);
-bool ports_name_read(const char *name, uint64_t *ret_key, unsigned *ret_port);
+void ports_name(uint32_t no, unsigned port, char ret[PORTS_NAME_SIZE]);
+bool ports_name_read(const char *name, uint32_t *ret_no, unsigned *ret_port);
 
 #endif

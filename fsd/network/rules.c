@@ -40,10 +40,10 @@ void network_rules_done(struct network_rules *rules)
 	*rules = (struct network_rules){ .set = false };
 }
 
-int network_new(struct handover *handover, struct network **ret)
+int network_new(struct network **ret)
 {
 	struct network *n = calloc(1, sizeof(*n));
-	int r = n ? ports_table_new(handover, &n->ports) : -ENOMEM;
+	int r = n ? ports_table_new(&n->ports) : -ENOMEM;
 
 	if (r < 0) {
 		free(n);
@@ -55,6 +55,11 @@ int network_new(struct handover *handover, struct network **ret)
 	list_init(&n->jobs);
 	*ret = n;
 	return 0;
+}
+
+void network_have_relays(struct network *n)
+{
+	n->has_relays = true;
 }
 
 struct ports_table *network_ports(const struct network *n)
@@ -101,7 +106,7 @@ struct net_share network_share(const struct network *n, uid_t uid)
 
 bool network_allows_ports(const struct network *n, uid_t uid)
 {
-	return network_share(n, uid).ports;
+	return n->has_relays && network_share(n, uid).ports;
 }
 
 int network_check(const struct network *n, uid_t uid, const struct net_wish *wish,
@@ -167,7 +172,7 @@ void network_show(const struct network *n, uid_t uid, struct buf *out)
 	struct net_share share = network_share(n, uid);
 
 	buf_fmt(out, "network %s\nports %s\n", n->rules.set ? "yes" : "no",
-		share.ports ? "yes" : "no");
+		network_allows_ports(n, uid) ? "yes" : "no");
 	show_rules("allow", &share.allow, out);
 	show_rules("deny", &share.deny, out);
 	for (size_t i = 0; i < share.reach.count; i++) {

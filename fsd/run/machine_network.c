@@ -13,6 +13,7 @@
 
 #include "fsd/jobs/statistics.h"
 #include "fsd/network/network.h"
+#include "fsd/network/ports.h"
 #include "vm/net/network.h"
 
 #define ROUTES_MOST 512u
@@ -30,7 +31,8 @@ struct machine_network {
 	struct fsd *d;
 	struct vm_lease *lease; /* borrowed; NULL: the relay has ended */
 	struct network_watch watch;
-	struct network_job *job; /* owned */
+	struct network_job *job; /* owned; NULL: the machine has ports alone */
+	struct ports *ports;     /* owned; NULL: the machine has none */
 	char name[LIMIT_FILE_NAME + 1]; /* of its job or sandbox */
 	uid_t uid;
 	const struct network_listener *listener; /* borrowed, or NULL */
@@ -194,6 +196,7 @@ static void on_lost(void *arg, const char *why)
 	struct stream *s;
 
 	n->lease = NULL;
+	ports_free(take_ptr(n->ports));
 	snprintf(text, sizeof(text), "lost: %.300s; the program runs on without", why);
 	say(n, text);
 	while ((s = list_first(&n->streams, struct stream, node)))
@@ -236,7 +239,8 @@ static int start_relay(struct machine_network *n, const struct job_config *confi
 	size_t ca_len;
 	struct vm_network_options o = {
 		.connections = (uint32_t)share.connections, .rate = (uint32_t)share.rate,
-		.uid = n->uid, .bytes = share.bytes, .names = true, .route = routes,
+		.uid = n->uid, .bytes = share.bytes, .names = config->network_text,
+		.ports = config_has_ports(&config->ports), .route = routes,
 		.ca = network_ca(n->d->network, &ca_len),
 	};
 	int r;
@@ -250,11 +254,72 @@ static int start_relay(struct machine_network *n, const struct job_config *confi
 	return r;
 }
 
-int machine_network_new(struct fsd *d, struct vm_lease *lease, uid_t uid,
-			const char *name, const struct job_config *config, struct machine_network **ret,
+/* --- ports -------------------------------------------------------------------------- */
+
+static void on_port(void *arg, unsigned port, int fd)
+{
+	struct machine_network *n = arg;
+	int r = -EPIPE;
+
+	if (n->lease)
+		r = vm_network_port(n->lease, port, fd);
+	else
+		fd_close(&fd);
+	if (r < 0)
+		log_warn("port %u of %s is not served: %s", port, n->name, strerror(-r));
+}
+
+static void on_no_port(void *arg, unsigned port, const char *why)
+{
+	const struct machine_network *n = arg;
+	char text[100];
+
+	snprintf(text, sizeof(text), "port %u cannot be opened: %.60s", port, why);
+	say(n, text);
+}
+
+static int open_ports(struct machine_network *n, const struct config_ports *ports,
+		      struct err *err)
+{
+	int r = 0;
+
+	ports_set_any(n->ports, ports->any);
+	for (unsigned i = 0; r == 0 && i < ports->count; i++)
+		r = ports_open(n->ports, ports->item[i], err);
+	return r;
+}
+
+static int make_ports(struct machine_network *n, const struct machine_network_owner *owner,
+		      const struct config_ports *ports, struct err *err)
+{
+	if (!config_has_ports(ports))
+		return 0;
+	n->ports = ports_new(network_ports(n->d->network), &(struct ports_owner){
+		.key = owner->ports, .uid = owner->uid, .gid = owner->gid,
+		.ready = on_port, .failed = on_no_port, .arg = n });
+	return n->ports ? open_ports(n, ports, err) : err_sys(err, -ENOMEM, "the ports");
+}
+
+/* --- from the machine's grant to its end ---------------------------------------------- */
+
+bool machine_network_wanted(const struct job_config *config)
+{
+	return config->network_text || config_has_ports(&config->ports);
+}
+
+static int join(struct machine_network *n, const char *text, struct err *err)
+{
+	int r = text ? network_join(n->d->network, n->uid, text, strlen(text), &n->watch, n,
+				    &n->job) : 0;
+
+	return r < 0 ? err_sys(err, r, "the machine's place in the network") : 0;
+}
+
+int machine_network_new(struct fsd *d, struct vm_lease *lease,
+			const struct machine_network_owner *owner,
+			const struct job_config *config, struct machine_network **ret,
 			struct err *err)
 {
-	const char *text = config->network_text;
 	struct machine_network *n = calloc(1, sizeof(*n));
 	int r;
 
@@ -262,18 +327,17 @@ int machine_network_new(struct fsd *d, struct vm_lease *lease, uid_t uid,
 		return err_sys(err, -ENOMEM, "the machine's network");
 	n->d = d;
 	n->lease = lease;
-	n->uid = uid;
-	snprintf(n->name, sizeof(n->name), "%s", name);
+	n->uid = owner->uid;
+	snprintf(n->name, sizeof(n->name), "%s", owner->name);
 	n->watch = (struct network_watch){
 		.door = on_door, .record = on_record, .who = n->name,
 	};
 	list_init(&n->streams);
 	r = start_relay(n, config, err);
-	if (r == 0) {
-		r = network_join(d->network, uid, text, strlen(text), &n->watch, n, &n->job);
-		if (r < 0)
-			err_sys(err, r, "the machine's place in the network");
-	}
+	if (r == 0)
+		r = join(n, config->network_text, err);
+	if (r == 0)
+		r = make_ports(n, owner, &config->ports, err);
 	if (r < 0) {
 		machine_network_free(n);
 		return r;
@@ -287,6 +351,7 @@ void machine_network_free(struct machine_network *n)
 	if (!n)
 		return;
 	network_leave(n->job);
+	ports_free(n->ports);
 	list_for_each(pos, tmp, &n->streams) {
 		list_del(pos);
 		statistics_connection_closed(n->d);
@@ -305,8 +370,10 @@ void machine_network_listen(struct machine_network *n,
 int machine_network_change(struct machine_network *n, const struct job_config *config)
 {
 	const char *text = config->network_text ? config->network_text : "[]";
+	struct err err = { 0 };
+	int r = n->job ? network_change(n->job, text, strlen(text)) : 0;
 
-	return network_change(n->job, text, strlen(text));
+	return r == 0 && n->ports ? open_ports(n, &config->ports, &err) : r;
 }
 
 void machine_network_finish(struct machine_network *n)

@@ -29,13 +29,24 @@ struct network_listener {
 	void (*broke)(void *arg, const char *sentence);
 };
 
+/* The job, session or sandbox of a machine. */
+struct machine_network_owner {
+	uid_t uid;
+	gid_t gid;
+	const char *name; /* for the operator's log; borrowed */
+	uint64_t ports;   /* PORTS_KEY() of fsd/network/ports.h */
+};
+
+/* Returns whether a machine with that config needs a relay. */
+bool machine_network_wanted(const struct job_config *config);
 /*
- * Gives a machine that was just granted the network that config names; before vm_run() or
- * vm_share(). name: of its job or sandbox, for the operator's log. The lease is borrowed until machine_network_free(). Return: 0; negative errno
- * with a sentence.
+ * Gives a machine that was just granted the network and the ports that config names; before
+ * vm_run() or vm_share(). The lease is borrowed until machine_network_free(). Return: 0;
+ * negative errno with a sentence.
  */
-int machine_network_new(struct fsd *d, struct vm_lease *lease, uid_t uid,
-			const char *name, const struct job_config *config, struct machine_network **ret,
+int machine_network_new(struct fsd *d, struct vm_lease *lease,
+			const struct machine_network_owner *owner,
+			const struct job_config *config, struct machine_network **ret,
 			struct err *err);
 /* Before the machine ends. NULL: no-op. */
 void machine_network_free(struct machine_network *n);

@@ -13,6 +13,7 @@
 
 #include "connections.h"
 #include "fsd/network/network.h"
+#include "fsd/network/ports.h"
 #include "machine_network.h"
 #include "run_int.h"
 
@@ -31,6 +32,9 @@ int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *c
 {
 	struct err why = { 0 };
 
+	if (config_has_ports(&config->ports) && !network_allows_ports(d->network, uid))
+		return err_set(err, -EINVAL, "config.json: \"ports\": the operator lets no "
+			       "other program connect to programs here; see .fsd/network");
 	if (!config->network_text ||
 	    network_check(d->network, uid, &config->network, &why) == 0)
 		return 0;
@@ -141,14 +145,17 @@ int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
 	struct run_network *n;
 	int r;
 
-	if (!c->network_text || run->host->stays)
+	if (!machine_network_wanted(c) || run->host->stays)
 		return 0;
 	n = network_of(run, hooks);
 	if (!n)
 		return err_sys(err, -ENOMEM, "the machine's network");
 	run_network_leave(run); /* of a machine that died before the job was sent */
-	r = machine_network_new(run->d, run->lease, run->job->meta.uid,
-				run->job->meta.name, c, &n->own, err);
+	n->hidden |= !c->network_text;
+	r = machine_network_new(run->d, run->lease, &(struct machine_network_owner){
+		.uid = run->job->meta.uid, .gid = run->job->meta.gid,
+		.name = run->job->meta.name,
+		.ports = PORTS_KEY(PORT_OF_JOB, run->job->meta.no) }, c, &n->own, err);
 	if (r == 0)
 		machine_network_listen(n->own, &listener, run);
 	return r;

@@ -233,6 +233,8 @@ static int start_machines(struct fsd *d, const struct mount_options *o,
 	if (r < 0)
 		return err_sys(err, r, "the environments");
 	r = vm_new(d->loop, &vo, &watch, &d->vm, err);
+	if (r == 0 && vm_has_relays(d->vm))
+		network_have_relays(d->network);
 	if (r == 0 && sched_open(d, &o->sched, take_back) < 0)
 		r = err_sys(err, -ENOMEM, "the scheduler");
 	return r;
@@ -353,7 +355,7 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = guest_inodes_new(d->handover, &d->guest_inodes);
 	if (r == 0)
-		r = network_new(d->handover, &d->network);
+		r = network_new(&d->network);
 	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)

@@ -293,6 +293,72 @@ def test_upgrade(port, ports):
        "the program is asked for it", web.seen)
 
 
+def api(port, method, path, body=None):
+    """Status and JSON of a request to the control plane."""
+    data = json.dumps(body).encode() if body is not None else b""
+    got = get(port, 0, "X-API-Key: " + "k" * 40, "Connection: close",
+              "Content-Length: %d" % len(data), method=method, target=path,
+              host="localhost:%d" % port, body=data)
+    head, _, text = got.partition(b"\r\n\r\n")
+    return status(head), json.loads(text) if text else None
+
+
+def config_of(ports, box):
+    name = hashlib.sha256(box.encode()).hexdigest()[:16]
+    top = "%s/../../%s/" % (ports, name)
+    for file, text in (("state", "new\n"), ("until", "")):  # the mount would have them
+        with open(top + file, "w") as f:
+            f.write(text)
+    with open(top + "config.json") as f:
+        return json.load(f)
+
+
+def test_egress(port, ports):
+    top = ports + "/../../../"
+    code, made = api(port, "POST", "/sandboxes", {"network": {"denyOut": ["0.0.0.0/0"]}})
+    config = config_of(ports, made["sandboxID"])
+    ok(code == 201 and "network" not in config and "ports" not in config,
+       "where the mount has no network, the fields are taken and do nothing", config)
+    ok(made["domain"] == "localhost:%d" % port, "the domain is that of --domain", made)
+    code, got = api(port, "PUT", "/sandboxes/%s/network" % made["sandboxID"], {})
+    ok(code == 501 and "fsd mount --network" in got["message"], "and PUT says so", got)
+    code, got = api(port, "GET", "/sandboxes/" + made["sandboxID"])
+    ok(got["allowInternetAccess"] is False and
+       got["network"] == {"denyOut": ["0.0.0.0/0"]}, "GET shows both", got)
+    with open(top + "network", "w") as f:
+        f.write("network yes\nports yes\nallow *:443\n")
+    rows = (
+        ({}, True, "nothing: all that the operator allows"),
+        ({"allow_internet_access": True}, True, "true is the same"),
+        ({"allow_internet_access": False}, [], "false: nothing"),
+        ({"network": {"denyOut": ["0.0.0.0/0"], "allowOut": ["1.1.1.1", "a.example",
+                                                             "*.b.example"]}},
+         ["1.1.1.1:*", "a.example:80,443", "*.b.example:80,443"], "these alone"),
+        ({"network": {"denyOut": ["8.8.8.8", "10.0.0.0/8"], "allowOut": ["2001:db8::/32"]}},
+         {"allow": ["[2001:db8::/32]:*"], "deny": ["8.8.8.8:*", "10.0.0.0/8:*"]},
+         "all but some"),
+    )
+    for body, want, sentence in rows:
+        code, made = api(port, "POST", "/sandboxes", body)
+        config = config_of(ports, made["sandboxID"])
+        ok(code == 201 and config["network"] == want and config["ports"] is True,
+           "of create, " + sentence, config)
+    for body, word in (({"network": {"denyOut": ["a.example"]}}, "denyOut"),
+                       ({"network": {"rules": {"x": 1}}}, "rules"),
+                       ({"network": {"allowOut": "a.example"}}, "allowOut")):
+        code, got = api(port, "POST", "/sandboxes", body)
+        ok(code == 400 and word in got["message"], "a wrong %s is refused" % word, got)
+    path = "/sandboxes/" + made["sandboxID"]
+    code, _ = api(port, "PUT", path + "/network", {"allowOut": ["c.example"],
+                                                   "denyOut": ["0.0.0.0/0"]})
+    ok(code == 204 and config_of(ports, made["sandboxID"])["network"] ==
+       ["c.example:80,443"], "PUT replaces the rules", code)
+    code, _ = api(port, "PUT", path + "/network", {})
+    code, got = api(port, "GET", path)
+    ok(config_of(ports, made["sandboxID"])["network"] is True and "network" not in got and
+       got["allowInternetAccess"] is True, "all of them", got)
+
+
 def test_many(port, ports):
     held, begun = threading.Event(), threading.Semaphore(0)
 
@@ -323,7 +389,8 @@ def test_many(port, ports):
 def main():
     program = sys.argv[1]
     with gateway(program, {}) as (port, ports):
-        for test in (test_requests, test_bodies, test_answers, test_upgrade, test_many):
+        for test in (test_requests, test_bodies, test_answers, test_upgrade, test_egress,
+                     test_many):
             test(port, ports)
     with gateway(program, {"traffic": "t" * 32, "mask_host": "inner:${PORT}"}) as (
             port, ports):

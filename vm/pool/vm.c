@@ -263,6 +263,11 @@ const struct walls *vm_walls(const struct machines *vm)
 	return ops->walls ? ops->walls(vm->backend) : NULL;
 }
 
+bool vm_has_relays(const struct machines *vm)
+{
+	return vm->backend->ops->relay != NULL;
+}
+
 const struct vm_qemu *vm_qemu(const struct machines *vm)
 {
 	const struct vm_backend *ops = vm->backend->ops;

@@ -5,6 +5,7 @@
  * finds it there. Owns no state. On workers.
  */
 #include "control.h"
+#include "egress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -460,7 +461,8 @@ static void make_one(struct request *r, const json_t *body, uint64_t life)
 	json_object_set_new(config, "life", json_integer((json_int_t)life));
 	if (json_is_true(json_object_get(body, "autoPause")))
 		json_object_set_new(config, "at_end", json_string("pause"));
-	if (!take_env(r, body, config, meta) || !take_metadata(r, body, meta))
+	if (!take_env(r, body, config, meta) || !take_metadata(r, body, meta) ||
+	    !egress_take(r, body, true, config, meta))
 		return;
 	template = template && *template ? template : gateway_environment(g);
 	if (!is_template(g, template)) {
@@ -513,6 +515,7 @@ void get_sandbox(struct request *r)
 	}
 	json_object_set_new(json, "envdAccessToken",
 			    json_string(r->sandbox->token));
+	egress_show(r->sandbox->meta, json);
 	json_object_set_new(json, "domain",
 			    domain ? json_string(domain) : json_null());
 	reply_json(r, 200, json);

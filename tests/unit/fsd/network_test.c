@@ -115,8 +115,9 @@ static void test_wrong(void)
 
 int main(void)
 {
-	if (network_new(NULL, &network) < 0)
+	if (network_new(&network) < 0)
 		return 1;
+	network_have_relays(network);
 	test_none();
 	test_users();
 	test_routes();

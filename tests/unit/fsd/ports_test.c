@@ -5,26 +5,25 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
-#include "fsd/handover/handover.h"
 #include "tests/unit/tap.h"
 
 /* --- a binder ----------------------------------------------------------- */
 
 static struct {
 	unsigned begun, dropped;
-	uint64_t key;
+	uint32_t no;
 	unsigned port;
 	void (*bound)(void *owner, int fd);
 	void *owner;
 	int fails; /* bind() returns it */
 } binder;
 
-static int begin(void *arg, uint64_t key, unsigned port,
+static int begin(void *arg, uint32_t no, unsigned port,
 		 void (*bound)(void *owner, int fd), void *owner, void **ret)
 {
 	(void)arg;
 	binder.begun++;
-	binder.key = key;
+	binder.no = no;
 	binder.port = port;
 	binder.bound = bound;
 	binder.owner = owner;
@@ -91,6 +90,7 @@ static void test_one(struct ports_table *t)
 	struct ports *p = owner_new(t, 1, false);
 
 	ok(ports_find(t, PORTS_KEY(PORT_OF_JOB, 1)) == p, "an owner is found");
+	ok(ports_by_no(t, ports_no(p)) == p, "by its number, too");
 	ok(!ports_find(t, PORTS_KEY(PORT_OF_SANDBOX, 1)),
 	   "but not a sandbox of the same number");
 	is_int(ports_open(p, 8080, &err), 0, "a port is asked for");
@@ -147,44 +147,17 @@ static void test_many(struct ports_table *t)
 	ports_free(p);
 }
 
-static void test_next_server(struct ports_table *t, struct handover *h)
-{
-	struct err err = { 0 };
-	struct ports *p = owner_new(t, 4, false);
-	struct ports_table *next;
-	struct ports *q;
-
-	ports_open(p, 8080, &err);
-	binder.bound(binder.owner, 5);
-	ports_open(p, 8081, &err);
-	if (ports_table_new(h, &next) < 0)
-		return;
-	ports_table_serve(next, &its);
-	q = owner_new(next, 4, false);
-	binder.begun = 0;
-	is_int(sum(q), 8080, "the next server has the port that was open");
-	is_int(ports_open(q, 8080, &err), 0, "its owner asks for it");
-	is_int(binder.begun, 0, "and it is not bound twice");
-	is_int(ports_open(q, 8081, &err), 0, "one that was being bound");
-	is_int(binder.begun, 1, "is bound anew");
-	ports_free(q);
-	q = owner_new(next, 4, false);
-	is_int(sum(q), 0, "what was closed is not there any more");
-	ports_free(q);
-	ports_table_free(next);
-}
-
 static void test_names(void)
 {
 	char name[PORTS_NAME_SIZE];
-	uint64_t key;
+	uint32_t no;
 	unsigned port;
 
-	ports_name(0x123456789abcull, 65535, name);
-	ok(ports_name_read(name, &key, &port) && key == 0x123456789abcull &&
-	   port == 65535, "a name is read as it was written");
-	ok(!ports_name_read("123-1", &key, &port), "another form of it is none");
-	ok(!ports_name_read("", &key, &port), "nor is nothing");
+	ports_name(4294967295u, 65535, name);
+	ok(ports_name_read(name, &no, &port) && no == 4294967295u && port == 65535,
+	   "a name is read as it was written");
+	ok(!ports_name_read("0123-1", &no, &port), "another form of it is none");
+	ok(!ports_name_read("", &no, &port), "nor is nothing");
 }
 
 static void test_waits(void *arg)
@@ -200,18 +173,14 @@ static void test_waits(void *arg)
 
 int main(void)
 {
-	struct handover *h;
 	struct ports_table *t;
-	struct err err = { 0 };
 	struct loop *loop;
 
-	if (handover_open(-1, &h, &err) < 0 || ports_table_new(h, &t) < 0 ||
-	    loop_new(&loop) < 0)
+	if (ports_table_new(&t) < 0 || loop_new(&loop) < 0)
 		return 1;
 	test_one(t);
 	test_failure(t);
 	test_many(t);
-	test_next_server(t, h);
 	test_names();
 	fibers_init(loop);
 	fiber_run(test_waits, t);
@@ -222,6 +191,5 @@ int main(void)
 	fibers_done();
 	loop_free(loop);
 	ports_table_free(t);
-	handover_close(h);
 	return done_testing();
 }

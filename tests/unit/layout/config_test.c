@@ -411,6 +411,21 @@ static void network_is(const char *text, const char *want)
 	config_done(&c);
 }
 
+static void test_ports(void)
+{
+	struct job_config c, any;
+
+	if (!good("{\"ports\": [8080, 1024, 65535]}", &c) || !good("{\"ports\": true}", &any))
+		return;
+	ok(c.ports.count == 3 && c.ports.item[0] == 8080 && c.ports.item[2] == 65535 &&
+	   !c.ports.any && config_has_ports(&c.ports), "ports stay in their order");
+	ok(any.ports.any && config_has_ports(&any.ports), "or are any");
+	ok(config_ports_equal(&c.ports, &c.ports) && !config_ports_equal(&c.ports, &any.ports),
+	   "and can be compared");
+	config_done(&c);
+	config_done(&any);
+}
+
 static void test_network(void)
 {
 	struct job_config c;
@@ -488,7 +503,7 @@ static void test_sandboxes_own(void)
 	bad_sandbox("{\"timeout\": 1}",
 		    "config.json: \"timeout\" is not a key; allowed: "
 		    "\"environment\", \"packages\", \"memory_mb\", \"cpus\", \"processes\", "
-		    "\"env\", \"idle\", \"life\", \"at_end\", \"pause_life\", \"network\", "
+		    "\"env\", \"idle\", \"life\", \"at_end\", \"pause_life\", \"network\", \"ports\", "
 		    "\"meta\"");
 	bad_sandbox("{\"at_end\": \"stop\"}",
 		    "config.json: \"at_end\" is \"stop\"; it must be \"end\" or "
@@ -632,8 +647,6 @@ static void test_words(void)
 	bad("{\"network\": [\"a.example\"], \"sandbox\": \"s\"}", "config.json: "
 	    "\"network\" is there, and \"sandbox\" is \"s\": the sandbox's config.json "
 	    "says what its programs reach; leave the key out");
-	bad("{\"ports\": true}", "config.json: \"ports\": this mount has no ports of "
-	    "programs; leave the key out");
 	bad("{\"ports\": [80]}", "config.json: \"ports\" has 80; programs cannot listen "
 	    "below 1024: allowed are 1024 to 65535");
 	bad("{\"ports\": [65536]}", "config.json: \"ports\" has 65536; allowed are 1024 "
@@ -788,7 +801,7 @@ static void test_keys(void)
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
 	    "\"cwd\", \"main\", \"code\", \"note\", \"priority\", "
-	    "\"environment\", \"warm\", \"packages\", \"network\", "
+	    "\"environment\", \"warm\", \"packages\", \"network\", \"ports\", "
 	    "\"retry_network\"");
 	bad("{\"\": 1}", "config.json: \"\" is not a key; allowed: "
 	    "\"language\", \"args\", \"env\", \"stdin\", \"stdin_open\", \"timeout\", "
@@ -797,7 +810,7 @@ static void test_keys(void)
 	    "\"inputs\", \"start\", \"retry\", \"retain\", \"input\", \"mode\", \"call\", "
 	    "\"command\", \"session\", \"session_idle\", \"sandbox\", "
 	    "\"cwd\", \"main\", \"code\", \"note\", \"priority\", "
-	    "\"environment\", \"warm\", \"packages\", \"network\", "
+	    "\"environment\", \"warm\", \"packages\", \"network\", \"ports\", "
 	    "\"retry_network\"");
 	bad("{\"timeout\": 1, \"timeout\": 2}", "config.json: line 1, column "
 	    "24: duplicate object key near '\"timeout\"'");
@@ -1022,6 +1035,7 @@ int main(void)
 	test_sandbox();
 	test_sandboxes_own();
 	test_network();
+	test_ports();
 	test_numbers();
 	test_words();
 	test_lists();

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The network of sandboxes as E2B's clients say it, and as config.json of a sandbox has
+ * it. On workers.
+ */
+#ifndef GATEWAY_EGRESS_H
+#define GATEWAY_EGRESS_H
+
+#include "fsd/gateway/http/request.h"
+
+/* The network that the mount gives the gateway's user, by .fsd/network. */
+struct egress_offer {
+	bool network; /* programs may reach servers that the operator allows */
+	bool ports;   /* other programs may connect to ports of a machine */
+};
+struct egress_offer egress_offer(struct gateway *g);
+
+/*
+ * Takes the fields of a request that makes a sandbox (create) or changes its network:
+ * sets "network" and "ports" of config and what GET shows of it in meta. Return: false:
+ * it has replied.
+ */
+bool egress_take(struct request *r, const json_t *body, bool create, json_t *config,
+		  json_t *meta);
+/* Adds what GET shows. */
+void egress_show(const json_t *meta, json_t *ret);
+
+/* PUT /sandboxes/{}/network: replaces the rules of a sandbox. */
+void put_network(struct request *r);
+
+#endif
