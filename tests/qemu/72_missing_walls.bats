@@ -198,7 +198,7 @@ in_user_namespace() {
 	# shellcheck disable=SC2034 # teardown looks at it
 	OWN=1 LOG=$BATS_TEST_TMPDIR/log STATE=$BATS_TEST_TMPDIR/fresh MNT=$BATS_TEST_TMPDIR/m
 	mount_start --pool 0
-	assert_equal "$(grep -c '  not checked yet  ' "$MNT/.fsd/security")" 8
+	assert_equal "$(grep -c '  not checked yet  ' "$MNT/.fsd/security")" 9
 	grep -q '^guest-seccomp  not checked yet  .*: the first machine tells$' "$MNT/.fsd/security"
 }
 
