@@ -306,7 +306,7 @@ int net_conns_accepted(struct net_conns *cs, int fd)
 	struct net_frame f = { .type = WIRE_NET_OPEN };
 	socklen_t size = sizeof(at);
 	struct net_conn *c = NULL;
-	int row;
+	int row = -1;
 
 	if (cs->count < cs->most && !getsockname(fd, (struct sockaddr *)&at, &size) &&
 	    at.sin6_family == AF_INET6 && name_of(cs, &at, &f, &row))
