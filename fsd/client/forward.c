@@ -218,7 +218,7 @@ static int listen_at(unsigned local, unsigned *ret_port)
 int forward(int dir, const char *what, unsigned port, unsigned local)
 {
 	struct forward f = { .dir = dir, .what = what, .port = port };
-	unsigned at;
+	unsigned at = 0;
 	int r;
 
 	client_speaks_as("forward");

@@ -89,7 +89,7 @@ static void judge_all(struct door_ask *a, struct judgement *ret,
 
 	ret->told = NET_TOLD_OK;
 	for (unsigned i = 0; i < a->found_count; i++) {
-		struct judgement now;
+		struct judgement now = { .told = NET_TOLD_DENIED };
 
 		if (a->q.op == DOOR_RESOLVE)
 			judge_ranges(a, &a->found[i], &now);
