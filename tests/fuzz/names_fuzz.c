@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		check(r == 0 || (r == -EINVAL && err.code == r));
 		check(r < 0 || c.verb != CTL_SIGNAL ||
-		      (c.signal >= 1 && c.signal <= 64));
+		      (c.number >= 1 && c.number <= 64));
 	}
 	if (!name)
 		return 0;

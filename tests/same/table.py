@@ -76,6 +76,8 @@ DIFFERS = {
     "python/module-code": "the name of the program is fsd's choice",
     "python/descriptors": "/proc/self/fd has 900, where Python's errors go",
     "python/permissions": "/proc/sys is read-only",
+    "python/network": "a name is unknown at once, and not for a while",
+    "node/network": "a name is unknown at once, and not for a while",
     "node/globals": "standard input was opened before the program",
     "bash/processes": "warm interpreters of other languages sleep beside it",
 }
