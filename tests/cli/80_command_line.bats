@@ -101,7 +101,7 @@ client_up() {
 	mkdir -p "$tree/build/image" "$tree/guest" "$tree/vm"
 	(cd "$TESTS/.." && cp -r Makefile LICENSE README.md layout fsd "$tree" &&
 		cp -r guest/environment "$tree/guest" && cp -r vm/qemu "$tree/vm")
-	touch "$tree/build/fsd" "$tree/build/fsd-gateway" "$tree/build/image/manifest.json"
+	touch "$tree"/build/{fsd,fsd-gateway,fsd-door} "$tree/build/image/manifest.json"
 	make -s -C "$tree" -o all DESTDIR="$to" install
 	[ -e "$to/usr/local/share/doc/fsd/LICENSE" ]
 	[ -e "$to/usr/local/share/fsd/image/manifest.json" ]
