@@ -6,6 +6,7 @@
  */
 #include "security.h"
 #include "about.h"
+#include "fsd/network/network.h"
 
 #include <time.h>
 
@@ -102,4 +103,5 @@ void security_text(const struct fsd *d, struct buf *out)
 	text_guest_walls(d->vm, out);
 	text_walls(vm_walls(d->vm), out);
 	text_own_walls(d, out);
+	network_walls(d->network, out);
 }

@@ -12,6 +12,7 @@
 #include "fsd/base/metric.h"
 #include "fsd/jobs/environments.h"
 #include "fsd/jobs/statistics.h"
+#include "fsd/network/network.h"
 #include "fsd/sched/sched.h"
 #include "fsd/store/store.h"
 #include "fsd/users/users.h"
@@ -58,6 +59,21 @@ static void stats_users(struct fsd *d, uid_t uid, bool all, struct buf *out)
 		quota_each(users_quota(d->users), stats_user, out);
 	else
 		stats_user(out, uid, &has);
+}
+
+/* The verdicts of the door; nothing on a mount without a policy. */
+static void stats_network(const struct fsd *d, struct buf *out)
+{
+	uint64_t told[NET_TOLD_MAX];
+
+	if (!network_is_on(d->network))
+		return;
+	network_counts(d->network, told);
+	metric_begin(out, "fsd_network_verdicts_total", "counter",
+		     "Connections and names that jobs asked for, by verdict");
+	for (int i = 0; i < NET_TOLD_MAX; i++)
+		buf_fmt(out, "fsd_network_verdicts_total{verdict=\"%s\"} %" PRIu64 "\n",
+			net_told_names[i], told[i]);
 }
 
 static void stats_waits(const struct fsd *d, struct buf *out)
@@ -175,6 +191,7 @@ void stats_text(struct fsd *d, uid_t uid, bool all, bool healthy, struct buf *ou
 	if (!all)
 		return; /* the rest counts other users' jobs, too */
 	statistics_print(d, out);
+	stats_network(d, out);
 	metric_line(out, "fsd_lost_found", "gauge",
 		    "Damaged entries in lost+found", store_lost_count(d->store));
 	metric_line(out, "fsd_machines_warm", "gauge", "Idle warm machines",

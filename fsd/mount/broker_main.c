@@ -299,8 +299,8 @@ static bool serve_one(int sock, struct self *me)
 static const unsigned kept[] = {
 	CAP_SYS_ADMIN, /* clones the mount, and unmounts it */
 	CAP_SYS_PTRACE, /* reads the system call of another user's process */
-	/* the helper needs these to give up its rights */
-	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT,
+	/* the helper and the door need these to give up their rights */
+	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT, CAP_SETPCAP,
 };
 
 int broker_main(int argc, char **argv)

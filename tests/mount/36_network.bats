@@ -30,7 +30,8 @@ wrong() {
 
 @test "a user sees what the operator allows, and a config may ask for that" {
 	mount_start --network "$WORLD/policy.json"
-	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network yes\nports yes'
+	# these machines have no relay, so nothing connects to their ports
+	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network yes\nports no'
 	assert grep -qx 'limit connections 256' "$MNT/.fsd/network"
 	assert grep -qx 'deny evil.test:\*' "$MNT/.fsd/network"
 	wrong '{"network": ["evil.test"]}' '"network" has "evil.test", which the operator does not allow here; see .fsd/network'
@@ -70,6 +71,9 @@ wrong() {
 @test "rules on the command line are a policy, and a door that dies is replaced" {
 	mount_start --network-allow example.test --network-allow '10.0.0.5:80'
 	assert grep -qx 'allow example.test' "$MNT/.fsd/network"
+	assert grep -q '^door-user  ' "$MNT/.fsd/security"
+	assert grep -q '^door-capabilities  active  ' "$MNT/.fsd/security"
+	assert grep -qx 'fsd_network_verdicts_total{verdict="denied"} 0' "$MNT/.fsd/stats"
 	local door
 	door=$(pgrep -f "fsd-door --allow example.test" | head -n 1)
 	kill -9 "$door"
