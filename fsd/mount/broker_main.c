@@ -300,7 +300,8 @@ static const unsigned kept[] = {
 	CAP_SYS_ADMIN, /* clones the mount, and unmounts it */
 	CAP_SYS_PTRACE, /* reads the system call of another user's process */
 	/* the helper and the door need these to give up their rights */
-	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT, CAP_SETPCAP,
+	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT,
+	CAP_SETPCAP, /* the door alone, to empty its bounding set: the last one */
 };
 
 int broker_main(int argc, char **argv)
@@ -316,7 +317,7 @@ int broker_main(int argc, char **argv)
 	prctl(PR_SET_NAME, "fsd-broker");
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGTERM, SIG_IGN); /* the broker ends with its server, not by a signal */
-	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept)) < 0)
+	if (geteuid() == 0 && rights_keep(kept, ARRAY_SIZE(kept) - !argv[3]) < 0)
 		return 1;
 	while (serve_one(SPAWN_FD_FIRST, &me))
 		;

@@ -194,13 +194,13 @@ void put_network(struct request *r)
 	struct err err = { 0 };
 	int code;
 
-	if (request_json(r, &body) < 0)
-		return;
 	if (!egress_offer(g).network) {
 		reply_error(r, 501, "this mount gives programs no network; its operator "
 			    "can (fsd mount --network FILE)");
 		return;
 	}
+	if (request_json(r, &body) < 0)
+		return;
 	alone_begin(&g->alones, &alone, r->sandbox->id);
 	code = sandbox_open(g, r->sandbox->id, &s, &err);
 	if (code == 0 && egress_take(r, body, false, s->config, s->meta))
