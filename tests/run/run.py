@@ -175,7 +175,7 @@ STEPS = {s.name: s for s in (
          ("release",)),
     step("asan", "the daemon compiles with sanitizers",
          make("VARIANT=asan", "build/asan/bin/fsd-fake",
-              "build/asan/bin/fsd-gateway"), 900, ("shared",)),
+              "build/asan/bin/fsd-gateway", "build/asan/bin/fsd-door"), 900, ("shared",)),
     step("asan-unit", "the unit tests compile with sanitizers",
          make("VARIANT=asan", "unit"), 900, ("asan",)),
     # behind most: with more lanes it would keep them empty until it has all of them
