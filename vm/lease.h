@@ -16,7 +16,7 @@
 struct environment; /* environment/environment.h */
 struct machines;
 struct vm_lease;
-struct vm_mux; /* channel/mux.h */
+struct vm_mux; /* defined in channel/mux.h */
 struct vm_sockets; /* defined in options.h */
 struct vm_replay; /* channel/replay.h */
 struct vm_replay_flow; /* channel/replay.h */

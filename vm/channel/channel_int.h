@@ -95,8 +95,7 @@ struct channel {
 	uint64_t got[VM_STREAM_MAX];    /* bytes received per stream */
 	uint64_t file_left; /* bytes of the present output file still to come */
 	uint64_t output_bytes;
-	/* Entries of the output tree that the guest sent; that it reported as
-	 * left out. */
+	/* entries of the output tree: sent by the guest; reported by it as left out */
 	uint32_t files, left;
 	bool in_file, skip_file;
 	bool lives; /* EXIT said that the interpreter can run another job */

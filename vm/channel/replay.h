@@ -26,7 +26,7 @@
 #include <sys/types.h>
 
 #define VM_REPLAY_ROOM (512u << 10)
-#define VM_REPLAY_STREAMS 3 /* VM_STREAM_MAX */
+#define VM_REPLAY_STREAMS 3 /* equals VM_STREAM_MAX */
 #define VM_REPLAY_CONFIG 8
 
 /* Keys under which vm_keep stored a machine's descriptors: its jailer's socket,

@@ -39,7 +39,7 @@ struct archive {
 	uint8_t block[TAR_BLOCK];
 	size_t have;
 	int fd; /* owned: the file being written; -1: none */
-	struct sha *sum;  /* owned: of that file */
+	struct sha *sum;  /* owned: checksum of the file being written */
 	struct buf text;  /* owned: the manifest */
 	/* owned: the parsed manifest, once it is complete */
 	struct set_manifest m;

@@ -107,7 +107,7 @@ struct door_question {
 	uint32_t id;   /* RESOLVE: the guest's query; else the stream */
 	uint32_t port; /* CONNECT, CHECK: 1 to 65535; else 0 */
 	uint32_t has_address;       /* CHECK: 1; else 0 */
-	struct net_address address; /* CHECK: the stream's server */
+	struct net_address address; /* CHECK: address of the stream's server */
 	/* a name or, for CONNECT and CHECK, an address that the program has given */
 	char name[WIRE_NET_NAME_MAX + 1];
 };

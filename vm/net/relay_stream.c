@@ -194,7 +194,7 @@ static bool count(struct stream *s, uint64_t *of_stream, uint64_t *of_all, size_
 	return false;
 }
 
-/* May there be one more? If not, says why. */
+/* Returns whether one more stream may begin. If not, reports why. */
 static bool may_begin(struct relay *r, uint32_t id, uint32_t port)
 {
 	char text[96];

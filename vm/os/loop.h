@@ -57,7 +57,7 @@ void loop_fd_del(struct loop_fd *src);
 
 /* Arms t to fire after_ns from now, also if it is armed. Set fn before. */
 void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t after_ns);
-/* Does nothing if it is not armed. */
+/* Does nothing if the timer is not armed. */
 void loop_timer_del(struct loop_timer *t);
 
 /*

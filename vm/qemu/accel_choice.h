@@ -17,7 +17,7 @@ enum vm_accel accel_choice_make(const struct template_context *g);
 /* Returns whether the accelerator is still open: KVM was not demanded, so a
  * boot that is not quick switches to TCG. */
 bool accel_choice_is_open(const struct template_context *g, enum vm_accel accel);
-/* Stores what a boot has shown. */
+/* Stores the accelerator that works on this host, as a boot has shown. */
 void accel_choice_store(struct template_context *g, enum vm_accel accel);
 /* Returns how much slower this host is than KVM on a fast processor. boot_ms
  * tells: KVM is as slow as TCG where the processor itself is emulated. */

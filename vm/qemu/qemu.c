@@ -27,7 +27,7 @@ struct qemu {
 	struct backend base;
 	struct template_context context;
 	struct templates templates;
-	struct list machines; /* owned: qemu_machine.node */
+	struct list machines; /* owned: list of struct qemu_machine, by node */
 	struct walls walls;        /* around each machine */
 	struct survivors survivors; /* jailers of dead servers */
 };

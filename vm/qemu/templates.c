@@ -50,7 +50,7 @@ static void renew_in(struct own_template *own, uint64_t seconds)
 	loop_timer_set(host_of(own->in)->loop, &own->age, seconds * NS_PER_S);
 }
 
-/* Sets the timer for the moment when it will be old. */
+/* Sets the timer to the time when the template will be old. */
 static void watch_age(struct own_template *own)
 {
 	uint64_t due = 0, now = now_ns();
