@@ -39,7 +39,7 @@ bool environment_name_is_for(const char *name, uid_t uid);
 const char *environment_shown(const char *text, char room[ENVIRONMENT_SHOWN_MAX]);
 
 struct environment_spec {
-	char name[ENVIRONMENT_NAME_MAX + 1]; /* "": text has no possible name */
+	char name[ENVIRONMENT_NAME_MAX + 1]; /* "": the text contains no possible name */
 	char digits[ENVIRONMENT_DIGITS_MAX + 1]; /* "": any id */
 };
 /* Parses NAME or NAME@DIGITS. Return: 0, or -EINVAL with a sentence that may be

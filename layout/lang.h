@@ -47,7 +47,7 @@
 #define LANG_NO_ENDING(ending)
 enum lang_id { LANG_TABLE(LANG_ID, LANG_NO_ENDING) LANG_MAX };
 
-/* The language of a program that names none where its file cannot. */
+/* The language that is taken if none is named and the file's name does not tell it. */
 #define LANG_DEFAULT LANG_PYTHON
 
 struct lang {
@@ -93,7 +93,7 @@ const struct lang *lang_by_file(const char *file);
 
 /* Finds a language by the extension of any file. NULL: there is none. */
 const struct lang *lang_by_ending(const char *file);
-/* The same, ignoring case: "main.PY". NULL: there is none. */
+/* Finds it by the extension in any case: "main.PY". NULL: there is none. */
 const struct lang *lang_by_any_case(const char *file);
 
 /*

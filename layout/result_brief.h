@@ -23,8 +23,8 @@ struct result_brief {
 	uint64_t stdout_dropped, stderr_dropped, output_dropped;
 	uint64_t output_count; /* entries of `output` */
 	uint64_t run_ms;
-	/* name; "": none, or its interpreter was warm, or the program is a
-	 * shell's */
+	/* name of the environment; "": there is none, or its interpreter was warm, or the
+	 * program is a shell's */
 	char environment[72];
 	struct buf fresh_why; /* why a fresh interpreter was started */
 	/* The first entries of output_left_out, a line each: path, bytes,

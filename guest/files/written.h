@@ -37,7 +37,8 @@ void written_watch(struct written *w, int dir);
 /* Reads the events of all closes until now. */
 void written_hear(struct written *w);
 /*
- * Returns whether such a file was closed. If that is not known, `lost` is true.
+ * Returns whether a file with this inode was closed by a writer. If that is not known,
+ * `lost` is true.
  */
 bool written_was_closed(struct written *w, ino_t inode);
 /* Returns whether a process has fd's file open for writing now. */

@@ -242,7 +242,8 @@ static void hang_up(struct serve *s)
 	s->over = true;
 	s->finishing = false;
 	for (unsigned i = 0; i < s->names.most; i++)
-		if (s->names.row[i].name[0]) /* others were never written */
+		if (s->names.row[i].name[0]) /* the ranges of free rows were never
+					      * written */
 			set_ranges(s, (int)i, NULL);
 	set_ranges(s, NET_LOOKUP_NAMES, NULL);
 	net_conns_reset(&s->conns);

@@ -21,7 +21,7 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_TICK 10000000ull /* a tick of /proc: USER_HZ */
 #define LOOKS 5 /* checks; each after twice the time of the last one */
-#define LOOK_MS 40 /* time until the first one */
+#define LOOK_MS 40 /* milliseconds until the first check */
 #define BEFORE_MS 200 /* most time that a fork may take on a busy host */
 #define AFTER_MS 500 /* most time until a later fork can start */
 

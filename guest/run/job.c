@@ -79,7 +79,7 @@ static int give_up(struct job *job, struct port *port, int r, struct err *err)
 	return 0;
 }
 
-/* Makes the runner's pipes the job's. */
+/* Gives the runner's pipes to the job. */
 static void attach(struct job *job, struct runner *runner)
 {
 	const struct wire_job *spec = &job->spec;

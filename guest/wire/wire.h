@@ -323,7 +323,7 @@ struct wire_job {
 	uint64_t output_limit; /* bytes of all output files; 0: send none */
 	uint32_t output_files; /* most output entries */
 	uint32_t linger_ms; /* see guest/run/job.h; not for a step */
-	uint32_t fresh; /* 1: not in the waiting interpreter */
+	uint32_t fresh; /* 1: do not use the waiting interpreter */
 	uint64_t realtime_ns;  /* the host's CLOCK_REALTIME */
 	const char *call;      /* function name for WIRE_MODE_CALL, else "" */
 	/* start directory, an absolute path; "" (or NULL in put): WIRE_HOME */

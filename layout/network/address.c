@@ -51,7 +51,7 @@ static const struct net_block not_public[] = {
 	IP4(224, 0, 0, 0, 3),    /* multicast, reserved, broadcast */
 	/* parts of 2000::/3: */
 	IP6(0x20, 0x01, 0, 0, 0, 0, 23),       /* protocols, Teredo */
-	IP6(0x20, 0x01, 0x0d, 0xb8, 0, 0, 32), /* documents */
+	IP6(0x20, 0x01, 0x0d, 0xb8, 0, 0, 32), /* addresses for examples in documents */
 	IP6(0x20, 0x02, 0, 0, 0, 0, 16),       /* 6to4 */
 	IP6(0x3f, 0xff, 0, 0, 0, 0, 20),       /* documents */
 };
