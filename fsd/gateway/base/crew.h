@@ -67,7 +67,7 @@ struct crew_lane {
 struct crew {
 	struct reactor *reactor;
 	pthread_mutex_t lock;
-	struct crew_lane lane[2]; /* [1]: light works */
+	struct crew_lane lane[2]; /* lane[1] has the light works */
 	pthread_t clock; /* thread that interrupts late works */
 	pthread_cond_t tick;
 	bool ends, over;

@@ -139,7 +139,7 @@ static size_t commands_of(const struct ui_jobs *jobs, const char *name)
 	return count;
 }
 
-/* Returns when it was made, in ms since 1970. */
+/* Returns when the sandbox was made, in ms since 1970. */
 static int64_t started(struct gateway *g, const char *name, const json_t *config)
 {
 	const json_t *told = json_object_get(json_object_get(config, "meta"),
