@@ -159,7 +159,7 @@ static void note_failure(struct share *s, unsigned i, int result)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Does one piece. Return: false if none was left. */
+/* Does one piece of the shared work. Return: false if no piece was left. */
 static bool do_piece(struct share *s)
 {
 	unsigned i = atomic_fetch_add(&s->next, 1);

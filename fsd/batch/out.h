@@ -69,7 +69,7 @@ void out_clean(struct out *o);
  * or negative errno. */
 int out_file_begin(struct out *o, char name[OUT_TEMPORARY]);
 int out_file_end(struct out *o, int fd, const char *name, const char *as);
-/* The same, but replaces no file: -EEXIST. */
+/* Ends a file as out_file_end() does, but replaces no file: -EEXIST. */
 int out_file_link(struct out *o, int fd, const char *name, const char *as);
 
 #endif

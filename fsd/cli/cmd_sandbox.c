@@ -115,8 +115,7 @@ static int sandbox_ls(const struct cli_command *self, int argc, char **argv)
 	return 0;
 }
 
-/* --- of those that are named
- * ---------------------------------------------------------- */
+/* --- the sandboxes that are named ------------------------------------- */
 
 static int write_verb(const char *path, const char *verb)
 {

@@ -72,10 +72,10 @@ void quota_run_recount(struct file_owner *owner);
 int quota_check_create(const struct node *dir, struct err *err);
 /* Call it before a file's size changes or its name is removed: reads the present size. */
 void quota_examine(struct node *node);
-/* Call it afterwards: counts the new size, unless a write is under way. */
+/* Call it after that change: counts the new size, unless a write is under way. */
 void quota_settle(struct node *node);
-void quota_made(struct node *node); /* Counts an entry that was made complete, as a link
-				     * is */
+void quota_made(struct node *node); /* Counts an entry that was made in one step, such as
+				     * a link. */
 /* Call it before the file is cut or extended to size, and quota_settle() afterwards.
  * Return: 0, or -EDQUOT with a sentence. */
 int quota_resize(struct node *node, uint64_t size, struct err *err);

@@ -53,7 +53,7 @@ void node_gone(struct node *node);
 void node_renumber(struct node *node, uint64_t ino);
 struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino, bool is_dir);
 
-/* inode_number.c: the number that users see for one of the store's. */
+/* inode_number.c: turns an inode number of the store into the number that users see. */
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
 uint64_t node_ino_key(const struct store *store);
 

@@ -542,7 +542,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	if (r == 0)
 		r = ops_entry(req, &t, &e);
 	if (r < 0) {
-		/* close it: no process will */
+		/* close the handle: no process will close it */
 		if (h && t.kind == T_NODE && h->kept->writer)
 			node_writer_end(t.node);
 		if (h)

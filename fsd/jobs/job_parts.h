@@ -74,11 +74,11 @@ struct job_submit {
 
 /* mount/inotify.c: changes that were not reported to inotify yet. */
 struct job_inotify {
-	struct list queue;  /* in one of inotify.c's queues, with a reference to the
-			     * job */
+	struct list queue;  /* link in one of inotify.c's queues, which has a reference to
+			     * the job */
 	struct list notes;  /* owned: of struct note, oldest first */
 	uint64_t due_ns;    /* when the first note is due */
-	bool urgent;        /* that is soon: the job is in the queue of urgent ones */
+	bool urgent;        /* due_ns is soon: the job is in the queue of urgent ones */
 	unsigned announced; /* 1 << row: results that watchers know of */
 	struct untold_record *untold; /* owned: while there are notes */
 };
@@ -88,7 +88,7 @@ struct job_readers {
 	struct list parked;  /* parked reads, of struct parked */
 	struct list polls;   /* poll handles, of struct blocked_poll */
 	struct list cursors; /* positions in the list parked: struct list_cursor */
-	struct time_slice kick; /* its slices go through both lists */
+	struct time_slice kick; /* wakes the parked reads and the polls, in slices */
 	struct list_cursor kick_at;
 	bool kicked;         /* kick is under way and has a reference */
 };

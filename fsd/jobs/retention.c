@@ -131,7 +131,7 @@ static bool helper_may_come(struct job *job)
 	return true;
 }
 
-/* Return: true if there are more that may go now. */
+/* Return: true if more jobs may be removed now. */
 static bool on_slice(struct time_slice *t, uint64_t until)
 {
 	struct retention *r = container_of(t, struct retention, remove);

@@ -214,7 +214,7 @@ void unloaded_free(struct fsd *d)
 	free(s);
 }
 
-/* The table is damaged: takes back the counts of all its jobs. */
+/* Called when the table is damaged: takes back the counts of all its jobs. */
 static void put_back(struct unloaded_jobs *s)
 {
 	struct job_record *k;

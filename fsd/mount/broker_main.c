@@ -80,8 +80,8 @@ static int do_clone(struct self *me, struct reply *r,
 }
 
 /*
- * Starts a process, if one of those places is free for it. Adds `ours` (consumed) and its
- * pidfd to the answer.
+ * Starts a process, if one of the places for process ids is free. Adds `ours` (consumed)
+ * and the process's pidfd to the answer.
  */
 static int start(struct reply *r, pid_t *places, unsigned most,
 		 const struct spawn *s, int ours)

@@ -149,7 +149,7 @@ static int restrain(bool others)
 		log_debug("its user stays: %s", strerror(errno));
 	if (chdir("/") < 0 || rights_keep(NULL, 0) < 0)
 		return -errno;
-	/* the change of user has cleared this */
+	/* the change of user has cleared this setting */
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;
 }
 

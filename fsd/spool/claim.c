@@ -377,7 +377,7 @@ static bool is_taken(int dir, const char *base, unsigned number)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A free number behind one that is taken: thousands may be. */
+/* Finds a free number behind one that is taken, in few steps: thousands may be taken. */
 static unsigned find_number(int dir, const char *base)
 {
 	unsigned taken = 1, free = 2;

@@ -42,10 +42,11 @@ struct claim {
 	char name[NAME_MAX + 1]; /* the entry's name; any bytes */
 	enum claim_step step;
 	int dir;                 /* owned: run/INSTANCE/ID */
-	int wait;                /* owned: `wait` of the job that it waits for, or -1 */
+	int wait;                /* owned: the file `wait` of the claim's job; -1: none */
 	bool ended;              /* `wait` was answered */
 	bool unsynced;
-	bool recovered;          /* found at the start: there may be drafts for it */
+	bool recovered;          /* the claim was found at the start: it may have
+				  * drafts */
 	uint64_t due_ns;         /* the step is not tried before this time */
 	uint64_t first_ns;       /* when reading its input failed first; 0: it did not
 				  * fail */

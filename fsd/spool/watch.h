@@ -21,9 +21,10 @@
 #define WATCH_QUIET_MS 10000
 
 enum watch_change {
-	WATCH_CHANGED, /* made, closed by a writer, or its attributes are others */
-	WATCH_RENAMED, /* a rename brought it, over another one perhaps */
-	WATCH_REMOVED, /* its name was removed or renamed; another entry may have that
+	WATCH_CHANGED, /* the entry was made, closed by a writer, or got other
+		        * attributes */
+	WATCH_RENAMED, /* a rename brought the entry, perhaps over another one */
+	WATCH_REMOVED, /* the name was removed or renamed; another entry may have that
 		        * name now */
 };
 

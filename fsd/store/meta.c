@@ -91,7 +91,7 @@ static int job_make_work(void *arg)
 
 	store_job_path(r->no, NULL, path);
 	if (mkdirat(r->jobs, path, 0700) < 0)
-		return errno == ENOENT ? -EIO : -errno; /* store_is_gone() */
+		return errno == ENOENT ? -EIO : -errno; /* store_is_gone() reports it */
 	store_job_path(r->no, "files", path);
 	if (mkdirat(r->jobs, path, 0700) < 0)
 		return -errno;

@@ -239,7 +239,7 @@ static enum verdict get_config(struct job *job, bool by_ctl,
 /* A READY verdict of close(2), before the release of one file. */
 struct submit_examined {
 	uint64_t version;     /* version of the job's files when it was examined */
-	struct node *closing; /* a reference: that file */
+	struct node *closing; /* owns a reference: the file to be released */
 	struct run_spec spec;
 };
 

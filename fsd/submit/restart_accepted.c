@@ -27,7 +27,8 @@ bool submit_is_leftover(const struct job *job)
 	return !job->removed && job->meta.state == JOB_QUEUED && !job->run;
 }
 
-/* by_ctl is true: `start` in ctl may have started it, without a config. */
+/* Examines the job with by_ctl true: perhaps it was started by `start` in ctl, without a
+ * config. */
 void submit_take_up(struct job *job)
 {
 	struct run_spec spec = { 0 };

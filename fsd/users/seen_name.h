@@ -15,9 +15,9 @@
 
 #define SEEN_NAME_MAX (LIMIT_JOB_NAME + sizeof("@4294967295"))
 
-/* uid's NAME for others. Return: room. */
+/* Writes the name by which other users see a job of uid. Return: room. */
 char *seen_name(const char *name, uid_t uid, char room[SEEN_NAME_MAX]);
-/* Takes "NAME@UID" apart. Return: was it one? */
+/* Splits "NAME@UID". Return: whether text has that form. */
 bool seen_name_parse(const char *text, char ret_name[LIMIT_JOB_NAME + 1],
 		     uid_t *ret_uid);
 
