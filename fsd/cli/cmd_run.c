@@ -19,7 +19,7 @@ static const struct cli_option submit_cli_options[] = {
 	JOB_OPTION_TABLE(ROW) MACHINE_OPTION_TABLE(ROW) SUBMIT_ONLY_TABLE(ROW) { 0 }
 };
 const struct cli_option sandbox_new_cli_options[] = {
-	MACHINE_OPTION_TABLE(ROW) SANDBOX_ONLY_TABLE(ROW) { 0 }
+	MACHINE_OPTION_TABLE(ROW) PORT_OPTION_TABLE(ROW) SANDBOX_ONLY_TABLE(ROW) { 0 }
 };
 
 /* Adds a variable. Of several with one name the last one counts, as in a shell. Return: 0
@@ -43,6 +43,20 @@ static int add_env(struct run_client *c, const char *text)
 	return 0;
 }
 
+static int add_port(struct run_client *c, const char *text)
+{
+	uint64_t port;
+
+	if (parse_u64(text, LIMIT_PORT_MIN, LIMIT_PORT_MAX, &port) < 0)
+		return complain(c->command, 2, "--port is \"%s\"; it must be a number "
+				"from %u to %u", text, LIMIT_PORT_MIN, LIMIT_PORT_MAX);
+	if (c->port_count == ARRAY_SIZE(c->ports))
+		return complain(c->command, 2, "too many --port; at most %zu are allowed",
+				ARRAY_SIZE(c->ports));
+	c->ports[c->port_count++] = (uint16_t)port;
+	return 0;
+}
+
 static int option_of(int opt)
 {
 	if (opt >= CLI_LONG)
@@ -61,6 +75,8 @@ int run_option_take(struct run_client *c, const struct cli_command *self, int op
 		return usage(self);
 	if (i == RUN_ENV)
 		return add_env(c, optarg);
+	if (i == RUN_PORT)
+		return add_port(c, optarg);
 	if (i == RUN_FORCE)
 		i = RUN_REPLACE;
 	/* The private mount is a process of its own, with our variables. */

@@ -140,12 +140,29 @@ static int submit_job(struct client *k)
 	return 0;
 }
 
+/* Says where the sockets of --port are. A private mount is in a namespace of its own; its
+ * path outside is by our descriptor of the job. */
+static void tell_ports(const struct client *k)
+{
+	const struct run_client *c = k->c;
+	char job[PATH_MAX + NAME_MAX + 2];
+
+	if (client_mount_is_private(c))
+		snprintf(job, sizeof(job), "/proc/%d/fd/%d", (int)getpid(), k->draft.dir);
+	else
+		snprintf(job, sizeof(job), "%s/%s", k->mount.mnt, k->draft.name);
+	for (unsigned i = 0; i < c->port_count; i++)
+		client_complain(0, "port %u is the socket %s/ports/%u while the job runs",
+				c->ports[i], job, c->ports[i]);
+}
+
 static int run_job(struct client *k)
 {
 	int r = submit_job(k);
 
 	if (r)
 		return r;
+	tell_ports(k);
 	input_begin(k);
 	waits_begin(k);
 	r = is_set(k->c, RUN_JSON) ? wait_end(k) : follow(k);

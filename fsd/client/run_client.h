@@ -24,6 +24,8 @@ struct run_client {
 	unsigned package_count;
 	const char **networks;        /* of --network; likewise */
 	unsigned network_count;
+	uint16_t ports[LIMIT_PORTS];  /* of --port */
+	unsigned port_count;
 	const char *command;          /* "run", "submit", "sandbox new" */
 	bool submit;                  /* for `fsd submit`, which does not wait for the
 				       * job */

@@ -164,11 +164,20 @@ static void add_env(const struct run_client *c, struct buf *b)
 	buf_str(b, "}");
 }
 
+static void add_ports(const struct run_client *c, struct buf *b)
+{
+	key(b, "ports");
+	for (unsigned i = 0; i < c->port_count; i++)
+		buf_fmt(b, "%s%u", i ? "," : "[", c->ports[i]);
+	buf_str(b, "]");
+}
+
 bool run_is_given(const struct run_client *c, enum run_opt opt)
 {
 	return opt == RUN_ENV ? c->env_count
 	     : opt == RUN_PACKAGES ? c->package_count
 	     : opt == RUN_NETWORK ? c->network_count
+	     : opt == RUN_PORT ? c->port_count
 				   : is_set(c, opt);
 }
 
@@ -207,6 +216,8 @@ int client_config(const struct job_draft *d, struct buf *b)
 		list(b, "packages", c->packages, c->package_count);
 	if (c->network_count)
 		list(b, "network", c->networks, c->network_count);
+	if (c->port_count)
+		add_ports(c, b);
 	for (int i = 0; i < RUN_OPTIONS && r == 0; i++)
 		if (run_options[i].key && is_set(c, i) &&
 		    !(command && i == RUN_LANGUAGE))

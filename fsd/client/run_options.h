@@ -100,7 +100,14 @@ enum run_kind {
 	X(RUN_NO_STDIN, 'n', "no-stdin", NULL, RUN_FLAG, NULL, \
 	  "leave standard input alone: the program's is empty", CLI_TEXT, NULL)
 
-#define JOB_OPTION_TABLE(X) PROGRAM_OPTION_TABLE(X) ONE_JOB_OPTION_TABLE(X)
+/* For one machine: the socket of a port is named to a user, who connects to it. */
+#define PORT_OPTION_TABLE(X) \
+	X(RUN_PORT, 0, "port", "N", RUN_LIST, "ports", \
+	  "a port that it serves, which has a socket in the\n" \
+	  "mount; repeatable", CLI_TEXT, NULL)
+
+#define JOB_OPTION_TABLE(X) \
+	PROGRAM_OPTION_TABLE(X) ONE_JOB_OPTION_TABLE(X) PORT_OPTION_TABLE(X)
 
 #define RUN_ONLY_TABLE(X) \
 	X(RUN_OUTPUT, 'o', "output", "DIR", RUN_WORD, NULL, \

@@ -51,6 +51,29 @@ nothing_left() {
 	nothing_left
 }
 
+@test "--port is a number in \"ports\", repeatable, and a wrong one is told before there is a job" {
+	local port
+	for port in 80 65536 8x -1 ''; do
+		said 2 "--port is \"$port\"; it must be a number from 1024 to 65535" \
+			"$FSD" run --mount "$MNT" --port "$port" -c 'out x'
+	done
+	# shellcheck disable=SC2046 # words
+	said 2 'too many --port; at most 10 are allowed' "$FSD" run --mount "$MNT" \
+		$(printf -- '--port %s ' $(seq 8080 8090)) -c 'out x'
+	nothing_left
+	# where the operator lets nobody have ports, the refused draft shows the config
+	mount_stop
+	echo '{"ports": false}' >policy.json
+	mount_start --network "$PWD/policy.json"
+	run "$FSD" submit --mount "$MNT" --keep --name served --port 8080 --port 9090 -c 'out x'
+	assert_failure 1
+	assert_line --partial '--port: the operator lets no other program connect to programs here'
+	assert_equal "$(jq -c .ports "$MNT/.served/config.json")" '[8080,9090]'
+	run "$FSD" sandbox new --mount "$MNT" --port 8080 box
+	assert_failure 2
+	assert_output --partial '"ports": the operator lets no other program connect'
+}
+
 # bats test_tags=smoke
 @test "-i gives files and directories to the program, under their last names" {
 	mkdir -p in/data/deep

@@ -108,6 +108,35 @@ reach() {
 	assert_output --partial 'port 9999'
 }
 
+# served_by_run OPTION... — fsd run of the server, in the background as $RUN; its socket is $SOCKET.
+served_by_run() {
+	cd "$BATS_TEST_TMPDIR" || return
+	printf '%s' "$SERVER_PY" >server.py
+	"$FSD" run "$@" --timeout 200 --port 8080 server.py 8080 127.0.0.1 \
+		</dev/null 2>said 3>&- 4>&- &
+	RUN=$!
+	await becomes 20 grep -q ^ said
+	SOCKET=$(sed -n 's/^fsd run: port 8080 is the socket \(.*\) while the job runs$/\1/p' said)
+	await becomes 60 test -S "$SOCKET"
+}
+
+@test "fsd run --port says where the socket is" {
+	served_by_run --mount "$MNT"
+	[[ "$SOCKET" = "$MNT"/* ]]
+	assert_equal "$(reach "$SOCKET")" '/path '
+	kill "$RUN"
+	await exit "$RUN" 20
+	refute [ -e "$SOCKET" ]
+}
+
+@test "the socket of fsd run --port in a private mount is reached through /proc" {
+	XDG_STATE_HOME=$BATS_TEST_TMPDIR served_by_run --private
+	assert_equal "$(reach "$SOCKET")" '/path '
+	kill "$RUN"
+	await exit "$RUN" 20
+	refute [ -e "$SOCKET" ]
+}
+
 @test "a job that has no ports has no such directory, and may have one of its own" {
 	local job=$MNT/t$BATS_TEST_NUMBER.e
 	mkdir -p "$job/ports"
