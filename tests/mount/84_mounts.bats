@@ -268,7 +268,7 @@ hangs() {
 
 @test "mount --daemon whose caller ends before it answers leaves nothing" {
 	mount_stop
-	local pid child code hit=0
+	local pid child code stat hit=0
 	while [ "$hit" -lt 3 ]; do
 		setsid "$FSD" mount --daemon --state "$STATE" "$MNT" >>"$LOG" 2>&1 \
 			3>&- 4>&- &
@@ -279,10 +279,17 @@ hangs() {
 			read -r child _ <"/proc/$pid/task/$pid/children" || true
 		done
 		# either may have ended by now
-		[ -z "$child" ] || kill -STOP "$child" || true
-		[ -z "$child" ] || kill -KILL "$pid" || true
+		stat=
+		if [ -n "$child" ] && kill -STOP "$child"; then
+			until [[ $stat == *") "[TZX]* ]]; do # it may run on for a moment
+				stat=$(<"/proc/$child/stat") || stat=') X'
+			done
+		fi
+		# The daemon answers behind its mount: without one it has not answered.
+		grep -qF " $MNT " /proc/self/mounts || [ -z "$child" ] ||
+			kill -KILL "$pid" || true
+		[ -z "$child" ] || kill -CONT "$child" || true
 		wait "$pid" && code=0 || code=$?
-		[ -z "$child" ] || kill -CONT "$child"
 		if [ "$code" = 137 ]; then
 			hit=$((hit + 1))
 			await exit "$child" 20
