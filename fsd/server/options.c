@@ -89,11 +89,19 @@ static int set_sources(struct mount_options *o, const char *text,
 
 static int set_network(struct mount_options *o, const char *text, struct err *err)
 {
-	/* another server parses it again, in another working directory */
-	if (text[0] != '/')
-		return err_set(err, -EINVAL, "--network is \"%s\"; it must be an absolute "
-			       "path", text);
+	auto_free char *here = NULL;
+
+	free(take_ptr(o->found[FOUND_NETWORK]));
 	o->network = text;
+	if (text[0] == '/')
+		return 0;
+	/* the door, which reads it, has another working directory */
+	here = getcwd(NULL, 0);
+	if (!here || asprintf(&o->found[FOUND_NETWORK], "%s/%s", here, text) < 0) {
+		o->found[FOUND_NETWORK] = NULL;
+		return err_sys(err, -errno, "--network %s: the working directory", text);
+	}
+	o->network = o->found[FOUND_NETWORK];
 	return 0;
 }
 
@@ -353,7 +361,7 @@ static void find_environments(struct mount_options *o)
 				  &dirs) < 0)
 		return;
 	for (unsigned i = 0; i < ENVIRONMENT_PLACES; i++)
-		o->found[4 + i] = dirs.own[i];
+		o->found[FOUND_ENVIRONMENTS + i] = dirs.own[i];
 	o->environments.places = dirs.places;
 }
 
@@ -376,11 +384,11 @@ static void set_defaults(struct mount_options *o)
 		/* a relative path: a server's working directory is "/" */
 		o->vm.shared[0] = NULL;
 	if (!o->vm.image_dir)
-		o->vm.image_dir = o->found[1] = default_image_dir();
+		o->vm.image_dir = o->found[FOUND_IMAGE] = default_image_dir();
 	find_environments(o);
 	if (!o->vm.qemu.asked && qemu && *qemu)
 		o->vm.qemu.asked = qemu;
-	o->vm.qemu.brought = o->found[3] = brought_qemu();
+	o->vm.qemu.brought = o->found[FOUND_QEMU] = brought_qemu();
 	if (o->vm.pool == UINT32_MAX)
 		o->vm.pool = ours.processors * 2;
 	o->sched.cpus = MAX(o->vm.max_machines, CPUS_EACH * ours.processors);
@@ -410,12 +418,12 @@ int mount_options_parse(struct mount_options *o, int argc, char **argv,
 	r = parse(o, argc, argv, err);
 	if (r < 0)
 		return r;
-	o->rooms.mountpoint = o->found[2] =
+	o->rooms.mountpoint = o->found[FOUND_MOUNTPOINT] =
 		mountpoint_of(argv[optind], argv[0], err);
 	if (!o->rooms.mountpoint)
 		return -ENOENT;
 	if (!o->state_dir)
-		o->state_dir = o->found[0] = default_state_dir();
+		o->state_dir = o->found[FOUND_STATE] = default_state_dir();
 	if (!o->state_dir)
 		return no_state(err);
 	set_defaults(o);

@@ -112,6 +112,12 @@
 	/* used by fsd template: use no template of other directories */ \
 	X("alone", NULL, FLAG(alone), NULL, CLI_TEXT, NULL)
 
+/* Texts that the options own. */
+enum found {
+	FOUND_STATE, FOUND_IMAGE, FOUND_MOUNTPOINT, FOUND_QEMU, FOUND_NETWORK,
+	FOUND_ENVIRONMENTS, FOUND_MAX = FOUND_ENVIRONMENTS + ENVIRONMENT_PLACES,
+};
+
 struct mount_options {
 	struct fsd_options rooms; /* options that lower rooms read */
 	const char *state_dir;
@@ -123,7 +129,7 @@ struct mount_options {
 	struct quota_limits quota; /* limits of each user */
 	struct retain_limits retain; /* limits of each user */
 	struct environment_options environments;
-	const char *network; /* the policy's file, an absolute path; or NULL */
+	const char *network; /* the absolute path of the policy's file, or NULL */
 	const char *network_rules[NET_RULES_MAX]; /* borrowed, in place of the file */
 	unsigned network_rule_count;
 	bool build_packages; /* --build-packages yes */
@@ -136,7 +142,7 @@ struct mount_options {
 	char **argv;
 	int argc;             /* the arguments, which each server parses again */
 	/* owned; texts that mount_options_parse() found */
-	char *found[4 + ENVIRONMENT_PLACES];
+	char *found[FOUND_MAX];
 };
 
 /*

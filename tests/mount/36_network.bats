@@ -6,6 +6,7 @@
 
 load ../lib/common
 load ../lib/network
+load ../lib/kept
 
 setup_file() { world_up; }
 teardown_file() { world_down; }
@@ -52,6 +53,22 @@ wrong() {
 	chmod 666 "$WORLD/policy.json"
 	run mount_start --network "$WORLD/policy.json"
 	assert_failure
+	unset DAEMON MNT
+}
+
+@test "the path of a policy may be relative, also for the next server and reload-network" {
+	cd "$WORLD" || return
+	mount_start --network policy.json
+	assert grep -qx 'limit connections 256' "$MNT/.fsd/network"
+	kill_server
+	await becomes 20 grep -qx 'limit connections 256' "$MNT/.fsd/network"
+	policy '{"allow": ["only.test"]}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	assert grep -qx 'allow only.test' "$MNT/.fsd/network"
+	mount_done
+	run mount_start --network no/policy.json
+	assert_failure
+	assert_output --partial "$WORLD/no/policy.json: No such file or directory"
 	unset DAEMON MNT
 }
 
