@@ -281,6 +281,31 @@ refused_names() {
 	assert_equal "$(jq -r .environment "$MNT/.fsd/sandboxes/$H/config.json")" data
 }
 
+@test "a model is told what programs can reach, and its sandboxes have it" {
+	gateway_start
+	run rpc tools/list '{}'
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '[.result.tools[].annotations.openWorldHint] | unique')" '[false]'
+	assert_equal "$(grep -o 'isolated machine without a network\.' <<<"$output" | wc -l)" 2
+	gateway_stop
+	mount_stop
+	cat >"$BATS_TEST_TMPDIR/policy.json" <<-E
+		{"allow": ["a.example", "*.b.example:80,8000-8010"], "deny": ["evil.b.example:*"]}
+	E
+	mount_start --network "$BATS_TEST_TMPDIR/policy.json"
+	gateway_start
+	local words='with a network that reaches a.example:443, \*.b.example:80,8000-8010'
+	words+=' and no other server, and of these not evil.b.example:\*'
+	run rpc tools/list '{}'
+	assert_equal "$(head -n 1 <<<"$output" | jq -c '.result.tools | [.[] | select(.annotations.openWorldHint).name]')" \
+		'["run_code","run_command"]'
+	assert_equal "$(grep -o "in an isolated machine $words\\." <<<"$output" | wc -l)" 2
+	refute_output --partial 'without a network'
+	run rpc initialize '{}'
+	assert_output --regexp "the environment ..base.., $words\\."
+	tool run_code '{"sandbox": "box", "code": "out x"}'
+	assert_equal "$(jq .network "$MNT"/.fsd/sandboxes/*/config.json)" true
+}
+
 @test "a client that goes takes its run along" {
 	gateway_start
 	coproc CURL { exec curl -sN -d '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":

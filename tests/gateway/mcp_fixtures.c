@@ -47,10 +47,11 @@ static const struct fixture {
 	{ "test_missing_capability", TEXT("done"), 0, 0, "sampling" },
 };
 
-json_t *mcp_tools_list(void)
+json_t *mcp_tools_list(const struct mcp *m)
 {
 	json_t *list = json_array();
 
+	(void)m;
 	for (size_t i = 0; i < ARRAY_SIZE(fixtures); i++)
 		json_array_append_new(list, json_pack(
 			"{s:s, s:s, s:{s:s}}", "name", fixtures[i].name,

@@ -6,6 +6,7 @@
  */
 #include "control.h"
 #include "egress.h"
+#include "egress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -253,6 +254,7 @@ int control_make_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	if (!config)
 		return err_set(err, -ENOMEM, "no memory for a sandbox");
 	set_up(g, gateway_environment(g), config);
+	egress_default(g, config);
 	sandbox_hash(id, name);
 	return make(g, name, config, ret, err);
 }

@@ -18,6 +18,7 @@
 #include "layout/base/cleanup.h"
 
 #define ALL_TRAFFIC "0.0.0.0/0"
+#define WORDS_RULES 16u /* the most rules of a kind that a model reads */
 
 static bool has_line(const struct buf *text, const char *line)
 {
@@ -37,6 +38,51 @@ struct egress_offer egress_offer(struct gateway *g)
 		return (struct egress_offer){ 0 };
 	return (struct egress_offer){ has_line(&text, "network yes"),
 				       has_line(&text, "ports yes") };
+}
+
+/* Adds the rules of a list that .fsd/network has, a word and a rule a line. A name
+ * without ports means 443, which the reader need not know. */
+static size_t list_rules(const struct buf *text, const char *word, struct buf *out)
+{
+	size_t count = 0, len = strlen(word);
+
+	for (const char *p = text->data, *end; p && *p; p = end + !!*end) {
+		end = p + strcspn(p, "\n");
+		if (strncmp(p, word, len))
+			continue;
+		if (count++ >= WORDS_RULES)
+			continue;
+		buf_fmt(out, "%s%.*s%s", count > 1 ? ", " : "", (int)(end - p - (long)len),
+			p + len, memchr(p, ':', (size_t)(end - p)) ? "" : ":443");
+	}
+	if (count > WORDS_RULES)
+		buf_fmt(out, " and %zu more", count - WORDS_RULES);
+	return count;
+}
+
+void egress_words(struct gateway *g, struct buf *out)
+{
+	auto_buf struct buf text = { .cap = 1 << 20 }, allow = { 0 }, deny = { 0 };
+
+	if (mount_read(&g->mount, ".fsd/network", &text, NULL) < 0 ||
+	    !has_line(&text, "network yes")) {
+		buf_str(out, "without a network");
+		return;
+	}
+	buf_str(out, "with a network that reaches ");
+	if (!list_rules(&text, "allow ", &allow)) {
+		buf_str(out, "no server");
+		return;
+	}
+	buf_fmt(out, "%s and no other server", allow.data);
+	if (list_rules(&text, "deny ", &deny))
+		buf_fmt(out, ", and of these not %s", deny.data);
+}
+
+void egress_default(struct gateway *g, json_t *config)
+{
+	if (egress_offer(g).network)
+		json_object_set_new(config, "network", json_true());
 }
 
 /* Returns whether it is an address or a net, not a name. */

@@ -14,6 +14,12 @@ struct egress_offer {
 	bool ports;   /* other programs may connect to ports of a machine */
 };
 struct egress_offer egress_offer(struct gateway *g);
+/* Adds what programs can reach, for a model: "without a network" or "with a network that
+ * reaches ...". */
+void egress_words(struct gateway *g, struct buf *out);
+/* Sets "network" of a config whose client has no word for it: all that the operator
+ * allows. */
+void egress_default(struct gateway *g, json_t *config);
 
 /*
  * Takes the fields of a request that makes a sandbox (create) or changes its network:

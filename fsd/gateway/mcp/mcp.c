@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/egress.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 
@@ -55,8 +56,10 @@ static json_t *instructions(const struct mcp *m)
 	char path[128];
 
 	snprintf(path, sizeof(path), ".fsd/templates/%.64s/imported", name);
-	buf_fmt(&text, "Programs run in the environment \"%s\", without a "
-		"network: nothing can be installed.", name);
+	buf_fmt(&text, "Programs run in the environment \"%s\", ", name);
+	egress_words(m->gateway, &text);
+	buf_str(&text, egress_offer(m->gateway).network ? "."
+			: ": nothing can be installed.");
 	if (mount_read(&m->gateway->mount, path, &modules, NULL) < 0 ||
 	    !modules.len)
 		return text_string(text.data, text.len);
@@ -103,7 +106,7 @@ static enum mcp_state ping(struct mcp *m)
 
 static enum mcp_state list_tools(struct mcp *m)
 {
-	json_t *result = json_pack("{s:o}", "tools", mcp_tools_list());
+	json_t *result = json_pack("{s:o}", "tools", mcp_tools_list(m));
 
 	add_cache(m, result);
 	return answer(m, 200, mcp_reply(m, result));

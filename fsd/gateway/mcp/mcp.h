@@ -85,7 +85,7 @@ json_t *mcp_server_info(void);
 /* --- tools ------------------------------------------------------------------------ */
 
 /* mcp_tools.c: the one table of tools. */
-json_t *mcp_tools_list(void);
+json_t *mcp_tools_list(const struct mcp *m);
 /* Handles tools/call. The reply is in m->answer, or the state is MCP_RUNS. */
 enum mcp_state mcp_tools_call(struct mcp *m);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/egress.h"
 #include "fsd/gateway/envd/envd.h"
 #include "fsd/gateway/jobs/ask.h"
 #include "layout/base/cleanup.h"
@@ -103,6 +104,8 @@ int mcp_open_sandbox(struct mcp *m, const char *name, char ret[17],
 		(json_int_t)o->cpus, "idle",
 		(json_int_t)(o->idle ? o->idle : IDLE_S), "meta", "mcp", name,
 		"owner", m->caller.owner);
+	if (config)
+		egress_default(g, config);
 	r = config ? control_make(g, m->caller.owner, ret, config, NULL, err)
 		   : err_set(err, -ENOMEM, "no memory for a sandbox");
 	return r == -EEXIST ? 0 : r; /* another call has made it meanwhile */

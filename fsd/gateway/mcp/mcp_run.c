@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fsd/gateway/control/control.h"
+#include "fsd/gateway/control/egress.h"
 #include "fsd/gateway/envd/envd.h"
 #include "fsd/gateway/jobs/follow.h"
 #include "layout/base/cleanup.h"
@@ -262,6 +263,7 @@ static json_t *new_config(struct mcp *m, const json_t *arguments,
 	json_object_set_new(config, "memory_mb",
 			    json_integer((json_int_t)o->memory));
 	json_object_set_new(config, "cpus", json_integer((json_int_t)o->cpus));
+	egress_default(m->gateway, config);
 	return config;
 }
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "fsd/gateway/control/egress.h"
 #include "layout/base/cleanup.h"
 #include "layout/base/num.h"
 #include "layout/lang.h"
@@ -31,6 +32,8 @@ struct tool {
 	/* hints to the client: the tool only reads; it may destroy something */
 	bool reads, destroys;
 	struct argument argument[ARGUMENTS];
+	/* Continues about behind the words on the network; NULL: there are none. */
+	const char *about_end;
 	/* One of the two is set: run() starts a job, fn() returns a result. */
 	enum mcp_state (*run)(struct mcp *m, const json_t *arguments);
 	json_t *(*fn)(struct mcp *m, const json_t *arguments);
@@ -53,28 +56,29 @@ static const char *const languages[] = { LANG_TABLE(NAME, LANG_NO_ENDING) NULL }
 
 static const struct tool tools[] = {
 	{ "run_code", "Run code",
-	  "Runs a program in an isolated machine without a network; the "
-	  "server's instructions say which modules are there. Returns "
-	  "its output, the value of its last expression and what it shows. "
-	  "With a sandbox, variables and files stay for the next call; "
-	  "without one the machine is gone afterwards and new files are "
-	  "returned.",
+	  "Runs a program in an isolated machine ",
 	  false, false,
 	  { ARGUMENT("code", TEXT, true, "The program's text"),
 	    { .name = "language", .kind = TEXT,
 	      .about = "python if it is not given", .choices = languages },
 	    SANDBOX(false), TIMEOUT,
 	    ARGUMENT("files", TEXTS, false, "Files that the program finds: their text by relative path, without \"..\"") },
+	  .about_end =
+	  ". The server's instructions say which modules are there. Returns "
+	  "its output, the value of its last expression and what it shows. "
+	  "With a sandbox, variables and files stay for the next call; "
+	  "without one the machine is gone afterwards and new files are "
+	  "returned.",
 	  .run = mcp_run_code },
 	{ "run_command", "Run a command",
-	  "Runs a command line with bash in an isolated machine without a "
-	  "network and returns its output. With a sandbox, files and "
-	  "processes, also a server started with \"&\", stay for the next "
-	  "call.",
+	  "Runs a command line with bash in an isolated machine ",
 	  false, false,
 	  { ARGUMENT("command", TEXT, true, "The command line"), SANDBOX(false),
 	    ARGUMENT("cwd", TEXT, false, "Where it starts; /home/user"), TIMEOUT,
 	    ARGUMENT("stdin", BYTES, false, "Its standard input") },
+	  .about_end =
+	  ". Returns its output. With a sandbox, files and processes, also a "
+	  "server started with \"&\", stay for the next call.",
 	  .run = mcp_run_command },
 	{ "write_file", "Write a file",
 	  "Writes a file in a sandbox. Its directory is made if need be.",
@@ -174,19 +178,27 @@ static json_t *output_schema(void)
 	return json_loads(text, 0, NULL);
 }
 
-json_t *mcp_tools_list(void)
+json_t *mcp_tools_list(const struct mcp *m)
 {
+	const bool network = egress_offer(m->gateway).network;
+	auto_buf struct buf words = { 0 };
 	json_t *list = json_array();
 
+	egress_words(m->gateway, &words);
 	for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
 		const struct tool *t = &tools[i];
-		json_t *one = json_pack(
-			"{s:s, s:s, s:s, s:o, s:{s:b, s:b, s:b}}", "name",
-			t->name, "title", t->title, "description", t->about,
-			"inputSchema", input_schema(t), "annotations",
-			"readOnlyHint", t->reads, "destructiveHint",
-			t->destroys, "openWorldHint", 0);
+		auto_buf struct buf about = { 0 };
+		json_t *one;
 
+		buf_str(&about, t->about);
+		if (t->about_end)
+			buf_fmt(&about, "%s%s", words.data, t->about_end);
+		one = json_pack("{s:s, s:s, s:o, s:o, s:{s:b, s:b, s:b}}", "name", t->name,
+				"title", t->title, "description",
+				text_string(about.data, about.len), "inputSchema",
+				input_schema(t), "annotations", "readOnlyHint", t->reads,
+				"destructiveHint", t->destroys, "openWorldHint",
+				t->about_end && network);
 		if (t->run)
 			json_object_set_new(one, "outputSchema", output_schema());
 		json_array_append_new(list, one);
