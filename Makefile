@@ -318,7 +318,7 @@ $(CLOCKED:%=$(O)/tests/unit/vm/%): LDFLAGS += $(patsubst %,-Wl$(,)--wrap=%,\
 # Their clock is the test's (tests/unit/fsd/spool_fixture.h).
 SPOOL_CLOCKED := $(patsubst %,spool_%_test,entries many ways kqueue lost)
 $(SPOOL_CLOCKED:%=$(O)/tests/unit/fsd/%): LDFLAGS += -Wl,--wrap=clock_gettime
-RELAY_CLOCKED := relay_test relay_limits_test
+RELAY_CLOCKED := relay_test relay_limits_test relay_greedy_test
 $(RELAY_CLOCKED:%=$(O)/tests/unit/vm/%): LDFLAGS += -Wl,--wrap=clock_gettime
 # kqueue(2) made of inotify
 $(O)/tests/unit/fsd/spool_kqueue_test: $(O)/tests/lib/kqueue/kevent.o

@@ -174,7 +174,7 @@ void ask_raced(struct door_ask *a, enum net_told told, const struct net_address 
 		return;
 	}
 	a->fd = fd;
-	a->job->user->sockets++;
+	door_count_sockets(a->job->user, 1);
 	a->answer.address = where;
 	door_tell(a, told, &where, NULL);
 	door_answer_ask(a);
@@ -235,7 +235,7 @@ void ask_begin(struct door_job *job, const struct door_question *q)
 static void close_socket(struct door_ask *a)
 {
 	if (a->fd >= 0)
-		a->job->user->sockets--;
+		door_count_sockets(a->job->user, -1);
 	fd_close(&a->fd);
 }
 

@@ -26,11 +26,13 @@
 #include "vm/net/door_wire.h"
 #include "vm/os/loop.h"
 
-#define DOOR_FDS 4096      /* most sockets at a time */
+#define DOOR_FDS 4096      /* most sockets of jobs at a time */
+#define DOOR_LIMIT (2 * DOOR_FDS) /* of descriptors; half of it for look-ups and the door */
 #define DOOR_CONNECTS 1024 /* most connects under way */
 #define DOOR_LOOKUPS 1024  /* most look-ups under way */
 #define DOOR_PART 4        /* one user has at most a quarter of each */
 #define DOOR_ASKS 256      /* most questions of a job that have no answer yet */
+#define DOOR_TURN 32       /* most questions of a job that are read in one turn */
 #define DOOR_RECORDS 1024  /* with more records unsent, no question is read */
 #define DOOR_WAIT_NS (5 * NS_PER_S)     /* for a look-up, or for a free place */
 #define DOOR_CONNECT_NS (10 * NS_PER_S) /* for a connection in all */
@@ -131,6 +133,7 @@ struct door {
 	struct list records; /* of struct door_unsent */
 	unsigned record_count;
 	unsigned used[DOOR_KINDS];
+	unsigned sockets, most_sockets; /* of all users together */
 	struct loop_call serve; /* gives free places to those who wait */
 	int code; /* the exit code */
 };
@@ -143,6 +146,10 @@ int door_serve(struct door *d);
 void door_turn_ask(struct door_user *u, struct door_turn *t);
 /* Gives the place back, or ends the waiting. No-op if it has neither. */
 void door_turn_end(struct door_turn *t);
+/* Returns whether the user may have one more socket. */
+bool door_has_socket(const struct door_user *u);
+/* Counts n more sockets of the user, or fewer. */
+void door_count_sockets(struct door_user *u, int n);
 /* A look-up of the user has ended: frees the user if that was the last use of it. */
 void door_user_put(struct door_user *u);
 /* Tells the server a verdict. address, why: NULL: none. */
@@ -175,8 +182,9 @@ struct judgement {
 /* Judges an address of a name, or of the program itself (name NULL). */
 void judge_address(const struct door_job *job, const char *name,
 		   const struct net_address *a, unsigned port, struct judgement *ret);
-/* Returns whether a datagram to the address would come from that address. */
-bool judge_is_own(const struct net_address *a);
+/* Return: 1 if a datagram to the address would come from that address; 0 if not; negative
+ * errno: the kernel cannot be asked now. */
+int judge_is_own(const struct net_address *a);
 
 /* --- lookup.c ------------------------------------------------------------ */
 
@@ -239,8 +247,9 @@ int files_seal(struct door_texts *t, size_t user_count, struct err *err);
 int files_send(const struct door_texts *t, uint32_t walls, const struct err *err);
 void texts_done(struct door_texts *t);
 
-/* Gives up all rights. *ret_walls: bits of DOOR_WALL_... Return: 0 or negative errno. */
-int door_restrain(uint32_t uid_first, uint32_t uid_count, uint32_t *ret_walls,
-		  struct err *err);
+/* Gives up all rights, and sets the most sockets. *ret_walls: bits of DOOR_WALL_...
+ * Return: 0 or negative errno. */
+int door_restrain(struct door *d, uint32_t uid_first, uint32_t uid_count,
+		  uint32_t *ret_walls, struct err *err);
 
 #endif

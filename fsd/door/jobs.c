@@ -38,6 +38,18 @@ static void take_place(struct door_turn *t)
 	t->go(t);
 }
 
+bool door_has_socket(const struct door_user *u)
+{
+	return u->sockets < MAX(u->door->most_sockets / DOOR_PART, 1u) &&
+	       u->door->sockets < u->door->most_sockets;
+}
+
+void door_count_sockets(struct door_user *u, int n)
+{
+	u->sockets += (unsigned)n;
+	u->door->sockets += (unsigned)n;
+}
+
 void door_turn_ask(struct door_user *u, struct door_turn *t)
 {
 	t->user = u;
@@ -216,7 +228,7 @@ static void free_job(struct door_job *j)
 	free_asks(&j->answers);
 	loop_fd_del(&j->src);
 	fd_close(&j->src.fd);
-	u->sockets--;
+	door_count_sockets(u, -1);
 	net_wish_done(&j->wish);
 	list_del(&j->node);
 	free(j);
@@ -284,7 +296,8 @@ static void on_job(struct loop_fd *src, uint32_t events)
 
 	if (events & EPOLLOUT)
 		send_answers(j);
-	while (r > 0 && src->events & EPOLLIN && events & EPOLLIN) {
+	/* a relay that asks without end gets its turns, as others do */
+	for (int i = 0; i < DOOR_TURN && r > 0 && src->events & events & EPOLLIN; i++) {
 		r = read_question(j);
 		watch_job(j);
 	}
@@ -313,7 +326,7 @@ static int begin_job(struct door *d, const struct door_order *o, const char *wis
 	struct door_job *j = u ? calloc(1, sizeof(*j)) : NULL;
 	int r = j ? net_wish_read(wish, o->wish_size, &j->wish, NULL) : -ENOMEM;
 
-	if (r == 0 && u->sockets >= DOOR_FDS / DOOR_PART)
+	if (r == 0 && !door_has_socket(u))
 		r = -EMFILE;
 	if (r == 0) {
 		j->src = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .fn = on_job,
@@ -334,7 +347,7 @@ static int begin_job(struct door *d, const struct door_order *o, const char *wis
 	list_init(&j->answers);
 	list_add_tail(&d->jobs, &j->node);
 	u->jobs++;
-	u->sockets++;
+	door_count_sockets(u, 1);
 	return 0;
 }
 
@@ -383,6 +396,7 @@ static void on_server(struct loop_fd *src, uint32_t events)
 
 int door_serve(struct door *d)
 {
+	struct door_unsent *u;
 	struct door_job *j;
 	int r;
 
@@ -394,5 +408,9 @@ int door_serve(struct door *d)
 		r = loop_run(d->loop);
 	while ((j = list_first(&d->jobs, struct door_job, node)))
 		free_job(j);
+	while ((u = list_first(&d->records, struct door_unsent, node))) {
+		list_del(&u->node);
+		free(u);
+	}
 	return r < 0 ? 1 : d->code;
 }

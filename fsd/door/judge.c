@@ -6,10 +6,11 @@
  * A rule cannot know the host's own addresses, and they change. So the kernel is asked at
  * each use: a datagram socket that is "connected" to an own address has that address as
  * its source. No packet is sent. bind(2) would not do, since with ip_nonlocal_bind every
- * address can be bound.
+ * address can be bound. Where the kernel has no socket for that, no address passes.
  */
 #include "door.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,7 +19,7 @@
 
 #define ANY_PORT 9 /* discard: no datagram is sent */
 
-bool judge_is_own(const struct net_address *a)
+int judge_is_own(const struct net_address *a)
 {
 	union socket_address to, from;
 	socklen_t size = socket_address_of(a, ANY_PORT, &to);
@@ -26,9 +27,10 @@ bool judge_is_own(const struct net_address *a)
 	socklen_t got = sizeof(from);
 	struct net_address source;
 
-	if (fd < 0 || connect(fd, &to.any, size) < 0 ||
-	    getsockname(fd, &from.any, &got) < 0)
-		return false;
+	if (fd < 0)
+		return errno == EAFNOSUPPORT ? 0 : -errno;
+	if (connect(fd, &to.any, size) < 0 || getsockname(fd, &from.any, &got) < 0)
+		return 0; /* no route leads there, so none leads back */
 	socket_address_read(&from, &source);
 	return !memcmp(&source, a, sizeof(*a));
 }
@@ -47,10 +49,17 @@ void judge_address(const struct door_job *job, const char *name,
 {
 	struct net_asker asker = { &job->user->share, &job->wish };
 	struct net_address plain = net_address_plain(a);
-	bool own = judge_is_own(a) || judge_is_own(&plain);
+	int own = judge_is_own(a);
 
+	if (own == 0)
+		own = judge_is_own(&plain);
+	if (own < 0) {
+		*ret = (struct judgement){ NET_TOLD_LIMIT,
+					   "the host's connections are used up" };
+		return;
+	}
 	*ret = (struct judgement){ .told = NET_TOLD_OK };
-	switch (net_address_verdict(&asker, name, a, port, own)) {
+	switch (net_address_verdict(&asker, name, a, port, own > 0)) {
 	case NET_OK:
 		break;
 	case NET_DENIED:

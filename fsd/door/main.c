@@ -115,7 +115,7 @@ static int begin(struct door *d, const struct settings *s, struct door_texts *te
 	if (r == 0)
 		r = resolver_new(d, s->files.resolv_conf, &err);
 	if (r == 0)
-		r = door_restrain(s->uid_first, s->uid_count, &walls, &err);
+		r = door_restrain(d, s->uid_first, s->uid_count, &walls, &err);
 	if (r < 0 && !err.code)
 		err_sys(&err, r, "the network's helper");
 	if (files_send(texts, walls, &err) < 0)

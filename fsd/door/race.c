@@ -64,7 +64,7 @@ static void end_attempt(struct race *r, struct attempt *t)
 		return;
 	loop_fd_del(&t->src);
 	fd_close(&t->src.fd);
-	r->ask->job->user->sockets--;
+	door_count_sockets(r->ask->job->user, -1);
 	r->living--;
 }
 
@@ -175,7 +175,7 @@ static void won(struct race *r, struct attempt *t)
 	loop_fd_del(&t->src);
 	t->src.fd = -1;
 	r->living--;
-	r->ask->job->user->sockets--;
+	door_count_sockets(r->ask->job->user, -1);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	ask_raced(r->ask, NET_TOLD_OK, &address, fd, NULL);
 }
@@ -203,7 +203,7 @@ static int begin(struct race *r, struct attempt *t)
 	socklen_t size = socket_address_of(&t->address, r->ask->q.port, &to);
 	auto_close int fd = -1;
 
-	if (u->sockets >= DOOR_FDS / DOOR_PART)
+	if (!door_has_socket(u))
 		return -EMFILE;
 	fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || (connect(fd, &to.any, size) < 0 && errno != EINPROGRESS))
@@ -215,7 +215,7 @@ static int begin(struct race *r, struct attempt *t)
 		return -ENOMEM;
 	}
 	take_fd(&fd);
-	u->sockets++;
+	door_count_sockets(u, 1);
 	r->living++;
 	return 0;
 }

@@ -29,7 +29,6 @@
 #endif
 
 #define ANY UINT64_MAX
-#define OWN_FDS 64 /* descriptors of the door itself */
 
 static const int permitted[] = {
 	/* sockets */
@@ -101,25 +100,26 @@ static int give_up_files(uint32_t *ret_walls)
 	return r;
 }
 
-static void bound_fds(void)
+/* Return: the most sockets that jobs may have together: half of all. */
+static unsigned bound_fds(void)
 {
-	struct rlimit limit;
+	struct rlimit limit = { DOOR_LIMIT, DOOR_LIMIT };
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = MIN(limit.rlim_max, (rlim_t)DOOR_FDS + OWN_FDS);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = MIN(limit.rlim_max, (rlim_t)DOOR_LIMIT);
 	limit.rlim_max = limit.rlim_cur;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	return (unsigned)limit.rlim_cur / 2;
 }
 
-int door_restrain(uint32_t uid_first, uint32_t uid_count, uint32_t *ret_walls,
-		  struct err *err)
+int door_restrain(struct door *d, uint32_t uid_first, uint32_t uid_count,
+		  uint32_t *ret_walls, struct err *err)
 {
 	pid_t parent = getppid();
 	int r;
 
 	*ret_walls = 0;
-	bound_fds();
+	d->most_sockets = bound_fds();
 	if (chdir("/") < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(err, -errno, "the network's helper");
 	r = change_user(uid_first, uid_count, ret_walls);

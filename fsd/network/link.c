@@ -26,6 +26,7 @@
 #define RESTART_MAX_NS (16 * NS_PER_S)
 #define STEADY_NS (10 * NS_PER_S) /* a door that has lived this long resets the pause */
 #define CA_MOST (64u << 10)
+#define RECORDS 64 /* most that are read in one turn */
 
 /* --- a door's first message ---------------------------------------------- */
 
@@ -258,8 +259,9 @@ static void on_door(struct loop_fd *src, uint32_t events)
 
 	if (events & EPOLLOUT)
 		send_orders(n);
-	/* A record may make the server leave this door. */
-	while (r > 0 && n->door.sock == sock && src->loop)
+	/* A record may make the server leave this door. A relay that asks without end makes
+	 * records without end: the loop serves others meanwhile. */
+	for (int i = 0; i < RECORDS && r > 0 && n->door.sock == sock && src->loop; i++)
 		r = read_record(n);
 	if (r >= 0)
 		return;
