@@ -6,7 +6,9 @@
 load ../lib/qemu
 load ../lib/network
 
-POLICY='{"allow": ["*:*", "10.9.9.1:*", "93.184.216.10:*"], "reach": ["10.9.9.1"], "ca": "ca.pem"}'
+POLICY='{"allow": ["*:*", "10.9.9.1:*", "93.184.216.10:*"], "reach": ["10.9.9.1"], "ca": "ca.pem",
+	"env": {"PIP_INDEX_URL": "https://example.test/simple", "npm_config_registry": "https://example.test/npm/",
+		"REQUESTS_CA_BUNDLE": "/run/ca.pem", "LANG": "en_US.UTF-8"}}'
 
 setup_file() {
 	world_up
@@ -50,6 +52,26 @@ read -r line <&3
 echo "$line"
 SH
 	ok echoed
+}
+
+@test "the operator's variables and certificates are those of a job with a network, unless it sets them" {
+	local names='PIP_INDEX_URL npm_config_registry SSL_CERT_FILE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS LANG'
+	local code="for n in $names; do echo \"\$n=\${!n-}\"; done; env | cut -d= -f1 | sort | uniq -d"
+	prog code.sh '{"network": ["example.test"]}' <<<"$code"
+	ok $'PIP_INDEX_URL=https://example.test/simple\nnpm_config_registry=https://example.test/npm/\nSSL_CERT_FILE=/run/ca.pem\nREQUESTS_CA_BUNDLE=/run/ca.pem\nNODE_EXTRA_CA_CERTS=/run/ca.pem\nLANG=en_US.UTF-8'
+	prog code.sh '{"network": ["example.test"], "env": {"PIP_INDEX_URL": "own", "SSL_CERT_FILE": "", "LANG": "C"}}' <<<"$code"
+	ok $'PIP_INDEX_URL=own\nnpm_config_registry=https://example.test/npm/\nSSL_CERT_FILE=\nREQUESTS_CA_BUNDLE=/run/ca.pem\nNODE_EXTRA_CA_CERTS=/run/ca.pem\nLANG=C'
+	prog code.sh <<<"$code"
+	ok $'PIP_INDEX_URL=\nnpm_config_registry=\nSSL_CERT_FILE=\nREQUESTS_CA_BUNDLE=\nNODE_EXTRA_CA_CERTS=\nLANG=C.UTF-8'
+}
+
+@test "a Node that reads the operator's LANG at its start is a fresh one, which trusts the operator's CA" {
+	prog code.js '{"network": ["example.test"], "timeout": '"$(patient 60000)"'}' <<'JS'
+const answer = await fetch("https://example.test/hello");
+process.stdout.write(process.env.LANG + " " + await answer.text());
+JS
+	ok 'en_US.UTF-8 hello from example.test'
+	assert_equal "$(result "$J" .environment.why)" "the operator's \"env\" has LANG, which is read at the start"
 }
 
 @test "a name that no rule has does not exist, a port that no rule has is refused at once" {
