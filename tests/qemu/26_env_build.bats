@@ -15,25 +15,10 @@ setup_file() {
 	mkdir "$BATS_FILE_TMPDIR/state"
 	ln -s "$(realpath "$STATE")" "$BATS_FILE_TMPDIR/state/fsd"
 	export XDG_STATE_HOME=$BATS_FILE_TMPDIR/state FSD_IMAGE=$IMAGE
-	# Root's private mounts have theirs in /var/lib/fsd: on a clean host there is none.
-	[ ! -e "$STATE/shared/made" ] || {
-		FSD_TEMPLATES=$(dirname "$(<"$STATE/shared/made")")
-		export FSD_TEMPLATES
-	}
+	private_templates
 	export MADE=$BATS_FILE_TMPDIR/made ENVIRONMENTS=$BATS_FILE_TMPDIR/env
 	export FSD_ENVIRONMENTS=$ENVIRONMENTS
-	place "$ENVIRONMENTS"
-}
-
-# place DIR — what the image's build knows of the archive.
-place() {
-	local cache=$IMAGE-cache
-	mkdir -p "$1/sources/apt"
-	touch "$1/sources/lock" # as a build has made the directory
-	[ ! -e "$cache/lists/of" ] || {
-		cp -a "$cache/lists" "$cache/sources.list" "$1/sources/apt/"
-		touch "$1/sources/apt/lists/of"
-	}
+	environments_place "$ENVIRONMENTS"
 }
 
 # build NAME [OPTION...] — of all three kinds.
@@ -137,7 +122,7 @@ id_of() {
 
 @test 'the same packages give the same bytes, whatever the umask and zone' {
 	local other=$BATS_TEST_TMPDIR/env
-	place "$other"
+	environments_place "$other"
 	run --separate-stderr -0 build once "${all[@]}"
 	(umask 077 && TZ=Asia/Tokyo build twice "${all[@]}" \
 		--environments "$other" >/dev/null)

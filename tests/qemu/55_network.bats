@@ -14,7 +14,10 @@ setup_file() {
 	world_up
 	policy "$POLICY"
 	MNT=$WORLD/mnt
-	file_setup --fork no --network "$WORLD/policy.json"
+	export ENVIRONMENTS=$WORLD/env
+	mkdir "$ENVIRONMENTS"
+	file_setup --fork no --network "$WORLD/policy.json" --environments "$ENVIRONMENTS"
+	private_templates
 }
 teardown_file() {
 	file_teardown
@@ -139,30 +142,34 @@ PY
 	ok 'hello from 93.184.216.10'
 }
 
-@test "pip installs a wheel from an index that a rule names" {
+@test "of an internal mirror, one rule, one CA and one variable are enough for the real pip" {
 	local pip
 	# an older pip does not run on the machine's Python
 	pip=$(find /usr/share/python-wheels /usr/lib/python3* ~/.pyenv -name 'pip-2[4-9]*.whl' 2>/dev/null | sort | tail -n 1)
 	[ -n "$pip" ] || need 'there is no wheel of pip 24 or newer'
-	mkdir -p "$WORLD/www/simple/tiny"
-	/usr/bin/python3 -I -S - "$WORLD/www/simple/tiny" <<'PY'
-import sys, zipfile
-with zipfile.ZipFile(sys.argv[1] + "/tiny-1.0-py3-none-any.whl", "w") as z:
-    z.writestr("tiny.py", "word = 'installed'\n")
-    z.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-    z.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    z.writestr("tiny-1.0.dist-info/RECORD", "")
-with open(sys.argv[1] + "/index.html", "w") as f:
-    f.write('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>')
-PY
-	job_made code.sh <<'SH'
-python3 -m zipfile -e pip.whl p &&
-PYTHONPATH=p python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --target t --index-url https://example.test/simple tiny &&
-PYTHONPATH=t python3 -c 'import tiny; print(tiny.word)'
+	/usr/bin/python3 -I -S "$TESTS/network/mirror.py" "$WORLD/www" https://example.test
+	mkdir "$BATS_TEST_TMPDIR/wheels"
+	cp "$pip" "$BATS_TEST_TMPDIR/wheels"
+	pip=${pip##*/pip-}
+	environments_place "$ENVIRONMENTS"
+	FSD_IMAGE=$IMAGE bounded 300 "$FSD_REAL" env build --environments "$ENVIRONMENTS" pip \
+		--pypi "pip==${pip%%-*}" --wheelhouse "$BATS_TEST_TMPDIR/wheels"
+	local config='"network": ["example.test"], "environment": "pip", "timeout": '
+	config+=$(patient 60000)
+	prog code.sh "{$config}" <<'SH'
+pip install --quiet tiny && python3 -c 'import tiny; print(tiny.word)'
 SH
-	cp "$pip" "$MNT/$J/pip.whl"
-	go '{"network": ["example.test"], "timeout": 300}'
-	ok installed
+	ok 'tiny with tinier'
+	prog code.py "{$config, \"mode\": \"cell\"}" <<'PY'
+!pip install --quiet tiny
+import tiny
+print(tiny.word)
+PY
+	ok 'tiny with tinier'
+	# without a network the real one is not started
+	prog code.sh '{"environment": "pip"}' <<<'pip install tiny'
+	ended "$J" 1 exited
+	assert grep -q 'has no network' "$MNT/$J/stderr"
 }
 
 @test "twenty megabytes come and one goes, and what is sent at the end arrives" {
