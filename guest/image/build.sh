@@ -337,6 +337,19 @@ pack_initramfs() {
 		>"$work/out/initramfs.cpio"
 }
 
+# remove DIR... — removes trees of builds. An mmdebstrap that was killed leaves /proc and
+# more mounted in its tree, and rm must not go in there.
+remove() {
+	local dir at
+	for dir; do
+		awk -v "below=$dir/" 'index($5, below) == 1 { print $5 }' \
+			/proc/self/mountinfo | sort -r | while read -r at; do
+			umount --lazy "$at"
+		done
+		rm -rf --one-file-system "$dir"
+	done
+}
+
 publish() {
 	$python "$here/manifest.py" write "$work/out" "$release" "$content"
 	sync -f "$work/out"
@@ -362,9 +375,9 @@ main() {
 		return
 	fi
 	# Next to OUTDIR: a rename must not cross file systems.
-	rm -rf "$outdir".new.*
+	remove "$outdir".new.*
 	work=$outdir.new.$$
-	trap 'rm -rf "$work"' EXIT
+	trap 'remove "$work"' EXIT
 	mkdir -p "$work/out"
 	log=$work/log
 	[ -d "$cache/plan-$lists_id" ] || say "resolving packages"
