@@ -58,6 +58,7 @@ static bool give_place(struct connections *c)
 			continue;
 		item_done(&c->item[i]);
 		c->shown.count--;
+		c->unlisted += c->stream[i] != 0;
 		memmove(&c->item[i], &c->item[i + 1],
 			(c->shown.count - i) * sizeof(c->item[0]));
 		memmove(&c->stream[i], &c->stream[i + 1],
@@ -75,10 +76,12 @@ static void add(struct connections *c, uint32_t stream,
 					(is_refusal(shown) && give_place(c)));
 
 	c->shown.connections = c->item;
-	if (fits && set_item(c, c->shown.count, stream, shown))
+	if (fits && set_item(c, c->shown.count, stream, shown)) {
 		c->shown.count++;
-	else
+	} else {
 		c->shown.dropped++;
+		c->unlisted += stream != 0;
+	}
 }
 
 static bool same(const char *a, const char *b)
@@ -120,8 +123,13 @@ void connections_end(struct connections *c, uint32_t stream,
 		c->stream[i] = 0;
 		return;
 	}
-	if (!is_refusal(shown) || !has_refusal(c, shown))
-		add(c, 0, shown);
+	if (is_refusal(shown) && has_refusal(c, shown))
+		return;
+	if (stream && c->unlisted) { /* its beginning was counted */
+		c->unlisted--;
+		c->shown.dropped--;
+	}
+	add(c, 0, shown);
 }
 
 bool connections_say(struct connections *c, const char *text)
@@ -189,15 +197,18 @@ static void describe_end(const struct result_connection *c, struct buf *out)
 
 void connection_describe(const struct result_connection *c, bool is_open, struct buf *out)
 {
-	bool has_port = c->host && c->port && strcmp(c->verdict, "unresolved");
+	bool has_port = c->port && strcmp(c->verdict, "unresolved");
 
-	if (c->host)
-		buf_fmt(out, has_port && strchr(c->host, ':') ? "[%s]" : "%s", c->host);
+	if (!c->host) { /* the relay has refused it, and says no name */
+		buf_str(out, c->reason ? c->reason : c->verdict);
+		return;
+	}
+	buf_fmt(out, has_port && strchr(c->host, ':') ? "[%s]" : "%s", c->host);
 	if (has_port)
 		buf_fmt(out, ":%u", c->port);
 	for (size_t i = 0; !is_open && i < ARRAY_SIZE(refusals); i++)
 		if (!strcmp(c->verdict, refusals[i].verdict)) {
-			buf_fmt(out, "%s%s", c->host ? refusals[i].between : "",
+			buf_fmt(out, "%s%s", refusals[i].between,
 				c->reason ? c->reason : c->verdict);
 			return;
 		}

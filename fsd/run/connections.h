@@ -23,6 +23,7 @@ struct connections {
 	struct result_connection item[CONNECTIONS_MOST]; /* the texts are owned */
 	uint32_t stream[CONNECTIONS_MOST]; /* of item, while it is open; else 0 */
 	bool totals_only; /* do not list connections */
+	unsigned unlisted; /* open ones that have no place, and are counted as dropped */
 	struct connections_line line[CONNECTIONS_MOST];
 	unsigned line_count;
 };

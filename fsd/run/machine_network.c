@@ -153,16 +153,23 @@ static void on_total(struct machine_network *n, const struct relay_said *said)
 		n->listener->total(n->arg, n->sent, n->received);
 }
 
-/* A stream that the relay has refused by itself, without the door. */
-static void on_limit(struct machine_network *n, const struct relay_said *said)
+/* Returns whether the relay has refused a stream by itself: the door has no record of it.
+ * A stream that the door has connected may end as "reset" or "ok" before its record comes. */
+static bool is_refusal(const struct relay_said *said)
+{
+	return said->told == NET_TOLD_LIMIT || said->told == NET_TOLD_DENIED ||
+	       said->told == NET_TOLD_LOST;
+}
+
+static void on_refused(struct machine_network *n, const struct relay_said *said)
 {
 	const struct result_connection c = {
 		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
-		.verdict = net_told_names[NET_TOLD_LIMIT],
+		.verdict = net_told_names[said->told],
 		.reason = said->text[0] ? said->text : NULL,
 	};
 
-	told_ended(n, 0, &c, NET_TOLD_LIMIT);
+	told_ended(n, 0, &c, (enum net_told)said->told);
 }
 
 static void on_said(void *arg, const struct relay_said *said)
@@ -174,8 +181,8 @@ static void on_said(void *arg, const struct relay_said *said)
 		end_stream(n, s, said);
 	else if (said->op == RELAY_TOTAL || said->op == RELAY_FINISHED)
 		on_total(n, said);
-	else if (said->op == RELAY_ENDED && said->told == NET_TOLD_LIMIT)
-		on_limit(n, said);
+	else if (said->op == RELAY_ENDED && is_refusal(said))
+		on_refused(n, said);
 	else if (said->op == RELAY_ENDED && !said->port)
 		n->early[n->early_count++ % EARLY_MOST] = *said;
 }

@@ -14,12 +14,10 @@
 #include <string.h>
 
 #include "fsd/jobs/environments.h"
-#include "fsd/network/network.h"
 #include "run_int.h"
-#include "run_network.h"
 
 #define WHY_ASKED "\"warm\" is false in config.json"
-#define WHY_ENV "%s has %.*s, which is read at the start"
+#define WHY_ENV "\"env\" has %.*s, which is read at the start"
 
 /* base, which most jobs have, gets no memory of its own, so that a waiting run stays small.
  * Without memory the result shows the environment as unknown. */
@@ -79,36 +77,18 @@ int run_say_why(struct run *run, const char *fmt, ...)
 	return 0;
 }
 
-static int look_at_variable(struct run *run, const char *whose, const char *item)
+static int look_at_env(struct run *run, const struct config_strings *env)
 {
 	const struct environment *e = run->environment.of;
 	const char *more = e ? e->fresh_env : "";
 
-	if (run->environment.fresh_why || (!lang_env_is_fresh(run->spec.lang, item) &&
-					   !lang_env_matches(more, item)))
-		return 0;
-	return run_say_why(run, WHY_ENV, whose, (int)MIN(strcspn(item, "="), 60u), item);
-}
-
-static int look_at_env(struct run *run, const struct config_strings *env)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < env->count; i++)
-		r = look_at_variable(run, "\"env\"", env->item[i]);
-	return r;
-}
-
-/* The certificates are not among these: waiting interpreters read them when they need
- * them. */
-static int look_at_policy(struct run *run)
-{
-	const struct net_policy *policy = run_network_policy(run);
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && policy && i < policy->env_count; i++)
-		r = look_at_variable(run, "the operator's \"env\"", policy->env[i].name);
-	return r;
+	for (size_t i = 0; i < env->count && !run->environment.fresh_why; i++)
+		if (lang_env_is_fresh(run->spec.lang, env->item[i]) ||
+		    lang_env_matches(more, env->item[i]))
+			return run_say_why(run, WHY_ENV,
+					   (int)MIN(strcspn(env->item[i], "="),
+						    60u), env->item[i]);
+	return 0;
 }
 
 int run_find_why(struct run *run)
@@ -123,8 +103,6 @@ int run_find_why(struct run *run)
 		r = look_at_env(run, &run->spec.config->env);
 	if (r == 0 && m)
 		r = look_at_env(run, &m->env);
-	if (r == 0)
-		r = look_at_policy(run);
 	return r;
 }
 
@@ -154,7 +132,7 @@ static void say_why(struct run *run)
 		run_say_why(run, WHY_ASKED);
 		break;
 	case WIRE_BEGUN_ENV:
-		run_say_why(run, WHY_ENV, "\"env\"", 60, e->begun_by);
+		run_say_why(run, WHY_ENV, 60, e->begun_by);
 		break;
 	case WIRE_BEGUN_FILE:
 		run_say_why(run, "the job's %.60s would be imported in place "

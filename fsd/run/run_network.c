@@ -41,15 +41,6 @@ int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *c
 	return err_set(err, -EINVAL, "config.json: %s", why.text);
 }
 
-const struct net_policy *run_network_policy(const struct run *run)
-{
-	const struct job_config *machine = run->host->shared(run);
-
-	if (!(machine ? machine : run->spec.config)->network_text)
-		return NULL;
-	return network_policy(run->d->network);
-}
-
 /* --- what happens ------------------------------------------------------------------- */
 
 static void log_line(void *arg, const char *text)

@@ -9,7 +9,6 @@
 #include "fsd/fsd.h"
 
 struct machine_network;
-struct net_policy;
 struct run;
 
 /*
@@ -18,9 +17,6 @@ struct run;
  */
 int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *config,
 		      struct err *err);
-
-/* Returns the policy whose variables the run's program gets; NULL: it has no network. */
-const struct net_policy *run_network_policy(const struct run *run);
 
 /* Calls to the run, which has called this file (run_events.c). */
 struct run_network_hooks {

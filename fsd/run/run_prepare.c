@@ -11,7 +11,6 @@
 
 #include "fsd/network/network.h"
 #include "run_int.h"
-#include "run_network.h"
 #include "runs_int.h"
 
 static const char *const base_env[] = { WIRE_BASE_ENV };
@@ -89,73 +88,71 @@ static bool is_in_sandbox(const struct run *run, const char *item)
 /* Where PID 1 has put the operator's certificates (guest/net). */
 #define CA_FILE "/run/ca.pem"
 
-static const char *const certificates[] = {
-	"SSL_CERT_FILE=" CA_FILE, "REQUESTS_CA_BUNDLE=" CA_FILE,
-	"NODE_EXTRA_CA_CERTS=" CA_FILE,
-};
-
-/* Fills the operator's variables, which each job with a network gets. */
-static int fill_network_env(struct run *run, struct wire_strings *ret)
+static int push_unless_set(struct run *run, const char *item)
 {
-	const struct net_policy *policy = run_network_policy(run);
+	const struct config_strings *own = &run->spec.config->env;
+
+	return has_name((const char *const *)own->item, own->count, item) ||
+			       is_in_sandbox(run, item)
+		       ? 0 : push(&run->envp, item);
+}
+
+/* Pushes the operator's variables for each job that has a network. */
+static int fill_network_env(struct run *run)
+{
+	static const char *const certificates[] = {
+		"SSL_CERT_FILE=" CA_FILE, "REQUESTS_CA_BUNDLE=" CA_FILE,
+		"NODE_EXTRA_CA_CERTS=" CA_FILE,
+	};
+	const struct job_config *m = run->host->shared(run);
+	const struct net_policy *policy = network_policy(run->d->network);
 	size_t len = 0;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && policy && i < policy->env_count; i++) {
+	if (!policy || !(m ? m : run->spec.config)->network_text)
+		return 0;
+	for (size_t i = 0; r == 0 && i < policy->env_count; i++) {
 		auto_buf struct buf item = { 0 };
 
 		buf_fmt(&item, "%s=%s", policy->env[i].name, policy->env[i].value);
-		r = item.failed ? item.failed : push(ret, item.data);
+		r = item.failed ? item.failed : push_unless_set(run, item.data);
 	}
-	if (policy && network_ca(run->d->network, &len))
+	if (network_ca(run->d->network, &len))
 		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(certificates); i++)
-			if (!has_name(ret->item, ret->count, certificates[i]))
-				r = push(ret, certificates[i]);
-	return r;
-}
-
-/* Pushes the variables that neither the job nor its sandbox sets. */
-static int push_unless_set(struct run *run, const char *const *item, size_t count,
-			   const struct wire_strings *network)
-{
-	const struct config_strings *own = &run->spec.config->env;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		if (!has_name((const char *const *)own->item, own->count, item[i]) &&
-		    !is_in_sandbox(run, item[i]) &&
-		    !(network && has_name(network->item, network->count, item[i])))
-			r = push(&run->envp, item[i]);
+			r = push_unless_set(run, certificates[i]);
 	return r;
 }
 
 /* Fills the variables. Of variables with the same name only one is sent: the job's, else
- * the sandbox's, else the one of the operator's policy of the network, else the
- * environment's, else the one of the base set. */
+ * the sandbox's, else the environment's, else the one of the base set. */
 static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
+	const char *const *own = (const char *const *)env->item;
 	const char *const *more = run->environment.of ?
 		(const char *const *)run->environment.of->env : NULL;
-	struct wire_strings network = { 0 };
 	size_t count = 0;
-	int r = fill_network_env(run, &network);
+	int r = 0;
 
 	while (more && more[count])
 		count++;
 	/* A step of a session keeps the variables that earlier steps have set. */
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run); i++)
-		if (!has_name(more, count, base_env[i]))
-			r = push_unless_set(run, &base_env[i], 1, &network);
-	if (r == 0 && !is_step(run))
-		r = push_unless_set(run, more, count, &network);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run);
+	     i++)
+		if (!has_name(own, env->count, base_env[i]) &&
+		    !is_in_sandbox(run, base_env[i]) &&
+		    !has_name(more, count, base_env[i]))
+			r = push(&run->envp, base_env[i]);
+	for (size_t i = 0; r == 0 && i < count && !is_step(run); i++)
+		if (!has_name(own, env->count, more[i]) &&
+		    !is_in_sandbox(run, more[i]))
+			r = push(&run->envp, more[i]);
 	if (r == 0)
-		r = push_unless_set(run, network.item, network.count, NULL);
-	strings_done(&network);
+		r = fill_network_env(run);
 	if (r == 0)
 		r = fill_sandbox_env(run);
 	for (size_t i = 0; r == 0 && i < env->count; i++)
-		r = push(&run->envp, env->item[i]);
+		r = push(&run->envp, own[i]);
 	return r;
 }
 
@@ -166,22 +163,13 @@ const char *run_code_name(const struct run *run)
 	return run->spec.code ? run->spec.code->name : run->spec.lang->code;
 }
 
-/* Does the operator's policy give the program variables? */
-static bool has_network_env(const struct run *run)
-{
-	const struct net_policy *policy = run_network_policy(run);
-	size_t len = 0;
-
-	return policy && (policy->env_count || network_ca(run->d->network, &len));
-}
-
 /* True if the program has the usual name of its language, no arguments and no variables of
- * its own or of the network. Some warm interpreters can run only such a program. */
+ * its own. Some warm interpreters can run only such a program. */
 static bool is_plain(const struct run *run)
 {
 	const struct job_config *c = run->spec.config;
 
-	return !c->args.count && !c->env.count && !has_network_env(run) &&
+	return !c->args.count && !c->env.count &&
 	       !strcmp(run_code_name(run), run->spec.lang->code);
 }
 

@@ -64,6 +64,8 @@ static void test_refusals(void)
 	is_int(c.shown.count, CONNECTIONS_MOST, "the list is full");
 	connections_open(&c, 999, &made);
 	is_int((long long)c.shown.dropped, 1, "one more connection is counted");
+	connections_end(&c, 999, &made);
+	is_int((long long)c.shown.dropped, 1, "and its end is not");
 	evil.host = "worse.example";
 	connections_end(&c, 0, &evil);
 	is_int(c.shown.count, CONNECTIONS_MOST, "a refusal takes a place");
