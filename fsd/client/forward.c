@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -76,6 +77,19 @@ static int connect_once(const struct forward *f)
 	if (fd < 0 || connect(fd, (const void *)&at, sizeof(at)) < 0)
 		return -errno;
 	return take_fd(&fd);
+}
+
+/* Makes sure that the socket is there, without a connection: a program would serve that.
+ * Return: 0 or negative errno. */
+static int find_port(const struct forward *f)
+{
+	char name[16];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "ports/%u", f->port);
+	if (fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? open_port(f) : -errno;
+	return S_ISSOCK(st.st_mode) ? 0 : -ENOENT;
 }
 
 /* Return: a connected descriptor or a negative errno. */
@@ -222,13 +236,12 @@ int forward(int dir, const char *what, unsigned port, unsigned local)
 	int r;
 
 	client_speaks_as("forward");
-	r = connect_port(&f);
+	r = find_port(&f);
 	if (r < 0)
 		return client_complain(1, "port %u of %s: %s", port, what,
 				r == -ENOENT || r == -ESRCH
 					? "no machine runs with \"ports\""
 					: strerror(-r));
-	close(r);
 	r = f.listener = listen_at(local, &at);
 	if (r < 0)
 		return client_complain(1, "127.0.0.1:%u: %s", local, strerror(-r));
