@@ -142,7 +142,7 @@ void vm_each_class(struct machines *vm,
 /* Returns the walls around each machine, as found at start. NULL: machines have
  * none (in tests). Borrowed. */
 const struct walls *vm_walls(const struct machines *vm);
-/* Returns whether vm_network() can start relays (not in tests). */
+/* Returns whether vm_network() can start relays. */
 bool vm_has_relays(const struct machines *vm);
 /* Returns the QEMU of the machines. NULL: they have none (in tests). Borrowed. */
 const struct vm_qemu *vm_qemu(const struct machines *vm);

@@ -444,6 +444,7 @@ fails() {
 	EXDEV) words='Invalid cross-device link' ;;
 	ENODATA) words='No such attribute' ;;
 	EROFS) words='Read-only file system' ;;
+	EMFILE) words='Too many open files' ;;
 	ESHUTDOWN) words='Cannot send after transport endpoint shutdown' ;;
 	*) fail "fails: unknown errno $1" ;;
 	esac

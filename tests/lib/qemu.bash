@@ -34,26 +34,6 @@ file_given() {
 	export STATE MOUNT_OPTIONS
 }
 
-# private_templates — private mounts take the template of the files' mounts. Root's have
-# theirs in /var/lib/fsd: on a clean host there is none.
-private_templates() {
-	[ ! -e "$STATE/shared/made" ] || {
-		FSD_TEMPLATES=$(dirname "$(<"$STATE/shared/made")")
-		export FSD_TEMPLATES
-	}
-}
-
-# environments_place DIR — for fsd env build: what the image's build knows of the archive.
-environments_place() {
-	local cache=$IMAGE-cache
-	mkdir -p "$1/sources/apt"
-	touch "$1/sources/lock" # as a build has made the directory
-	[ ! -e "$cache/lists/of" ] || {
-		cp -a "$cache/lists" "$cache/sources.list" "$1/sources/apt/"
-		touch "$1/sources/apt/lists/of"
-	}
-}
-
 # file_setup [OPTION...] — the file's mount, and its template is there. What both
 # kinds of machines are tried with: --fork no. Files with --shared [POOL] that one
 # bats runs have one mount together: its first machines and its zygote take 8 s of

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# "network" against the operator's policy: what the door reads, what a config may ask for,
-# what .fsd/network shows, how a policy is replaced. What programs reach is in
-# qemu/55_network.bats.
+# "network": what a config may ask for, what the operator's policy allows, what programs
+# reach, and what is told of it. The relay and the door are real, the program's machine is
+# fake (vm/fake/fake_net_script.c has its commands); real ones are in qemu/55_network.bats.
 
 load ../lib/common
 load ../lib/network
@@ -29,10 +29,39 @@ wrong() {
 	rm -r "$MNT/w"
 }
 
+# given POLICY [OPTION...] — a mount with that policy.
+given() {
+	policy "$1"
+	mount_start --network "$WORLD/policy.json" "${@:2}"
+}
+
+# net JOB CONFIG <SCRIPT — a job that has run.
+net() {
+	job_run "$1" "$(cat)" "$2" code.py
+}
+
+# told JOB SENTENCE... — lines of the log, without times.
+told() {
+	local job=$1 text
+	shift
+	for text; do
+		grep -qF "network: $text" "$MNT/$job/log" || {
+			cat "$MNT/$job/log" >&2
+			fail "the log has not: network: $text"
+		}
+	done
+}
+
+# verdicts JOB — of all connections, in their order.
+verdicts() {
+	result "$1" '[.network.connections[].verdict] | join(" ")'
+}
+
+OPEN='{"allow": ["*:*"]}'
+
 @test "a user sees what the operator allows, and a config may ask for that" {
 	mount_start --network "$WORLD/policy.json"
-	# these machines have no relay, so nothing connects to their ports
-	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network yes\nports no'
+	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network yes\nports yes'
 	assert grep -qx 'limit connections 256' "$MNT/.fsd/network"
 	assert grep -qx 'deny evil.test:\*' "$MNT/.fsd/network"
 	wrong '{"network": ["evil.test"]}' '"network" has "evil.test", which the operator does not allow here; see .fsd/network'
@@ -100,4 +129,371 @@ wrong() {
 	assert_failure
 	assert_output --partial '--network-allow is "api.*.org"; "*" can only be the whole first label'
 	unset DAEMON MNT
+}
+
+# --- what a config may say ----------------------------------------------------
+
+@test "each mistake in a rule has a sentence with the rule and what is right" {
+	given "$OPEN"
+	local rule sentence
+	while IFS='|' read -r rule sentence; do
+		wrong "{\"network\": [\"$rule\"]}" "\"network\" has \"$rule\"; $sentence"
+	done <<-'END'
+		https://example.org/|leave "https://" and the path out: "example.org"
+		http://example.org|leave "http://" and the path out: "example.org:80"
+		example.org/path|leave the path out: "example.org"
+		api.*.org|"*" can only be the whole first label
+		10.0.0.5|an address needs its port, such as "10.0.0.5:443"
+		localhost|that is the job's own machine, which needs no rule
+		127.0.0.1:80|that is the job's own machine, which needs no rule
+		198.18.0.1:80|that is the job's own machine, which needs no rule
+	END
+	wrong '{"network": ["bücher.example"]}' '"network" has "bücher.example"; write it as programs send it: "xn--..."'
+	wrong "{\"network\": [$(printf '"a.test", %.0s' {1..256})\"a.test\"]}" '"network" has 257 rules; at most 256 are allowed'
+	wrong '{"network": {"alow": []}}' '"network" may have "allow" and "deny" only'
+	wrong '{"network": ["a.test"], "retry": 1}' '"retry" with "network": what the program did to others would be done twice; "retry_network": true says that this is fine'
+	wrong '{"ports": [80]}' '"ports" has 80; programs cannot listen below 1024: allowed are 1024 to 65535'
+	wrong '{"ports": [8080, 8080]}' '"ports" has 8080 twice'
+	wrong '{"ports": []}' '"ports" must be a list of 1 to 10 ports, or true'
+	net a '{"network": ["a.test"], "retry": 1, "retry_network": true}' <<<'out x'
+	stdout_is a x
+}
+
+@test "without a policy \"network\" is refused, and \"ports\" is not" {
+	mount_start
+	wrong '{"network": ["example.test"]}' '"network": this mount gives programs no network; its operator can (fsd mount --network FILE)'
+	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network no\nports yes'
+	net a '{"ports": [8080]}' <<<'net told'
+	stdout_is a ' ports'
+	result_is a .network null
+}
+
+@test "\"ports\": false in a policy forbids them" {
+	given '{"allow": ["*:*"], "ports": false}'
+	assert_equal "$(head -n 2 "$MNT/.fsd/network")" $'network yes\nports no'
+	wrong '{"ports": [8080]}' '"ports": the operator lets no other program connect to programs here; see .fsd/network'
+}
+
+# --- what programs reach -------------------------------------------------------
+
+# bats test_tags=smoke
+@test "a name of a rule resolves to its ports and is reached there, and result.json has it" {
+	given "$OPEN"
+	net a '{"network": ["Example.test.:80-81"]}' <<-'END'
+		net told
+		net resolve example.test
+		net open example.test 81
+		net send hello
+		net read
+		net end
+		net read
+	END
+	stdout_is a $'names\nexample.test 80-81\nexample.test:81 open\nhello\nend'
+	told a 'example.test:81 (93.184.216.10) open' 'example.test:81 (93.184.216.10) closed after 0.'
+	grep -q ' s, 6 bytes out, 6 in$' "$MNT/a/log"
+	result_is a '.network.connections[0] | [.host, .port, .address, .sent, .received, .verdict, .reason] | map(tostring) | join(" ")' \
+		'example.test 81 93.184.216.10 6 6 ok null'
+	result_is a '.network | "\(.sent) \(.received) \(.dropped)"' '6 6 0'
+	assert_equal "$(figure 'fsd_network_verdicts_total{verdict="ok"}')" 1
+}
+
+@test "a name that no rule names does not exist, and its port, address and metadata are refused" {
+	given '{"allow": ["*:*", "0.0.0.0/0:*"], "deny": ["*:25", "evil.test:*"]}'
+	net a '{"network": ["example.test:81"]}' <<-'END'
+		net resolve other.test
+		net resolve none.example.test
+		net open example.test 80
+		net open 93.184.216.10 81
+		net open 169.254.169.254 80
+		net open localhost 80
+		net open a..b 80
+	END
+	stdout_is a $'other.test none\nnone.example.test none\nexample.test:80 refused
+93.184.216.10:81 refused\n169.254.169.254:80 refused\nlocalhost:80 refused\na..b:80 refused'
+	assert_equal "$(verdicts a)" 'denied denied denied denied denied denied denied'
+	told a 'other.test refused: no rule names it' 'example.test:80 refused: no rule names this port' \
+		'93.184.216.10:81 refused: no rule names it' "localhost:80 refused: that is the job's own machine"
+	# the operator's deny wins
+	wrong '{"network": ["example.test:25"]}' '"network" has "example.test:25", which the operator does not allow here; see .fsd/network'
+	net b '{"network": true}' <<-'END'
+		net resolve evil.test
+		net open example.test 25
+	END
+	stdout_is b $'evil.test none\nexample.test:25 refused'
+	# of the job's own, "allow" wins
+	net c '{"network": {"deny": ["*.test:*"], "allow": ["example.test:81"]}}' <<-'END'
+		net open example.test 81
+		net open other.test 81
+	END
+	stdout_is c $'example.test:81 open\nother.test:81 refused'
+}
+
+@test "a name that leads to a private address, to this host or nowhere does not resolve" {
+	given '{"allow": ["*:*"]}'
+	net a '{"network": ["*:*"]}' <<-'END'
+		net resolve private.test
+		net resolve meta.test
+		net resolve own.test
+		net resolve nothing.test
+		net resolve alias.test
+		net open private.test 81
+	END
+	stdout_is a $'private.test none\nmeta.test none\nown.test none\nnothing.test none
+alias.test 1-65535\nprivate.test:81 refused'
+	assert_equal "$(verdicts a)" 'private private own unresolved private'
+	told a 'private.test refused: it leads to 10.9.9.1, a private address (the operator'"'s"' "reach" does not cover it)' \
+		'own.test refused: it leads to 93.184.216.2, an address of this host' 'nothing.test does not exist' \
+		'private.test:81 refused: it leads to 10.9.9.1'
+	policy '{"allow": ["*:*"], "reach": ["10.0.0.0/8"]}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	net b '{"network": ["private.test:81"]}' <<<'net open private.test 81'
+	stdout_is b 'private.test:81 open'
+}
+
+@test "name servers that do not answer are told, and the program may ask again" {
+	given "$OPEN"
+	net a '{"network": ["silent.test"]}' <<<'net resolve silent.test'
+	stdout_is a 'silent.test again'
+	told a "silent.test could not be looked up: the host's name servers did not answer"
+	assert_equal "$(verdicts a)" unresolved
+}
+
+@test "a closed port, a way that leads nowhere and a reset are told with their reasons" {
+	given "$OPEN"
+	net a '{"network": ["*.test:*"]}' <<-'END'
+		net open closed.test 444
+		net open far.test 80
+		net open example.test 82
+		net send x
+		net read
+	END
+	stdout_is a $'closed.test:444 failed\nfar.test:80 failed\nexample.test:82 open\nreset peer'
+	assert_equal "$(verdicts a)" 'refused unreachable reset'
+	told a 'closed.test:444: connection refused' 'far.test:80: no route' \
+		'example.test:82 (93.184.216.10) reset after'
+}
+
+@test "another server name, none, and an encrypted hello are cut, and /tcp lets all pass" {
+	given '{"allow": ["*:*", "*:*/tcp"]}'
+	net a '{"network": ["example.test"]}' <<-'END'
+		net open example.test 443
+		net hello example.test
+		net open example.test 443
+		net hello other.test
+		net read
+		net open example.test 443
+		net send plain
+		net read
+		net open example.test 443
+		net hello example.test ech
+		net read
+		net use 1
+		net read
+	END
+	assert_equal "$(head -n 7 "$MNT/a/stdout")" \
+		"$(printf 'example.test:443 open\n%.0s' 1 2; printf 'reset refused\nexample.test:443 open\n%.0s' 1 2; echo reset refused)"
+	# the server answers the hello of the first
+	assert_equal "$(result a '.network.connections[0].received > 0')" true
+	told a 'example.test:443 cut: the TLS server name is "other.test"' \
+		'example.test:443 cut: no TLS server name was sent; a rule with /tcp lets it pass' \
+		'example.test:443 cut: its ClientHello is encrypted (ECH); a rule with /tcp or the operator'"'s"' "ech" lets it pass'
+	assert_equal "$(result a '[.network.connections[].verdict] | sort | unique | join(" ")')" 'ech ok sni'
+	net b '{"network": ["example.test:443/tcp"]}' <<-'END'
+		net open example.test 443
+		net hello other.test
+		net read
+	END
+	result_is b '.network.connections[0] | .verdict == "ok" and .received > 0' true
+}
+
+@test "an address of a rule is routed and reached as it is written" {
+	given '{"allow": ["93.184.216.0/24:*", "10.9.9.1:81"]}'
+	net a '{"network": ["93.184.216.10:81", "10.9.9.1:81"]}' <<-'END'
+		net told
+		net open 93.184.216.10 81
+		net open 10.9.9.1 81
+		net open 93.184.216.11 81
+	END
+	stdout_is a $'names 93.184.216.10/32 10.9.9.1/32\n93.184.216.10:81 open\n10.9.9.1:81 open\n93.184.216.11:81 refused'
+	told a '93.184.216.10:81 open' '93.184.216.11:81 refused: no rule names it'
+	wrong '{"network": ["10.9.9.0/24:81"]}' '"network" has "10.9.9.0/24:81", which the operator does not allow here; see .fsd/network'
+}
+
+@test "a user has the values of his own, and his answers are not another's" {
+	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/file" "$BATS_FILE_TMPDIR"
+	given '{"allow": ["example.test:81"], "users": {"65534": {"allow": ["other.test:81"], "connections": 2, "ports": false}}}' --allow-other
+	local user="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	assert grep -qx 'allow example.test:81' "$MNT/.fsd/network"
+	assert_equal "$($user grep -v '^limit [rb]' "$MNT/.fsd/network")" $'network yes\nports no\nallow other.test:81\nlimit connections 2'
+	wrong '{"network": ["other.test:81"]}' '"network" has "other.test:81", which the operator does not allow here; see .fsd/network'
+	umask 000
+	$user sh -c 'mkdir "$1" && printf "%s\n" "$2" >"$1/code.py" && echo "{\"network\": true}" >"$1/config.json"' - \
+		"$MNT/a" $'net open example.test 81\nnet many 3 other.test 81'
+	$user "$TESTS/../build/tests/await" read "$MNT/a/wait" 20
+	assert_equal "$($user cat "$MNT/a/stdout")" $'example.test:81 refused\n2 open, 1 limit'
+	net b '{"network": true}' <<<'net open example.test 81'
+	stdout_is b 'example.test:81 open'
+}
+
+# --- limits --------------------------------------------------------------------
+
+@test "connections over the limit are reset, and one that ends makes place" {
+	given '{"allow": ["*:*"], "connections": 3}'
+	net a '{"network": ["*:*"]}' <<-'END'
+		net many 5 example.test 81
+		net use 1
+		net reset
+		net open example.test 81
+		net open example.test 81
+	END
+	stdout_is a $'3 open, 2 limit\nexample.test:81 open\nexample.test:81 limit'
+	told a 'more than 3 connections at a time' 'more than 3 connections at a time, 3 times'
+	result_is a '[.network.connections[] | select(.verdict == "limit")] | length' 1
+	result_is a '[.network.connections[] | select(.verdict == "ok")] | length' 4
+}
+
+@test "bytes over the limit cut all connections, and no other begins" {
+	given '{"allow": ["*:*"], "bytes": 100000}'
+	net a '{"network": ["*:*"]}' <<-'END'
+		net open example.test 81
+		net open other.test 81
+		net bytes 60000
+		net end
+		net eat
+		net use 1
+		net read
+		net open example.test 81
+	END
+	run cat "$MNT/a/stdout"
+	assert_line --regexp '^[0-9]+ bytes, reset limit$'
+	assert_equal "${lines[3]} ${lines[4]}" 'reset limit example.test:81 limit'
+	told a 'over 100000 bytes'
+	result_is a '.network | .sent + .received >= 100000' true
+}
+
+@test "\"log\" of the policy leaves connections, totals or nothing in results" {
+	given '{"allow": ["*:*"], "log": "totals"}'
+	net a '{"network": ["*:*"]}' <<-'END'
+		net open example.test 81
+		net send x
+		net read
+		net resolve none.test
+	END
+	result_is a '.network | "\(.sent) \(.received) \(.connections | length) \(.dropped)"' '2 2 0 2'
+	policy '{"allow": ["*:*"], "log": "none"}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	net b '{"network": ["*:*"]}' <<<'net open example.test 81'
+	result_is b .network null
+	policy '{"allow": ["*:*"], "audit": true}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	net c '{"network": ["*:*"]}' <<<'net open example.test 81'
+	await becomes 20 grep -q 'audit: network: uid 0, c: example.test:81 (93.184.216.10) open (ok)' "$LOG"
+}
+
+@test "equal refusals are one entry and one line with a count" {
+	given '{"allow": ["*:*"], "rate": 10000, "connections": 300}'
+	net a '{"network": ["example.test"]}' <<<"$(printf 'net resolve other.test\n%.0s' {1..40})"
+	result_is a '.network.connections | length' 1
+	told a 'other.test refused: no rule names it' 'other.test refused: no rule names it, 40 times'
+	assert_equal "$(grep -c 'other.test refused' "$MNT/a/log")" 2
+	assert grep -qx 'fsd_network_verdicts_total{verdict="denied"} 40' "$MNT/.fsd/stats"
+	# over 200, refusals have precedence
+	net b '{"network": ["*:81"]}' <<-'END'
+		net many 205 example.test 81
+		net resolve a.none
+		net resolve b.none
+		net resolve c.none
+	END
+	result_is b '.network | "\(.connections | length) \(.dropped)"' '200 8'
+	result_is b '[.network.connections[] | select(.verdict == "unresolved")] | length' 3
+}
+
+@test "certificates and variables of the policy reach the machine" {
+	given "{\"allow\": [\"*:*\"], \"ca\": \"ca.pem\", \"env\": {\"PIP_INDEX_URL\": \"https://mirror.test/simple\", \"A\": \"policy\"}}"
+	net a '{"network": [], "env": {"A": "job"}}' <<<$'net told\nenv'
+	assert grep -qx "names ca $(stat -c %s "$WORLD/ca.pem")" "$MNT/a/stdout"
+	assert grep -qx 'PIP_INDEX_URL=https://mirror.test/simple' "$MNT/a/stdout"
+	assert grep -qx A=job "$MNT/a/stdout"
+	net b '{}' <<<env
+	refute grep -q PIP_INDEX_URL "$MNT/b/stdout"
+}
+
+# --- a policy, a sandbox, a door that changes ------------------------------------
+
+@test "reload-network ends the connections that the new rules refuse, and no other" {
+	given "$OPEN"
+	job_start a $'net open example.test 81\nnet open other.test 81\nout up\nawait\nnet read\nnet use 1
+net send still\nnet read\nnet open other.test 81' '{"network": ["*:*"]}' code.py
+	job_follow a 'example.test:81 open'
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	policy '{"allow": ["example.test:81"]}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	await becomes 20 grep -q 'network: other.test:81 refused' "$MNT/a/log"
+	goes_on a
+	job_wait a
+	stdout_is a $'example.test:81 open\nother.test:81 open\nup\nreset refused\nstill\nother.test:81 refused'
+	# a job that would not be accepted any more keeps to what it had, within the new rules
+	wrong '{"network": ["other.test:81"]}' '"network" has "other.test:81", which the operator does not allow here; see .fsd/network'
+}
+
+@test "a door that is killed is replaced, and connections go on meanwhile" {
+	given "$OPEN"
+	job_start a $'net open example.test 81\nout up\nawait\nnet send first\nnet read\nnet open example.test 81
+net send second\nnet read' '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	kill -9 "$(pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")")"
+	goes_on a
+	job_wait a
+	stdout_is a $'example.test:81 open\nup\nfirst\nexample.test:81 open\nsecond'
+	assert grep -q "the network's helper ended; another one is started" "$LOG"
+}
+
+@test "a relay that is killed is told, and the program runs on without" {
+	given "$OPEN"
+	job_start a $'net open example.test 81\nout up\nawait\nnet read\nnet resolve example.test' '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	kill -9 "$(pgrep -x fsd-relay -P "$(pgrep -x fake-relays -P "$SERVER")")"
+	await becomes 20 grep -qF 'network: lost: the relay ended; the program runs on without' "$MNT/a/log"
+	goes_on a
+	job_wait a
+	ended a 0 exited
+	stdout_is a $'example.test:81 open\nup\nreset peer\nexample.test none'
+	result_is a '.network.connections[0].verdict' lost
+}
+
+@test "a machine that breaks the protocol fails its job" {
+	given "$OPEN"
+	expect_log 'broke the network|a job of'
+	net a '{"network": ["*:*"]}' <<<$'net open example.test 81\nnet raw 0000000000000000\nsleep 20000'
+	status_is a failed
+	result_is a .message "the program's outcome is unknown: the machine broke the network's protocol: a frame that a machine does not send, of type 0"
+	# WINDOW of a stream that was never opened
+	net b '{"network": ["*:*"]}' <<<$'net raw 0800000001fe0a000900000001000000\nsleep 20000'
+	result_is b .message "the program's outcome is unknown: the machine broke the network's protocol: WINDOW for a stream that was never opened"
+}
+
+@test "the steps of a session have the network of its first, and each its own connections" {
+	given "$OPEN"
+	net a '{"session": "s", "network": ["*.test:81"]}' <<<$'net open example.test 81\nnet send x\nnet read'
+	stdout_is a $'example.test:81 open\nx'
+	# the connection is open still
+	net b '{"session": "s"}' <<<$'net send y\nnet read\nnet open other.test 81'
+	stdout_is b $'y\nother.test:81 open'
+	result_is a '[.network.connections[].host] | join(" ")' example.test
+	result_is b '[.network.connections[].host] | join(" ")' other.test
+	net c '{"session": "s", "network": ["*.test:81"]}' <<<'out same'
+	stdout_is c same
+	mkdir "$MNT/d"
+	job_put d code.py 'out x'
+	job_put d config.json '{"session": "s", "network": true}'
+	await becomes 20 grep -q refused "$MNT/d/state"
+	refused d '"network" differs from that of session "s", which was started with ["*.test:81"]: use another name, or end it by rmdir .fsd/sessions/s'
+	rmdir "$MNT/.fsd/sessions/s"
+}
+
+@test "what is sent at the end arrives, and a connection that is open then is told" {
+	given "$OPEN"
+	net a '{"network": ["*:*"]}' <<<$'net open example.test 81\nnet bytes 200000'
+	result_is a '.network.sent' 200000
+	result_is a '.network.connections[0].verdict' ok
 }

@@ -24,10 +24,11 @@ CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 NAMES, SERVER, OTHER = "93.184.216.1", "93.184.216.10", "93.184.216.11"
 PRIVATE, SECRET, OWN = "10.9.9.1", "169.254.169.254", "93.184.216.2"
+FAR = "93.184.217.1"  # no way leads there
 ALIASES = {"alias.test": "example.test"}
 HOSTS = {"example.test": SERVER, "other.test": OTHER, "private.test": PRIVATE,
          "meta.test": SECRET, "own.test": OWN, "a.wild.test": SERVER,
-         "closed.test": SERVER, "sneaky.test": PRIVATE}
+         "closed.test": SERVER, "sneaky.test": PRIVATE, "far.test": FAR}
 SILENT = {"silent.test"}
 A, CNAME = 1, 5
 
@@ -73,6 +74,7 @@ def join(pid):
     for address in (OWN, "10.9.9.2"):
         ip("addr", "add", address + "/24", "dev", "v1", pid=pid)
     ip("route", "add", "default", "via", NAMES, pid=pid)
+    ip("route", "add", "unreachable", FAR, pid=pid)
 
 
 # --- names ----------------------------------------------------------------------
@@ -186,6 +188,7 @@ class Reset(socketserver.BaseRequestHandler):
         self.request.recv(1)
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                 struct.pack("ii", 1, 0))
+        os.close(self.request.detach())  # without a FIN before it
 
 
 def serve_raw():

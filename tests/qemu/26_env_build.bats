@@ -15,10 +15,25 @@ setup_file() {
 	mkdir "$BATS_FILE_TMPDIR/state"
 	ln -s "$(realpath "$STATE")" "$BATS_FILE_TMPDIR/state/fsd"
 	export XDG_STATE_HOME=$BATS_FILE_TMPDIR/state FSD_IMAGE=$IMAGE
-	private_templates
+	# Root's private mounts have theirs in /var/lib/fsd: on a clean host there is none.
+	[ ! -e "$STATE/shared/made" ] || {
+		FSD_TEMPLATES=$(dirname "$(<"$STATE/shared/made")")
+		export FSD_TEMPLATES
+	}
 	export MADE=$BATS_FILE_TMPDIR/made ENVIRONMENTS=$BATS_FILE_TMPDIR/env
 	export FSD_ENVIRONMENTS=$ENVIRONMENTS
-	environments_place "$ENVIRONMENTS"
+	place "$ENVIRONMENTS"
+}
+
+# place DIR — what the image's build knows of the archive.
+place() {
+	local cache=$IMAGE-cache
+	mkdir -p "$1/sources/apt"
+	touch "$1/sources/lock" # as a build has made the directory
+	[ ! -e "$cache/lists/of" ] || {
+		cp -a "$cache/lists" "$cache/sources.list" "$1/sources/apt/"
+		touch "$1/sources/apt/lists/of"
+	}
 }
 
 # build NAME [OPTION...] — of all three kinds.
@@ -122,7 +137,7 @@ id_of() {
 
 @test 'the same packages give the same bytes, whatever the umask and zone' {
 	local other=$BATS_TEST_TMPDIR/env
-	environments_place "$other"
+	place "$other"
 	run --separate-stderr -0 build once "${all[@]}"
 	(umask 077 && TZ=Asia/Tokyo build twice "${all[@]}" \
 		--environments "$other" >/dev/null)

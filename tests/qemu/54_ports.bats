@@ -130,8 +130,7 @@ served_by_run() {
 }
 
 @test "the socket of fsd run --port in a private mount is reached through /proc" {
-	private_templates
-	served_by_run --private
+	XDG_STATE_HOME=$BATS_TEST_TMPDIR served_by_run --private
 	assert_equal "$(reach "$SOCKET")" '/path '
 	kill "$RUN"
 	await exit "$RUN" 20

@@ -6,18 +6,13 @@
 load ../lib/qemu
 load ../lib/network
 
-POLICY='{"allow": ["*:*", "10.9.9.1:*", "93.184.216.10:*"], "reach": ["10.9.9.1"], "ca": "ca.pem",
-	"env": {"PIP_INDEX_URL": "https://example.test/simple", "npm_config_registry": "https://example.test/npm/",
-		"REQUESTS_CA_BUNDLE": "/run/ca.pem", "LANG": "en_US.UTF-8"}}'
+POLICY='{"allow": ["*:*", "10.9.9.1:*", "93.184.216.10:*"], "reach": ["10.9.9.1"], "ca": "ca.pem"}'
 
 setup_file() {
 	world_up
 	policy "$POLICY"
 	MNT=$WORLD/mnt
-	export ENVIRONMENTS=$WORLD/env
-	mkdir "$ENVIRONMENTS"
-	file_setup --fork no --network "$WORLD/policy.json" --environments "$ENVIRONMENTS"
-	private_templates
+	file_setup --fork no --network "$WORLD/policy.json"
 }
 teardown_file() {
 	file_teardown
@@ -55,26 +50,6 @@ read -r line <&3
 echo "$line"
 SH
 	ok echoed
-}
-
-@test "the operator's variables and certificates are those of a job with a network, unless it sets them" {
-	local names='PIP_INDEX_URL npm_config_registry SSL_CERT_FILE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS LANG'
-	local code="for n in $names; do echo \"\$n=\${!n-}\"; done; env | cut -d= -f1 | sort | uniq -d"
-	prog code.sh '{"network": ["example.test"]}' <<<"$code"
-	ok $'PIP_INDEX_URL=https://example.test/simple\nnpm_config_registry=https://example.test/npm/\nSSL_CERT_FILE=/run/ca.pem\nREQUESTS_CA_BUNDLE=/run/ca.pem\nNODE_EXTRA_CA_CERTS=/run/ca.pem\nLANG=en_US.UTF-8'
-	prog code.sh '{"network": ["example.test"], "env": {"PIP_INDEX_URL": "own", "SSL_CERT_FILE": "", "LANG": "C"}}' <<<"$code"
-	ok $'PIP_INDEX_URL=own\nnpm_config_registry=https://example.test/npm/\nSSL_CERT_FILE=\nREQUESTS_CA_BUNDLE=/run/ca.pem\nNODE_EXTRA_CA_CERTS=/run/ca.pem\nLANG=C'
-	prog code.sh <<<"$code"
-	ok $'PIP_INDEX_URL=\nnpm_config_registry=\nSSL_CERT_FILE=\nREQUESTS_CA_BUNDLE=\nNODE_EXTRA_CA_CERTS=\nLANG=C.UTF-8'
-}
-
-@test "a Node that reads the operator's LANG at its start is a fresh one, which trusts the operator's CA" {
-	prog code.js '{"network": ["example.test"], "timeout": '"$(patient 60000)"'}' <<'JS'
-const answer = await fetch("https://example.test/hello");
-process.stdout.write(process.env.LANG + " " + await answer.text());
-JS
-	ok 'en_US.UTF-8 hello from example.test'
-	assert_equal "$(result "$J" .environment.why)" "the operator's \"env\" has LANG, which is read at the start"
 }
 
 @test "a name that no rule has does not exist, a port that no rule has is refused at once" {
@@ -142,34 +117,30 @@ PY
 	ok 'hello from 93.184.216.10'
 }
 
-@test "of an internal mirror, one rule, one CA and one variable are enough for the real pip" {
+@test "pip installs a wheel from an index that a rule names" {
 	local pip
 	# an older pip does not run on the machine's Python
 	pip=$(find /usr/share/python-wheels /usr/lib/python3* ~/.pyenv -name 'pip-2[4-9]*.whl' 2>/dev/null | sort | tail -n 1)
 	[ -n "$pip" ] || need 'there is no wheel of pip 24 or newer'
-	/usr/bin/python3 -I -S "$TESTS/network/mirror.py" "$WORLD/www" https://example.test
-	mkdir "$BATS_TEST_TMPDIR/wheels"
-	cp "$pip" "$BATS_TEST_TMPDIR/wheels"
-	pip=${pip##*/pip-}
-	environments_place "$ENVIRONMENTS"
-	FSD_IMAGE=$IMAGE bounded 300 "$FSD_REAL" env build --environments "$ENVIRONMENTS" pip \
-		--pypi "pip==${pip%%-*}" --wheelhouse "$BATS_TEST_TMPDIR/wheels"
-	local config='"network": ["example.test"], "environment": "pip", "timeout": '
-	config+=$(patient 60000)
-	prog code.sh "{$config}" <<'SH'
-pip install --quiet tiny && python3 -c 'import tiny; print(tiny.word)'
-SH
-	ok 'tiny with tinier'
-	prog code.py "{$config, \"mode\": \"cell\"}" <<'PY'
-!pip install --quiet tiny
-import tiny
-print(tiny.word)
+	mkdir -p "$WORLD/www/simple/tiny"
+	/usr/bin/python3 -I -S - "$WORLD/www/simple/tiny" <<'PY'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1] + "/tiny-1.0-py3-none-any.whl", "w") as z:
+    z.writestr("tiny.py", "word = 'installed'\n")
+    z.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    z.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    z.writestr("tiny-1.0.dist-info/RECORD", "")
+with open(sys.argv[1] + "/index.html", "w") as f:
+    f.write('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>')
 PY
-	ok 'tiny with tinier'
-	# without a network the real one is not started
-	prog code.sh '{"environment": "pip"}' <<<'pip install tiny'
-	ended "$J" 1 exited
-	assert grep -q 'has no network' "$MNT/$J/stderr"
+	job_made code.sh <<'SH'
+python3 -m zipfile -e pip.whl p &&
+PYTHONPATH=p python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --target t --index-url https://example.test/simple tiny &&
+PYTHONPATH=t python3 -c 'import tiny; print(tiny.word)'
+SH
+	cp "$pip" "$MNT/$J/pip.whl"
+	go '{"network": ["example.test"], "timeout": 300}'
+	ok installed
 }
 
 @test "twenty megabytes come and one goes, and what is sent at the end arrives" {

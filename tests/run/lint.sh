@@ -113,11 +113,12 @@ check_sentences() {
 		"$(grep_in '^vm/.*\.[ch]$' \
 			'\<(machine|m)(->|\.)state[[:space:]]*=[^=]' |
 			grep -vE '^vm/([a-z]+/)?machine\.c:')"
-	# fsd/server/daemonize.c, fsd/spool/spool.c: before there is a thread, a loop or a mount
-	verdict 'only vm/os/spawn.c, the jailer, zygotes, daemonize.c, spool.c and guest/ fork' \
+	# fsd/server/daemonize.c, fsd/spool/spool.c, vm/fake/fake_relay.c: before there is a thread,
+	# a loop or a mount
+	verdict 'only vm/os/spawn.c, the jailer, zygotes, daemonize.c, spool.c, fake_relay.c and guest/ fork' \
 		"$(grep_in '^(layout|vm|fsd)/.*\.[ch]$' \
 			'\<(fork|vfork|clone|clone3|posix_spawnp?|system|popen|daemon)[[:space:]]?\(|SYS_clone' |
-			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_slot|jail_pages)|vm/zygote/[a-z]+|fsd/([a-z]+/)?(daemonize|spool))\.c:')"
+			grep -vE '^(vm/([a-z]+/)?(spawn|jailer|jail_slot|jail_pages)|vm/(zygote/[a-z]+|fake/fake_relay)|fsd/([a-z]+/)?(daemonize|spool))\.c:')"
 	verdict 'nothing sleeps to synchronise' \
 		"$(grep_in '^(layout|guest|vm|fsd)/.*\.[ch]$' \
 			'\<(sleep|usleep|nanosleep|clock_nanosleep)[[:space:]]?\(')"

@@ -30,6 +30,7 @@
 
 #include "layout/base/cleanup.h"
 #include "fake_guest.h"
+#include "fake_relay.h"
 
 #define FROZEN_NS (20 * NS_PER_S)
 #define ZYGOTES 16u
@@ -55,6 +56,7 @@ struct fake {
 	/* the fake jailer's descriptor, owned; -1: the jailer is never ended */
 	struct loop_fd jailer;
 	int memory_fd; /* owned; -1: use the host's figures */
+	struct fake_relays relays;
 	struct vm_memory memory;   /* the figures of memory_fd when they were last read */
 };
 
@@ -107,9 +109,11 @@ static int fake_open(const struct backend_host *host, struct backend **ret,
 	r = fake_witness_open();
 	if (r == 0)
 		r = open_jailer(f);
+	if (r == 0)
+		r = fake_relays_start(&f->relays);
 	if (r < 0) {
 		free(f);
-		return err_sys(err, r, "FSD_FAKE_WITNESS or FSD_FAKE_JAILER");
+		return err_sys(err, r, "FSD_FAKE_WITNESS, FSD_FAKE_JAILER or relays");
 	}
 	list_init(&f->machines);
 	list_init(&f->templates);
@@ -489,6 +493,25 @@ static void fake_cost(struct backend_machine *m)
 	loop_defer(m->backend->host->loop, &machine_of(m)->costs);
 }
 
+/* Makes the machine's second port. */
+static int fake_network(struct backend_machine *bm, int account, struct err *err)
+{
+	struct fake_machine *m = machine_of(bm);
+	auto_close int ours = -1, theirs = -1;
+	int pair[2], r;
+
+	if (!m->guest)
+		return err_set(err, -ESRCH, "the machine has ended (fake)");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_sys(err, -errno, "a fake machine's second port");
+	ours = pair[0];
+	theirs = pair[1];
+	r = fake_guest_network(m->guest, take_fd(&ours));
+	if (r == 0)
+		r = fake_relay(&fake_of(bm->backend)->relays, account, theirs);
+	return r < 0 ? err_sys(err, r, "a fake machine's relay") : 0;
+}
+
 static void fake_kill(struct backend_machine *m)
 {
 	die(machine_of(m), "killed");
@@ -505,6 +528,7 @@ static void fake_close(struct backend *b)
 	for (unsigned i = 0; i < f->zygote_count; i++)
 		environment_unref(f->zygotes[i].environment);
 	loop_call_del(&f->freed);
+	fake_relays_end(&f->relays);
 	loop_fd_del(&f->jailer);
 	fd_close(&f->jailer.fd);
 	fd_close(&f->memory_fd);
@@ -525,6 +549,7 @@ const struct vm_backend vm_backend_fake = {
 	.resume = fake_resume,
 	.probe = fake_probe,
 	.cost = fake_cost,
+	.relay = fake_network,
 	.kill = fake_kill,
 	.memory = fake_memory,
 };

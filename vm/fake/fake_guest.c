@@ -210,6 +210,7 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 	g->running = false;
 	loop_timer_del(&g->sleep);
 	loop_call_del(&g->step);
+	g->net_waits.ready = NULL;
 	g->exit.kind = kind;
 	g->exit.value = value;
 	g->exit.lives = kind == WIRE_EXIT_CODE &&
@@ -232,6 +233,7 @@ void fake_finish(struct fake_guest *g, enum wire_exit_kind kind,
 		begin_anew(g);
 		return;
 	}
+	fake_net_end(g);
 	fake_process_end(g, g->pid);
 	g->pid = 0;
 }
@@ -356,6 +358,8 @@ void fake_frame(struct fake_guest *g, const struct wire_header *h,
 		fake_put(g, WIRE_PONG, 0, payload, h->length);
 	} else if (h->type == WIRE_OWN) {
 		g->owned = true;
+	} else if (h->type == WIRE_NETWORK && g->owned) {
+		fake_net_told(g, payload, h->length);
 	} else if (h->type == WIRE_SHARE) {
 		fake_share(g, payload, h->length);
 	} else if (h->type == WIRE_JOB && g->owned && !g->shared) {
@@ -460,7 +464,9 @@ void fake_guest_free(struct fake_guest *g)
 {
 	if (!g)
 		return;
+	fake_net_end(g);
 	fake_lanes_free(g);
+	fake_net_free(g);
 	loop_fd_del(&g->sock);
 	loop_timer_del(&g->sleep);
 	loop_call_del(&g->step);
@@ -484,6 +490,7 @@ void fake_guest_pause(struct fake_guest *g)
 {
 	g->paused = true;
 	loop_fd_del(&g->sock);
+	fake_net_pause(g);
 }
 
 void fake_guest_resume(struct fake_guest *g)
@@ -491,6 +498,7 @@ void fake_guest_resume(struct fake_guest *g)
 	if (!g->paused)
 		return;
 	g->paused = false;
+	fake_net_resume(g);
 	if (loop_fd_add(g->loop, &g->sock) < 0)
 		g->crash(g->arg);
 	else

@@ -17,6 +17,9 @@ struct fake_guest *fake_guest_new(struct loop *loop, int fd,
 void fake_guest_free(struct fake_guest *g);
 void fake_guest_pause(struct fake_guest *g);
 void fake_guest_resume(struct fake_guest *g);
+/* Gives the guest its end of the second port, once. Consumes fd. Return: 0 or negative
+ * errno. */
+int fake_guest_network(struct fake_guest *g, int fd);
 /* Opens FSD_FAKE_WITNESS, if there is one. Return: 0 or negative errno. */
 int fake_witness_open(void);
 

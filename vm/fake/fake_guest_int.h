@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the fake guest: shared by fake_guest.c (the other end of the
- * wire), fake_script.c, fake_fs.c, fake_files.c and fake_lanes.c.
+ * wire), fake_script.c, fake_fs.c, fake_files.c, fake_lanes.c and fake_net.c.
  */
 #ifndef VM_FAKE_GUEST_INT_H
 #define VM_FAKE_GUEST_INT_H
@@ -27,6 +27,17 @@ struct fake_process {
 	uint32_t pid;
 	uint8_t lane; /* number of the lane; 0: the lane is closed */
 	char *command;          /* owned */
+};
+
+struct fake_net;
+struct fake_guest;
+
+/* ready() says whether the wait is over; then done() runs once, and may wait anew. */
+struct fake_wait {
+	bool (*ready)(struct fake_guest *g);
+	void (*done)(struct fake_guest *g);
+	uint64_t number; /* a port, or bytes */
+	char text[300];
 };
 
 #define FAKE_OUT_HIGH (256u << 10) /* bytes not sent at which a script waits */
@@ -67,6 +78,11 @@ struct fake_guest {
 	uint64_t drop_ns;
 	bool drops_forever;
 	uint32_t pid; /* pid of the running program; 0: none runs */
+	struct fake_wait net_waits; /* what the command `net` waits for */
+	uint32_t net_stream; /* number of the program's stream; 0: none */
+
+	/* --- of a machine ------------------------------------------------ */
+	struct fake_net *net; /* owned; NULL: it has no second port */
 
 	/* --- of a shared machine ---------------------------------------- */
 	bool shared;
@@ -136,6 +152,20 @@ void fake_process_end(struct fake_guest *g, uint32_t pid);
 void fake_lane_kill(struct fake_guest *l);
 /* Puts the answer to PROCESSES. */
 void fake_processes(struct fake_guest *m, struct wire_writer *out);
+
+/* --- fake_net.c */
+
+/* Handles NET of the wire. */
+void fake_net_told(struct fake_guest *g, const void *payload, size_t length);
+/* Runs the command `net`. */
+void fake_net_command(struct fake_guest *g, char *rest);
+/* Ends the wait of a command, which is over. */
+void fake_net_continue(struct fake_guest *g);
+/* Ends the streams of the program, as the end of a process does. */
+void fake_net_end(struct fake_guest *g);
+void fake_net_pause(struct fake_guest *m);
+void fake_net_resume(struct fake_guest *m);
+void fake_net_free(struct fake_guest *m);
 
 /* Returns the program's text, owned by the caller. */
 char *fake_script_of(struct fake_guest *g);

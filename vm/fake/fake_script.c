@@ -33,6 +33,7 @@
  *                        (a listing), kind (of what is made), errno N (but of
  *                        a stat), or OP HEX: the reply's bytes behind its id
  *   survive              KILL ends the step, and its interpreter lives on
+ *   net COMMAND          connections, see fake_net.c
  *   witness TEXT         the line "TEXT NONCE", whose NONCE is this run's own, to
  *                        both streams, an output file "witness" and the host's
  *                        file FSD_FAKE_WITNESS: how often it ran is seen there
@@ -452,15 +453,18 @@ static void next_line(struct fake_guest *g)
 		*rest++ = '\0';
 	else
 		rest = word + strlen(word);
-	if (!run_output(g, word, rest) && !run_lie(g, word, rest))
+	if (!strcmp(word, "net"))
+		fake_net_command(g, rest);
+	else if (!run_output(g, word, rest) && !run_lie(g, word, rest))
 		run_end(g, word, rest);
 }
 
 /* Returns whether the script must wait for an event. */
-static bool waits(const struct fake_guest *g)
+static bool waits(struct fake_guest *g)
 {
 	return !g->running || g->paused || (g->machine && g->machine->paused) ||
 	       g->hung || g->sleep.loop || g->awaits ||
+	       (g->net_waits.ready && !g->net_waits.ready(g)) ||
 	       (g->in_cat && !g->stdin_data.len && !g->stdin_end) ||
 	       (g->mute && !g->drops.len && !(g->line && *g->line)) ||
 	       g->out.len > FAKE_OUT_HIGH || (g->crashes && g->out.len);
@@ -479,6 +483,8 @@ void fake_script_run(struct fake_guest *g)
 			more_cat(g);
 		else if (g->until)
 			look_again(g);
+		else if (g->net_waits.ready)
+			fake_net_continue(g);
 		else if (g->drops.len)
 			more_drops(g);
 		else
