@@ -53,7 +53,7 @@ static int permit_calls(void)
 		SCMP_SYS(close), SCMP_SYS(connect), SCMP_SYS(epoll_ctl),
 		SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait), SCMP_SYS(exit_group),
 		SCMP_SYS(getsockname), SCMP_SYS(getsockopt), SCMP_SYS(mmap),
-		SCMP_SYS(mremap), SCMP_SYS(munmap), SCMP_SYS(read), SCMP_SYS(recvfrom),
+		SCMP_SYS(mremap), SCMP_SYS(munmap), SCMP_SYS(readv), SCMP_SYS(recvfrom),
 		SCMP_SYS(rt_sigreturn), SCMP_SYS(sendto), SCMP_SYS(setsockopt),
 		SCMP_SYS(shutdown), SCMP_SYS(write),
 	};

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define DATA_HEAD (WIRE_HEADER_SIZE + 4u) /* header and stream */
@@ -16,14 +17,27 @@ _Static_assert(NET_PORT_STOPS + DATA_HEAD + WIRE_NET_DATA_MAX < NET_PORT_OUT,
 	       "a DATA fits");
 _Static_assert(WIRE_HEADER_SIZE + WIRE_NET_PAYLOAD_MAX < NET_PORT_IN / 2, "a frame fits");
 
+/* A read of the port gives one buffer of its driver, which is a page; readv(2) reads one
+ * buffer for each piece, until one is not full. */
+#define PIECE  4096u
+#define PIECES ((NET_PORT_IN + PIECE - 1) / PIECE)
+
 int net_port_fill(struct net_port *p)
 {
+	struct iovec pieces[PIECES];
+	int count = 0;
 	ssize_t n;
 
 	memmove(p->in, p->in + p->in_at, p->in_end - p->in_at);
 	p->in_end -= p->in_at;
 	p->in_at = 0;
-	n = read(p->fd, p->in + p->in_end, sizeof(p->in) - p->in_end);
+	for (size_t at = p->in_end; at < sizeof(p->in); at += pieces[count++].iov_len) {
+		size_t rest = sizeof(p->in) - at;
+
+		pieces[count].iov_base = p->in + at;
+		pieces[count].iov_len = rest < PIECE ? rest : PIECE;
+	}
+	n = readv(p->fd, pieces, count);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		return -EPIPE;
 	if (n > 0)
