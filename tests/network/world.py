@@ -176,11 +176,11 @@ def serve_http(directory):
 
 class Echo(socketserver.BaseRequestHandler):
     def handle(self):
-        while True:
-            data = self.request.recv(65536)
-            if not data:
-                return
-            self.request.sendall(data)
+        try:
+            while data := self.request.recv(65536):
+                self.request.sendall(data)
+        except OSError:
+            pass  # a client that goes away is no news
 
 
 class Reset(socketserver.BaseRequestHandler):
@@ -195,6 +195,7 @@ def serve_raw():
     for port, handler in ((81, Echo), (82, Reset)):
         server = socketserver.ThreadingTCPServer(("", port), handler, False)
         server.allow_reuse_address = server.daemon_threads = True
+        server.request_queue_size = 1024
         server.server_bind()
         server.server_activate()
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -22,6 +22,8 @@ import tempfile
 import threading
 import time
 
+import bench_network as network
+
 ROOT = os.path.abspath(__file__ + "/../../..")
 FSD = os.environ.get("FSD", os.path.join(ROOT, "build/fsd"))
 FAKE = os.environ.get("FSD_FAKE", os.path.join(ROOT, "build/fsd-fake"))
@@ -45,14 +47,14 @@ BWRAP = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc",
 class Mount:
     """One daemon in the foreground, owned by this script."""
 
-    def __init__(self, binary, *options, state=None, cache=None, top=None):
+    def __init__(self, binary, *options, state=None, cache=None, top=None, enter=()):
         self.dir = tempfile.mkdtemp(prefix="fsd-bench-", dir=top)
         self.mnt = os.path.join(self.dir, "mnt")
         os.mkdir(self.mnt)
         self.state = state or os.path.join(self.dir, "state")
         self.log = open(os.path.join(self.dir, "log"), "wb+")
         self.proc = subprocess.Popen(
-            [binary, "mount", "--state", self.state, "--accel", "tcg",
+            [*enter, binary, "mount", "--state", self.state, "--accel", "tcg",
              *options, self.mnt], stderr=self.log, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL)
         atexit.register(self.proc.terminate)  # also when a bench fails
@@ -1120,13 +1122,25 @@ def bench_batch(table):
     mount.close()
 
 
+def bench_network(table):
+    """Connections to servers in a namespace of their own, and a request to a port."""
+    def make_mount(enter, options, top):
+        mount = Mount(FSD, "--pool", "4", "--fork", "no", *options, state=STATE, top=top,
+                      enter=enter)
+        mount.ready(warm=4)
+        return mount
+    if os.getuid():
+        sys.exit("bench: only root can make the namespaces of the part network")
+    network.measure(make_mount, remove, 2 if QUICK else 5, table)
+
+
 # In this order; `tests/run/bench.py NAME...` runs some of them.
 PARTS = {
     "warm": bench_warm, "durability": bench_durability,
     "blocked": bench_blocked, "interface": bench_interface,
     "loop": bench_loop, "cold": bench_cold, "rate": bench_rate, "batch": bench_batch,
     "jail": bench_jail, "walls": bench_walls, "neighbours": bench_neighbours,
-    "classes": bench_classes,
+    "classes": bench_classes, "network": bench_network,
     "data": bench_data,
     "data-build": bench_data_build,
 }
