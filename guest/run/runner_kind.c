@@ -19,7 +19,7 @@
 static const char python_usual[] =
 	"import collections, csv, dataclasses, datetime, enum, io\n"
 	"import itertools, json, math, os, pathlib, random, re\n"
-	"import subprocess, sys, time, typing\n"
+	"import socket, subprocess, sys, time, typing\n"
 	"@dataclasses.dataclass\n"
 	"class Point:\n"
 	"    x: int = 1\n"
@@ -30,6 +30,7 @@ static const char python_usual[] =
 	"print(list(csv.reader(io.StringIO('a,b'))))\n"
 	"with open('/proc/self/comm') as file: print(file.read())\n"
 	"print(subprocess.run(['true'], capture_output=True))\n"
+	"print(socket.getaddrinfo('localhost', 80))\n"
 	/* The environment's program, last: see runners/python/warm.py. */
 	"try:\n"
 	"    with open('" ENVIRONMENT_DIR "/warm.json') as file:\n"

@@ -31,12 +31,13 @@ def _wait():
     import native
     plain = set(sys.modules)
     # Most programs import these: they are there already. A package has each module
-    # that programs name. The modules that they import are there as well.
+    # that programs name. The modules that they import are there as well. The look-up
+    # of a host's name imports encodings.idna, which takes 200 ms without this.
     usual_modules = """
         abc argparse array ast asyncio base64 binascii bisect calendar code
         codecs collections collections.abc concurrent.futures configparser
-        contextlib copy csv ctypes dataclasses datetime decimal difflib enum errno
-        fractions functools getpass glob gzip hashlib heapq hmac html
+        contextlib copy csv ctypes dataclasses datetime decimal difflib
+        encodings.idna enum errno fractions functools getpass glob gzip hashlib heapq hmac html
         html.parser http.client importlib.resources inspect io itertools json
         keyword logging math mimetypes numbers operator os pathlib pickle
         platform pprint queue random re resource secrets select shlex shutil signal
