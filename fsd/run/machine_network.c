@@ -199,7 +199,8 @@ static void on_lost(void *arg, const char *why)
 {
 	struct machine_network *n = arg;
 	char text[400];
-	const struct relay_said lost = { .told = NET_TOLD_LOST };
+	const struct relay_said lost = { .told = NET_TOLD_LOST, .sent = RESULT_UNKNOWN,
+					 .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN };
 	struct stream *s;
 
 	n->lease = NULL;

@@ -452,13 +452,83 @@ net send second\nnet read' '{"network": ["*:*"]}' code.py
 	given "$OPEN"
 	job_start a $'net open example.test 81\nout up\nawait\nnet read\nnet resolve example.test' '{"network": ["*:*"]}' code.py
 	await becomes 20 grep -q up "$MNT/a/stdout"
-	kill -9 "$(pgrep -x fsd-relay -P "$(pgrep -x fake-relays -P "$SERVER")")"
+	kill -9 "$(relays)"
 	await becomes 20 grep -qF 'network: lost: the relay ended; the program runs on without' "$MNT/a/log"
 	goes_on a
 	job_wait a
 	ended a 0 exited
 	stdout_is a $'example.test:81 open\nup\nreset peer\nexample.test none'
 	result_is a '.network.connections[0].verdict' lost
+}
+
+# relays — the processes of all relays.
+relays() { pgrep -x fsd-relay -P "$(pgrep -x fake-relays -P "$SERVER")"; }
+
+# taken PID <COMMANDS — what a relay does that was taken over (tests/network/relay.py).
+taken() {
+	bounded 30 /usr/bin/python3 -B "$TESTS/network/relay.py" "$1"
+}
+
+@test "a relay that was taken over gets no names of others and forges no record" {
+	given '{"allow": ["*:*"], "audit": true}'
+	local relay script=$'net open %s 81\nout up\nawait\nnet send on\nnet read'
+	# shellcheck disable=SC2059 # two programs
+	job_start a "$(printf "$script" example.test)" '{"network": ["example.test:81"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	relay=$(relays)
+	# shellcheck disable=SC2059
+	job_start b "$(printf "$script" other.test)" '{"network": ["other.test:81"]}' code.py
+	await becomes 20 grep -q up "$MNT/b/stdout"
+	run taken "$relay" <<-'END'
+		connect other.test 81
+		resolve other.test
+		connect example.test 82
+		connect example.test 81
+		ended 77 ok 999 forged
+		ended 78 denied 999 bank.test:443 was reached
+		ended 1 ok 999 forged
+		total 123456
+	END
+	assert_output $'denied\ndenied\ndenied\nok'
+	goes_on a
+	goes_on b
+	job_wait a
+	job_wait b
+	# what it asked for is told, of the job whose socket it has
+	told a 'other.test:81 refused: no rule names it' 'example.test:82 refused: no rule names this port'
+	assert grep -q 'audit: network: uid 0, a: other.test:81 refused: no rule names it (denied)$' "$LOG"
+	# its own words are counts and reasons, of no server that the door has not named
+	assert_equal "$(result a '[.network.connections[] | select(.verdict == "ok") | .host] | unique | join(" ")')" example.test
+	assert_equal "$(result a '[.network.connections[] | select(.reason // "" | test("bank")) | .host] | join(" ")')" ''
+	run grep -E 'audit: .*(bank|forged)' "$LOG"
+	refute_output
+	# the other job is as it was
+	stdout_is b $'other.test:81 open\nup\non'
+	result_is b '.network | "\(.sent) \(.received) \(.connections | length)"' '3 3 1'
+	run grep -E 'audit: .* b: ' "$LOG"
+	assert_line --partial 'other.test:81 (93.184.216.11) open (ok)'
+	assert_equal "${#lines[@]}" 1
+}
+
+@test "a relay that sends the server what is no message loses its machine's network alone" {
+	given "$OPEN"
+	local relay script=$'net open example.test 81\nout up\nawait\nnet send on\nnet read'
+	job_start a "$script" '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	relay=$(relays)
+	job_start b "$script" '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/b/stdout"
+	taken "$relay" <<<wrong
+	await becomes 20 grep -qF 'network: lost: the relay sent a wrong message; the program runs on without' "$MNT/a/log"
+	goes_on a
+	goes_on b
+	job_wait a
+	ended a 0 exited
+	stdout_is a $'example.test:81 open\nup\nreset peer'
+	told a 'example.test:81 (93.184.216.10) lost'
+	result_is a '.network.connections[0] | [.verdict, .sent, .received, .ms] | map(tostring) | join(" ")' 'lost null null null'
+	job_wait b
+	stdout_is b $'example.test:81 open\nup\non'
 }
 
 @test "a machine that breaks the protocol fails its job" {
