@@ -16,7 +16,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import calls  # noqa: E402
+import crowd  # noqa: E402
 import limits  # noqa: E402
+import network  # noqa: E402
 import paths  # noqa: E402
 import rights  # noqa: E402
 import works  # noqa: E402
@@ -340,7 +342,7 @@ AFTER = [
 ]
 
 MODULES = {"calls": calls, "paths": paths, "rights": rights,
-           "limits": limits, "works": works}
+           "limits": limits, "works": works, "network": network, "crowd": crowd}
 GROUPS = {name: [row[:3] for row in module.ROWS]
           for name, module in MODULES.items()}
 GROUPS.update(raw=RAW, node=NODE, shell=SHELL, output=OUTPUT, after=AFTER,

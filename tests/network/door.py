@@ -937,6 +937,71 @@ def test_in_turn():
     door.end()
 
 
+def test_ports_of_rules():
+    """A port that no rule has, "/tcp" against a rule without it, another host."""
+    for name in ("a.example", "b.example", "t.example"):
+        names.answers[name] = rows(name, SERVER)
+    door = Door('{"allow": ["a.example:443,8000", "b.example", "t.example:443/tcp"]}')
+    job = door.job('["a.example:443", "t.example:443"]')
+    same(job.resolve("a.example")["ranges"], [(443, 443)],
+         "of the operator's ports a job has those that it names")
+    asked = dict(names.asked)
+    for name, port, why in (("a.example", 8000, "no rule names this port"),
+                            ("a.example", 444, "no rule names this port"),
+                            ("b.example", 443, "no rule names it"),
+                            ("www.a.example", 443, "no rule names it")):
+        same(told(job.connect(name, port)), "denied", "%s:%d is denied" % (name, port))
+        same(door.record()["why"], why, "with its reason")
+    same({n for n in names.asked if n not in asked}, set(), "and not looked up")
+    same(job.connect("t.example")["compares"], 1,
+         "the operator's /tcp does not lift the look that the job's rule asks for")
+    door.record()
+    tcp = door.job('["a.example:443/tcp", "t.example:443/tcp"]')
+    same(tcp.connect("a.example")["compares"], 1,
+         "nor does a job's /tcp that of the operator's")
+    door.record()
+    same(tcp.connect("t.example")["compares"], 0, "both together do")
+    door.end()
+
+
+def test_tunnel():
+    """Labels carry bytes to a name server only below a name of a wildcard rule."""
+    for i in range(300):
+        names.answers["b%03d.tunnel.example" % i] = lambda kind, count: []
+    door = Door('{"allow": ["*.tunnel.example", "plain.example"]}')
+    job = door.job("true")
+    asked, counted = dict(names.asked), 0
+    for name in ("secret.plain.example", "secret.tunnel.example.evil.org", "tunnel.example",
+                 "secret.example"):
+        same(told(job.resolve(name)), "denied", "%s is denied" % name)
+        door.record()
+    same(names.asked, asked, "and no name server hears of it")
+    for i in range(300):
+        job.resolve("b%03d.tunnel.example" % i)
+        record = door.record()
+        counted += record["name"] == "b%03d.tunnel.example" % i and record["job"] == job.no
+    same(counted, 300, "below the wildcard each look-up is a record of its job")
+    door.end()
+
+
+def test_sockets():
+    """A user has a quarter of the door's sockets."""
+    names.answers["a.example"] = rows("a.example", SERVER)
+    door = Door('{"allow": ["*.example"]}', fds=160)  # half of it for jobs: 80, a user 20
+    door.drain()
+    jobs = [door.job("true", uid=1) for _ in range(30)]
+    same(told(door.job("true", uid=2).connect("a.example")), "ok",
+         "another user connects")  # the door has heard of all by now
+    good = [not select.select([job.sock], [], [], 0)[0] for job in jobs]
+    same(good, [True] * 20 + [False] * 10, "of 30 jobs of a user 20 have a socket")
+    same(told(jobs[0].ask(CONNECT, "a.example", 443)), "limit",
+         "and none is left for a connection")
+    door.sock.sendall(struct.pack("<IIIII", 1, GONE, jobs[1].no, 0, 0))
+    same(receive(jobs[1].sock)[0], b"", "a job that has ended gives its place back")
+    same(told(jobs[0].connect("a.example")), "ok", "and a connection gets it")
+    door.end()
+
+
 def test_other_calls():
     """A door that was taken over makes another system call than its own."""
     if os.getuid() or SANITIZED:

@@ -123,7 +123,8 @@ def serve_names():
 # --- servers --------------------------------------------------------------------
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of DIR/www; /hello says which host was asked for; /big/N has N bytes."""
+    """Files of DIR/www; /hello says which host was asked for; /big/N has N bytes;
+    /to/HOST is a redirect to HOST."""
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *words):
@@ -137,6 +138,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.send_text(b"hello from " + self.headers["Host"].encode() + b"\n")
         elif self.path.startswith("/big/"):
             self.send_text(b"x" * int(self.path[5:]))
+        elif self.path.startswith("/to/"):
+            self.send_response(302)
+            self.send_header("Location", "http://%s/hello" % self.path[4:])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
         else:
             super().do_GET()
 

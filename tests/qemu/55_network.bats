@@ -6,6 +6,7 @@
 load ../lib/qemu
 load ../lib/network
 
+HOSTILE=$BATS_TEST_DIRNAME/../hostile
 POLICY='{"allow": ["*:*", "10.9.9.1:*", "93.184.216.10:*"], "reach": ["10.9.9.1"], "ca": "ca.pem"}'
 
 setup_file() {
@@ -191,6 +192,113 @@ PY
 	run job_put "$J" config.json '{"session": "s", "network": true}'
 	rmdir "$MNT/.fsd/sessions/s"
 }
+
+# relays — the processes of all relays.
+relays() {
+	pgrep -x fsd-relay -P "$(jailer)" || :
+}
+
+# connected — a job $J with a connection, whose end ends it, and then its relay.
+connected() {
+	local before
+	before=$(relays)
+	job_made code.py <<'PY'
+import socket
+s = socket.create_connection(("example.test", 81))
+s.sendall(b"x")
+print("up", s.recv(1).decode(), flush=True)
+try:
+    s.recv(1)
+except OSError as e:
+    print(type(e).__name__)
+PY
+	job_put "$J" config.json '{"network": ["example.test:81"], "timeout": 3000}'
+	await becomes 60 grep -q 'up x' "$MNT/$J/stdout"
+	RELAY=$(relays | grep -vxF "${before:-none}")
+}
+
+@test "a relay has the walls of a QEMU, and is another user than its machine" {
+	[ "$(id -u)" = 0 ] || need root
+	connected
+	local set ns machine
+	machine=$(machines | tail -n 1)
+	for set in CapInh CapPrm CapEff CapBnd CapAmb; do
+		assert grep -qx "$set:[[:space:]]*0000000000000000" "/proc/$RELAY/status"
+	done
+	assert grep -qx 'NoNewPrivs:[[:space:]]*1' "/proc/$RELAY/status"
+	assert grep -qx 'Seccomp:[[:space:]]*2' "/proc/$RELAY/status"
+	for ns in mnt net pid ipc uts cgroup; do
+		[ "$(readlink "/proc/$RELAY/ns/$ns")" != "$(readlink "/proc/$SERVER/ns/$ns")" ] || fail "$ns is the server's"
+	done
+	[ "$(readlink "/proc/$RELAY/ns/net")" != "$(readlink "/proc/$machine/ns/net")" ] || fail "net is a machine's"
+	set=$(sed -n 's/^Uid:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$RELAY/status" "/proc/$machine/status" "/proc/$SERVER/status")
+	assert_equal "$(sort -u <<<"$set" | wc -l)" 3
+	for set in etc/passwd proc/self dev/null "${MNT#/}" "${WORLD#/}" bin/sh; do
+		[ ! -e "/proc/$RELAY/root/$set" ] || fail "/$set is there"
+	done
+	assert_equal "$(nsenter -t "$RELAY" -n ip -o link | wc -l)" 1
+	rm -r "${MNT:?}/$J"
+}
+
+@test "a relay that makes a system call it does not need is killed, and its machine's network alone" {
+	[ "$(id -u)" = 0 ] || need root
+	local call
+	connected
+	local other=$J first=$RELAY
+	# socket, connect, openat, execve, clone, ptrace; unit/vm/jail_test.c has the list
+	for call in '41 2 1 0' '42 4 0 0' '257 -100 0 0' '59 0 0 0' '56 17 0 0 0' '101 0 0 0'; do
+		connected
+		# shellcheck disable=SC2086 # number and arguments
+		run bounded 30 "$HOSTILE/inject.py" "$RELAY" $call
+		assert_output 'killed SIGSYS'
+		bounded 60 cat "$MNT/$J/wait" >/dev/null
+		ok $'up x\nConnectionResetError'
+		seen '.connections[0].verdict' lost
+		assert grep -qF 'network: lost: the relay ended; the program runs on without' "$MNT/$J/log"
+	done
+	# another job's relay goes on
+	assert_equal "$(relays)" "$first"
+	run job_state "$other"
+	assert_output running
+	rm -r "${MNT:?}/$other"
+}
+
+# --- hostile programs -------------------------------------------------------------
+
+# given GROUP — sets what a group of tests/hostile/ may ask for, and the policy of its mount.
+given() {
+	case $1 in
+	network)
+		wish='["example.test:80,81,443", "alias.test:80", "*.wild.test:80", "93.184.216.10:81", "meta.test:80", "own.test:80", "sneaky.test:80"]'
+		policy '{"allow": ["*:*", "93.184.216.10:*"]}'
+		;;
+	crowd)
+		wish='["example.test:80,81,443", "a.wild.test:80"]'
+		policy '{"allow": ["*:*"], "connections": 256, "rate": 10000}'
+		;;
+	esac
+	echo reload-network >"$MNT/.fsd/ctl"
+}
+
+# group NAME — each row of it in tests/hostile/ has the only good outcome.
+group() {
+	local wish
+	given "$1"
+	job_made code.py <"$HOSTILE/$1.py"
+	cp "$HOSTILE/hostile.py" "$MNT/$J/"
+	job_put "$J" config.json "{\"network\": $wish, \"inputs\": [\"hostile.py\"], \"timeout\": $((110 * SLOW))}"
+	bounded 120 cat "$MNT/$J/wait" >/dev/null
+	cp "$MNT/$J/stdout" "$BATS_TEST_TMPDIR/$1"
+	cp "$MNT/$J/stderr" "$BATS_TEST_TMPDIR/$1.failed"
+	policy "$POLICY"
+	echo reload-network >"$MNT/.fsd/ctl"
+	"$HOSTILE/table.py" check "$1" "$BATS_TEST_TMPDIR"
+}
+
+@test "network: a program reaches what its rules name, by no other way" { group network; }
+@test "crowd: a program that takes all that it gets leaves its network as it was" { group crowd; }
+
+# --- the end of a server ------------------------------------------------------------
 
 @test "a server that is killed leaves the program alone, and the next one serves jobs with networks" {
 	job_made code.py <<'PY'
