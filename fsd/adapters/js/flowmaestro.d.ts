@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import type { Network } from "./index.js";
+
 export class CodeExecutionError extends Error {
   readonly language: string;
   readonly stdout: string;
@@ -29,5 +31,6 @@ export interface CodeNodeResult {
 
 export function executeCodeNode(config: CodeNodeConfig,
   context?: Record<string, unknown>,
-  options?: { mount?: string; environment?: string; memoryMb?: number }):
+  options?: { mount?: string; environment?: string; memoryMb?: number;
+    network?: Network }):
   Promise<CodeNodeResult | Record<string, CodeNodeResult>>;

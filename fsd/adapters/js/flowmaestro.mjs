@@ -90,12 +90,12 @@ const lines = (text) => text ? text.replace(/\n$/, "").split("\n") : [];
  * is one. Rejects with CodeExecutionError, or ValidationError before it runs.
  */
 export async function executeCodeNode(config, context = {},
-  { mount, environment, memoryMb } = {}) {
+  { mount, environment, memoryMb, network } = {}) {
   check(config);
   const began = Date.now();
   const { language, timeout = TIMEOUT_MS } = config;
   const box = await new Mount(mount).sandbox(undefined, { environment, memoryMb,
-    life: Math.ceil(timeout / 1000) + BEGIN_S });
+    network, life: Math.ceil(timeout / 1000) + BEGIN_S });
   let result;
   try {
     const inputs = await box.cell(INPUTS[language], { language,

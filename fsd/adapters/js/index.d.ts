@@ -38,6 +38,10 @@ export interface Result {
   ok: boolean;
 }
 
+/** The servers that a program reaches: rules, all that the operator allows, or those
+ * without some. */
+export type Network = boolean | string[] | { allow?: string[]; deny?: string[] };
+
 export interface Streams {
   onStdout?: (text: string) => void;
   onStderr?: (text: string) => void;
@@ -56,6 +60,7 @@ export interface RunOptions extends Streams {
   timeout?: number;
   memoryMb?: number;
   environment?: string;
+  network?: Network;
   mode?: "script" | "call" | "cell" | "command";
   call?: string;
   input?: unknown;
@@ -65,6 +70,7 @@ export interface SandboxOptions {
   environment?: string;
   memoryMb?: number;
   env?: Record<string, string>;
+  network?: Network;
   /** Seconds without a job until it ends; 0: for ever. */
   idle?: number;
   /** False: it outlives the process that makes it, by its idle and life. */
@@ -111,6 +117,7 @@ export class Sandbox {
   readonly mount: Mount;
   readonly name: string;
   readonly path: string;
+  readonly network: Network | undefined;
   cell(code: string, options?: CellOptions): Promise<Result>;
   command(command: string | string[], options?: CommandOptions): Promise<Result>;
   hostPath(where: string): string;

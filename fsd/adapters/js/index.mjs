@@ -7,7 +7,8 @@
  *     console.log(result.stdout, result.exitCode);
  */
 import { randomBytes } from "node:crypto";
-import { existsSync, close as closeFile, open as openFile } from "node:fs";
+import { existsSync, close as closeFile, open as openFile, readFileSync }
+  from "node:fs";
 import * as fs from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -66,13 +67,14 @@ export class Mount {
    */
   async run(code, options = {}) {
     const { language = "javascript", command, files, args, env, stdin, timeout,
-      memoryMb, environment, mode, call, input, onStdout, onStderr, signal,
+      memoryMb, environment, network, mode, call, input, onStdout, onStderr,
+      signal,
     } = options;
     if ((code === undefined) === (command === undefined))
       throw new FsdError("run() needs either code or command");
     const job = jobOf(code, language, {
       command, args, env, stdin, timeout, memory_mb: memoryMb, environment,
-      mode: mode ?? (command && "command"), call, input });
+      network, mode: mode ?? (command && "command"), call, input });
     return runJob(this.path, job.config, {
       files: { ...files, ...job.files }, limit: this.limit, onStdout, onStderr,
       signal });
@@ -82,11 +84,11 @@ export class Mount {
    * Makes a sandbox, or opens the one of that name if it is there. A new one ends
    * with this process, or, with hold: false, by its idle and life alone.
    */
-  async sandbox(name, { environment, memoryMb, env, idle, life, meta,
+  async sandbox(name, { environment, memoryMb, env, network, idle, life, meta,
     hold = true } = {}) {
     const box = new Sandbox(this, name ?? "js-" + randomBytes(8).toString("hex"));
-    await box.make(set({ environment, memory_mb: memoryMb, env, idle, life,
-      meta }), hold);
+    await box.make(set({ environment, memory_mb: memoryMb, env, network, idle,
+      life, meta }), hold);
     return box;
   }
 
@@ -194,6 +196,12 @@ export class Sandbox {
   /** new, idle, busy or lost; "" when it has ended. */
   state() {
     return readText(path.join(this.path, "state"));
+  }
+
+  /** What its config.json names; undefined: it has no network. */
+  get network() {
+    return JSON.parse(readFileSync(path.join(this.path, "config.json"), "utf8"))
+      .network;
   }
 
   /** Lets it live for so many seconds from now. */

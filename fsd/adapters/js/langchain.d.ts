@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Result, Sandbox } from "./index.js";
+import type { Network, Result, Sandbox } from "./index.js";
 
 /** What a model should read of a result. */
 export function answer(result: Result): string;
@@ -13,6 +13,7 @@ export interface ToolOptions {
   timeout?: number;
   memoryMb?: number;
   environment?: string;
+  network?: Network;
   name?: string;
   description?: string;
 }

@@ -26,21 +26,31 @@ export function answer(result) {
   return parts.join("\n") || "(no output)";
 }
 
+/** What a model should know of a machine's network. */
+function networkWords(network) {
+  if (!network || network.length === 0) return "without a network";
+  return Array.isArray(network)
+    ? `with a network that reaches ${network.join(", ")} and no other server`
+    : "with a network";
+}
+
 /**
  * tool and z are those of the caller's LangChain and zod, so that there is one
  * of each. sandbox: its interpreters keep their state between calls; without it
- * each call has a machine of its own. The artifact is the whole result.json.
+ * each call has a machine of its own, which reaches the servers that network
+ * names. The artifact is the whole result.json.
  */
 export function makeTool({ tool, z, mount, sandbox, timeout = 30, memoryMb,
-  environment, name = "run_code", description = "Runs a program in an " +
-  "isolated machine without a network and returns its value and output." }) {
+  environment, network, name = "run_code", description =
+  `Runs a program in an isolated machine ${networkWords(sandbox
+    ? sandbox.network : network)} and returns its value and output.` }) {
   let found;
 
   async function run({ code, language }) {
     const result = sandbox
       ? await sandbox.cell(code, { language, timeout })
       : await (found ??= new Mount(mount)).run(code, { language, timeout,
-        memoryMb, environment, mode: "cell" });
+        memoryMb, environment, network, mode: "cell" });
     if (["failed", "interrupted"].includes(result.status))
       throw new FsdError(result.message || result.status);
     return [answer(result), result.raw];

@@ -34,6 +34,23 @@ test("a refusal is an error with the mount's sentence", async () => {
     (error) => error instanceof FsdError && /"memory_mb" is 1/.test(error.message));
 });
 
+test("each adapter passes the network on to the mount", async () => {
+  const network = ["https://x.example"]; // every mount refuses it
+  const refused = { message: /"network"/ };
+  await assert.rejects(makeTool({ tool, z, network }).invoke({ code: "1" }), refused);
+  await assert.rejects(FsdSandbox.create({ network }), refused);
+  await assert.rejects(executeCodeNode({ language: "python", code: "1" }, {},
+    { network }), refused);
+});
+
+test("LangChain's tool says what the code reaches", () => {
+  const said = (options) => makeTool({ tool, z, ...options }).description;
+  assert.match(said({}), / without a network /);
+  assert.match(said({ sandbox: box }), / without a network /);
+  assert.match(said({ network: ["a.example", "*.b.example"] }),
+    /reaches a.example, \*.b.example and no other server/);
+});
+
 test("an aborted call leaves no job", async () => {
   await assert.rejects(new Mount().run("for (;;);",
     { signal: AbortSignal.timeout(1500) }), { name: "TimeoutError" });

@@ -35,6 +35,34 @@ def test_a_refusal_is_an_error_with_the_sentence_of_the_mount() -> None:
         Mount().run("print(1)", memory_mb=1)
 
 
+def test_each_adapter_passes_the_network_on_to_the_mount() -> None:
+    from fsd_sandbox.deepagents_backend import FsdProvider, FsdSandbox
+    from fsd_sandbox.inspect_sandbox import (FsdSandboxConfig,
+                                             FsdSandboxEnvironment)
+    from fsd_sandbox.smolagents_executor import FsdExecutor
+    from langchain_core.tools import ToolException
+    from smolagents.monitoring import AgentLogger, LogLevel
+    logger = AgentLogger(level=LogLevel.ERROR)
+    wrong = ["https://x.example"]  # every mount refuses it
+    for make in (
+            lambda: FsdTool(network=wrong).invoke({"code": "1"}),
+            lambda: FsdSandbox.create(network=wrong),
+            lambda: FsdProvider(network=wrong).get_or_create(),
+            lambda: FsdExecutor([], logger, network=wrong),
+            lambda: asyncio.run(FsdSandboxEnvironment.sample_init(
+                "t", FsdSandboxConfig(network=wrong), {}))):
+        with pytest.raises((FsdError, ToolException), match='"network"'):
+            make()
+
+
+def test_the_langchain_tool_says_what_the_code_reaches(box) -> None:
+    assert " without a network " in FsdTool().description
+    assert " without a network " in FsdTool(sandbox=box).description
+    said = FsdTool(network=["a.example", "*.b.example"]).description
+    assert "reaches a.example, *.b.example and no other server" in said
+    assert FsdTool(description="D", network=True).description == "D"
+
+
 def test_coroutines_run_side_by_side_and_a_cancelled_one_leaves_no_job() -> None:
     async def main() -> list[str]:
         mount = AsyncMount()

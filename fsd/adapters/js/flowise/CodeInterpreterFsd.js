@@ -60,10 +60,11 @@ class FsdTool extends StructuredTool {
     const name = "flowise-" + createHash("sha256").update(chat).digest("hex")
       .slice(0, 24);
     const mount = new Mount(this.mount || undefined);
-    const box = await mount.sandbox(name, { environment: this.environment });
+    const keys = { environment: this.environment, network: this.network };
+    const box = await mount.sandbox(name, keys);
     if (await box.state() !== "lost") return box;
     await box.close();
-    return mount.sandbox(name, { environment: this.environment });
+    return mount.sandbox(name, keys);
   }
 
   async artifacts(displays, chatId) {
@@ -110,7 +111,7 @@ class CodeInterpreterFsd {
     this.type = "CodeInterpreter";
     this.icon = "fsd.svg";
     this.category = "Tools";
-    this.description = "Runs code in a microVM on this host, without a network";
+    this.description = "Runs code in a microVM on this host";
     this.baseClasses = [this.type, "Tool", ...getBaseClasses(FsdTool)];
     this.inputs = [
       { label: "Tool Name", name: "toolName", type: "string", default: NAME },
@@ -123,6 +124,9 @@ class CodeInterpreterFsd {
       { label: "Environment", name: "environment", type: "string",
         optional: true, additionalParams: true,
         description: "Packages that the machine has: a name of `fsd env list`" },
+      { label: "Network", name: "network", type: "string", optional: true,
+        additionalParams: true, description: "Servers that the code reaches, " +
+          "with spaces between them, such as api.example.org; otherwise none" },
       { label: "Mount", name: "mount", type: "string", optional: true,
         additionalParams: true,
         description: "The mount of fsd; otherwise $FSD_MOUNT or the service's" },
@@ -137,6 +141,8 @@ class CodeInterpreterFsd {
       language: LANGUAGES.includes(inputs.language) ? inputs.language : "python",
       timeout: Number(inputs.timeout) || 30,
       environment: inputs.environment || undefined,
+      network: inputs.network?.trim() ? inputs.network.trim().split(/\s+/)
+        : undefined,
       mount: inputs.mount,
       chatflowid: options.chatflowid,
       orgId: options.orgId,

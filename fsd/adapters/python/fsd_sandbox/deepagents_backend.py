@@ -56,8 +56,8 @@ class FsdSandbox(BaseSandbox):
                timeout: int = 1800, **keys: Any) -> "FsdSandbox":
         """Makes a sandbox, or opens the one of that name.
 
-        keys are those of Mount.sandbox(): environment, memory_mb, env, idle,
-        life, meta.
+        keys are those of Mount.sandbox(): environment, memory_mb, env,
+        network, idle, life, meta.
         """
         return cls(Mount(mount).sandbox(name, **keys), timeout=timeout)
 
@@ -195,8 +195,8 @@ class FsdProvider:
             raise FsdError(f"there is no sandbox {sandbox_id!r}: it has ended, "
                            "or belongs to another user")
         known = {k: v for k, v in {**self.keys, **keys}.items()
-                 if k in ("environment", "memory_mb", "env", "idle", "life",
-                          "meta", "hold")}
+                 if k in ("environment", "memory_mb", "env", "network", "idle",
+                          "life", "meta", "hold")}
         return FsdSandbox(mount.sandbox(sandbox_id, **known))
 
     def delete(self, *, sandbox_id: str, **_: Any) -> None:

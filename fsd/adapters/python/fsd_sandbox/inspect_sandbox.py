@@ -4,7 +4,8 @@
     Task(..., sandbox="fsd")
     Task(..., sandbox=("fsd", "config.json"))
 
-The file has the keys of a sandbox's config.json: environment, memory_mb, env.
+The file has the keys of a sandbox's config.json: environment, memory_mb, env,
+network.
 """
 from __future__ import annotations
 
@@ -37,6 +38,7 @@ class FsdSandboxConfig(BaseModel):
     environment: str | None = None
     memory_mb: int | None = None
     env: dict[str, str] | None = None
+    network: bool | list[str] | dict[str, list[str]] | None = None
 
 
 def _config(config: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, Field, PrivateAttr
 
 from .mount import AsyncMount, Mount
-from .result import FsdError, answer
+from .result import FsdError, answer, network_words
 
 
 class FsdToolInput(BaseModel):
@@ -29,13 +29,11 @@ class FsdTool(BaseTool):
     """Runs a program in a fresh machine, or as a cell in a sandbox.
 
     sandbox is a Sandbox whose interpreters keep their state between calls;
-    without it each call has a machine of its own. artifact of the tool's
-    message is the whole result.json.
+    without it each call has a machine of its own, which reaches the servers
+    that network names. artifact of the tool's message is the whole result.json.
     """
     name: str = "run_code"
-    description: str = (
-        "Runs a program in an isolated machine without a network and returns "
-        "its value and output.")
+    description: str = ""
     args_schema: type[BaseModel] = FsdToolInput
     response_format: Literal["content", "content_and_artifact"] = \
         "content_and_artifact"
@@ -43,9 +41,18 @@ class FsdTool(BaseTool):
     timeout: float = 30
     memory_mb: int | None = None
     environment: str | None = None
+    network: bool | list[str] | dict[str, list[str]] | None = None
     mount: str | None = None
     sandbox: Any = None
     _found: Mount | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
+        network = self.sandbox.network if self.sandbox is not None \
+            else self.network
+        self.description = self.description or (
+            f"Runs a program in an isolated machine {network_words(network)} "
+            "and returns its value and output.")
 
     def _mount(self) -> Mount:
         if self._found is None:
@@ -54,7 +61,8 @@ class FsdTool(BaseTool):
 
     def _keys(self) -> dict[str, Any]:
         return {"timeout": self.timeout, "memory_mb": self.memory_mb,
-                "environment": self.environment, "mode": "cell"}
+                "environment": self.environment, "network": self.network,
+                "mode": "cell"}
 
     def _run(self, code: str, language: str = "python",
              **_: Any) -> tuple[str, dict[str, Any]]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SERVICE = "/run/fsd/jobs"
 LIMIT = 16 << 20
+# the servers that a job names: rules, True, or {"allow": rules, "deny": rules}
+Network = bool | Sequence[str] | Mapping[str, Sequence[str]]
 SUFFIX = {"python": "py", "javascript": "js", "typescript": "ts", "bash": "sh"}
 
 
@@ -65,8 +67,9 @@ class Mount:
             args: Sequence[str] | None = None,
             env: Mapping[str, str] | None = None, stdin: str | None = None,
             timeout: float | None = None, memory_mb: int | None = None,
-            environment: str | None = None, mode: str | None = None,
-            input: Any = None, on_stdout: Write | None = None,
+            environment: str | None = None, network: Network | None = None,
+            mode: str | None = None, input: Any = None,
+            on_stdout: Write | None = None,
             on_stderr: Write | None = None) -> Result:
         """Runs a program in a fresh machine and returns how it ended.
 
@@ -76,8 +79,8 @@ class Mount:
         comes. Raises FsdError if the mount refuses the job.
         """
         config, more = self._job(code, language, command, files, args, env,
-                                 stdin, timeout, memory_mb, environment, mode,
-                                 input)
+                                 stdin, timeout, memory_mb, environment,
+                                 network, mode, input)
         return run_job(self.path, config, files=more, limit=self.limit,
                        on_stdout=on_stdout, on_stderr=on_stderr)
 
@@ -86,7 +89,8 @@ class Mount:
              files: Mapping[str, bytes | str] | None,
              args: Sequence[str] | None, env: Mapping[str, str] | None,
              stdin: str | None, timeout: float | None, memory_mb: int | None,
-             environment: str | None, mode: str | None, input: Any) \
+             environment: str | None, network: Network | None,
+             mode: str | None, input: Any) \
             -> tuple[dict[str, Any], dict[str, bytes]]:
         if (code is None) == (command is None):
             raise FsdError("run() needs either code or command")
@@ -95,14 +99,16 @@ class Mount:
             mode=mode or ("command" if command else None),
             args=list(args) if args else None,
             env=dict(env) if env else None, stdin=stdin, timeout=timeout,
-            memory_mb=memory_mb, environment=environment, input=input)
+            memory_mb=memory_mb, environment=environment, network=network,
+            input=input)
         return config, {**as_bytes(files), **more}
 
     def sandbox(self, name: str | None = None, *,
                 environment: str | None = None, memory_mb: int | None = None,
                 env: Mapping[str, str] | None = None,
-                idle: int | None = None, life: int | None = None,
-                meta: Any = None, hold: bool = True) -> "Sandbox":
+                network: Network | None = None, idle: int | None = None,
+                life: int | None = None, meta: Any = None,
+                hold: bool = True) -> "Sandbox":
         """Makes a sandbox, or opens the one of that name if it is there.
 
         The keys are those of its config.json; they hold for a new one only.
@@ -111,8 +117,8 @@ class Mount:
         """
         from .sandbox import Sandbox
         return Sandbox(self, name or "py-" + secrets.token_hex(8),
-                       sandbox_config(environment, memory_mb, env, idle, life,
-                                      meta), hold)
+                       sandbox_config(environment, memory_mb, env, network,
+                                      idle, life, meta), hold)
 
     def sandboxes(self) -> list[str]:
         """Returns the names of this user's sandboxes."""
@@ -124,11 +130,12 @@ class Mount:
 
 
 def sandbox_config(environment: str | None, memory_mb: int | None,
-                   env: Mapping[str, str] | None, idle: int | None,
-                   life: int | None, meta: Any) -> dict[str, Any]:
+                   env: Mapping[str, str] | None, network: Network | None,
+                   idle: int | None, life: int | None, meta: Any) \
+        -> dict[str, Any]:
     keys = {"environment": environment, "memory_mb": memory_mb,
-            "env": dict(env) if env else None, "idle": idle, "life": life,
-            "meta": meta}
+            "env": dict(env) if env else None, "network": network, "idle": idle,
+            "life": life, "meta": meta}
     return {k: v for k, v in keys.items() if v is not None}
 
 
@@ -149,13 +156,14 @@ class AsyncMount:
                   env: Mapping[str, str] | None = None,
                   stdin: str | None = None, timeout: float | None = None,
                   memory_mb: int | None = None,
-                  environment: str | None = None, mode: str | None = None,
+                  environment: str | None = None,
+                  network: Network | None = None, mode: str | None = None,
                   input: Any = None, on_stdout: Write | None = None,
                   on_stderr: Write | None = None) -> Result:
         """Does what Mount.run() does."""
         config, more = self.sync._job(code, language, command, files, args,
                                       env, stdin, timeout, memory_mb,
-                                      environment, mode, input)
+                                      environment, network, mode, input)
         return await run_job_async(self.path, config, files=more,
                                    limit=self.sync.limit, on_stdout=on_stdout,
                                    on_stderr=on_stderr)

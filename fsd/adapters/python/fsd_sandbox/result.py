@@ -117,6 +117,15 @@ def error_of(raw: dict[str, Any]) -> Error | None:
                  str(e.get("traceback") or ""))
 
 
+def network_words(network: Any) -> str:
+    """Returns what a model should know of a machine's network."""
+    if not network:
+        return "without a network"
+    if network is True or not isinstance(network, (list, tuple)):
+        return "with a network"
+    return f"with a network that reaches {', '.join(network)} and no other server"
+
+
 def answer(result: Result) -> str:
     """Returns what a model should read of a result."""
     parts = []

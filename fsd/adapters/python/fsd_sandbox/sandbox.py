@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .job import Write, read_file, run_job, run_job_async, write_file
-from .mount import Mount, as_bytes, job_config
+from .mount import Mount, Network, as_bytes, job_config
 from .result import Entry, FsdError, Result
 
 HOME = "/home/user"
@@ -174,6 +174,13 @@ class Sandbox:
     def state(self) -> str:
         """new, idle, busy or lost; "" when it has ended."""
         return read_file(os.path.join(self.path, "state")).decode().strip()
+
+    @property
+    def network(self) -> Network | None:
+        """What its config.json names; None: it has no network."""
+        config = read_file(os.path.join(self.path, "config.json"))
+        found: Network | None = json.loads(config or b"{}").get("network")
+        return found
 
     def extend(self, seconds: int) -> None:
         """Lets it live for so many seconds from now."""

@@ -109,6 +109,12 @@ test("our node for Flowise stops a cell at its timeout", async () => {
   assert.match(await ask(tool, "while True: pass", "chat3"), /time/);
 });
 
+test("our node for Flowise passes the servers of its field on to the mount", async () => {
+  const tool = await toolOf("CodeInterpreterFsd/CodeInterpreterFsd.js",
+    { network: " https://x.example  a.example " });
+  assert.match(await ask(tool, "1", "chat4"), /"network"/);
+});
+
 test("LlamaIndexTS's interpreter uploads, computes, and saves a figure", async () => {
   const { interpreter } = await import("@llamaindex/tools");
   const uploadedFilesDir = path.join(storage, "up");
