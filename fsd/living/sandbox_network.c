@@ -60,6 +60,12 @@ static void on_said(void *arg, const char *sentence)
 	log_info("sandbox %s of user %u: network: %s", s->name, s->uid, sentence);
 }
 
+static void on_lost(void *arg, const struct result_connection *c)
+{
+	on_said(arg, c->reason);
+	on_ended(arg, 0, c);
+}
+
 static void on_finished(void *arg)
 {
 	(void)arg;
@@ -72,7 +78,7 @@ static void on_broke(void *arg, const char *sentence)
 
 static const struct network_listener listener = {
 	.opened = on_opened, .ended = on_ended, .total = on_total, .said = on_said,
-	.finished = on_finished, .broke = on_broke,
+	.lost = on_lost, .finished = on_finished, .broke = on_broke,
 };
 
 int sandbox_network_begin(struct sandbox *s, struct err *err)

@@ -254,6 +254,7 @@ static int read_record(struct network *n)
 
 static void on_door(struct loop_fd *src, uint32_t events)
 {
+	static const char ended[] = "the host's network helper ended; another one is started";
 	struct network *n = src->arg;
 	int sock = src->fd, r = 1;
 
@@ -265,11 +266,12 @@ static void on_door(struct loop_fd *src, uint32_t events)
 		r = read_record(n);
 	if (r >= 0)
 		return;
-	log_warn("the network's helper ended; another one is started");
+	log_warn("%s", ended);
 	if (now_ns() - n->began_ns > STEADY_NS)
 		n->pause_ns = RESTART_NS;
 	network_door_drop(n);
 	restart_later(n);
+	network_jobs_say(n, ended);
 }
 
 /* The door in use is this one from now on. */

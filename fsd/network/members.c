@@ -155,6 +155,15 @@ void network_job_record(struct network *n, const struct door_record *r)
 	}
 }
 
+void network_jobs_say(struct network *n, const char *sentence)
+{
+	list_for_each(node, next, &n->jobs) {
+		struct network_job *j = list_entry(node, struct network_job, node);
+
+		j->watch->said(j->arg, sentence);
+	}
+}
+
 void network_counts(const struct network *n, uint64_t ret[NET_TOLD_MAX])
 {
 	memcpy(ret, n->told, sizeof(n->told));

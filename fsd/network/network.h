@@ -104,6 +104,8 @@ struct network_watch {
 	void (*door)(void *arg, int fd);
 	/* The door has decided something for this job. */
 	void (*record)(void *arg, const struct door_record *r);
+	/* A sentence about the door itself: it has ended. */
+	void (*said)(void *arg, const char *sentence);
 	const char *who; /* for the audit, such as the job's name; borrowed */
 };
 

@@ -82,5 +82,7 @@ void network_door_drop(struct network *n);
 /* A new door is there: all jobs get sockets of it. */
 void network_jobs_begin(struct network *n);
 void network_job_record(struct network *n, const struct door_record *r);
+/* Tells every job a sentence about the door. */
+void network_jobs_say(struct network *n, const char *sentence);
 
 #endif

@@ -189,12 +189,12 @@ static void describe_end(const struct result_connection *c, struct buf *out)
 {
 	bool ok = !strcmp(c->verdict, "ok");
 
-	if (c->sent == RESULT_UNKNOWN) { /* its relay was lost */
+	if (c->sent == RESULT_UNKNOWN) /* its relay was lost */
 		buf_fmt(out, " %s", c->verdict);
-		return;
-	}
-	buf_fmt(out, " %s after %.1f s, %" PRIu64 " bytes out, %" PRIu64 " in",
-		ok ? "closed" : c->verdict, (double)c->ms / 1000, c->sent, c->received);
+	else
+		buf_fmt(out, " %s after %.1f s, %" PRIu64 " bytes out, %" PRIu64 " in",
+			ok ? "closed" : c->verdict, (double)c->ms / 1000, c->sent,
+			c->received);
 	if (c->reason)
 		buf_fmt(out, ": %s", c->reason);
 }

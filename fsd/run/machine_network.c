@@ -29,7 +29,8 @@ struct stream {
 
 struct machine_network {
 	struct fsd *d;
-	struct vm_lease *lease; /* borrowed; NULL: the relay has ended */
+	struct vm_lease *lease; /* borrowed; NULL: the relay has ended, */
+	char lost[RELAY_TEXT_MAX]; /* for this reason; "": the machine broke the protocol */
 	struct network_watch watch;
 	struct network_job *job; /* owned; NULL: the machine has ports alone */
 	struct ports *ports;     /* owned; NULL: the machine has none */
@@ -84,6 +85,16 @@ static void end_stream(struct machine_network *n, struct stream *s,
 	statistics_connection_closed(n->d);
 	told_ended(n, s->number, &s->shown, (enum net_told)said->told);
 	free(s);
+}
+
+/* The relay took its counts of the stream with it. */
+static void lose_stream(struct machine_network *n, struct stream *s)
+{
+	struct relay_said said = { .told = NET_TOLD_LOST, .sent = RESULT_UNKNOWN,
+				   .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN };
+
+	snprintf(said.text, sizeof(said.text), "%s", n->lost);
+	end_stream(n, s, &said);
 }
 
 static bool take_early(struct machine_network *n, uint32_t number, struct relay_said *ret)
@@ -195,20 +206,28 @@ static void on_finished(void *arg)
 		n->listener->finished(n->arg);
 }
 
+static void tell_lost(const struct machine_network *n)
+{
+	const struct result_connection c = {
+		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
+		.verdict = net_told_names[NET_TOLD_LOST], .reason = n->lost,
+	};
+
+	if (n->listener)
+		n->listener->lost(n->arg, &c);
+}
+
 static void on_lost(void *arg, const char *why)
 {
 	struct machine_network *n = arg;
-	char text[400];
-	const struct relay_said lost = { .told = NET_TOLD_LOST, .sent = RESULT_UNKNOWN,
-					 .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN };
 	struct stream *s;
 
 	n->lease = NULL;
+	snprintf(n->lost, sizeof(n->lost), "%s", why);
 	ports_free(take_ptr(n->ports));
-	snprintf(text, sizeof(text), "lost: %.300s; the program runs on without", why);
-	say(n, text);
 	while ((s = list_first(&n->streams, struct stream, node)))
-		end_stream(n, s, &lost);
+		lose_stream(n, s);
+	tell_lost(n);
 	on_finished(n);
 }
 
@@ -233,6 +252,14 @@ static void on_door(void *arg, int fd)
 		vm_network_door(n->lease, fd);
 	else
 		fd_close(&fd);
+}
+
+static void on_said_door(void *arg, const char *sentence)
+{
+	const struct machine_network *n = arg;
+
+	if (n->lease)
+		say(n, sentence);
 }
 
 static int start_relay(struct machine_network *n, const struct job_config *config,
@@ -338,7 +365,7 @@ int machine_network_new(struct fsd *d, struct vm_lease *lease,
 	n->uid = owner->uid;
 	snprintf(n->name, sizeof(n->name), "%s", owner->name);
 	n->watch = (struct network_watch){
-		.door = on_door, .record = on_record, .who = n->name,
+		.door = on_door, .record = on_record, .said = on_said_door, .who = n->name,
 	};
 	list_init(&n->streams);
 	r = start_relay(n, config, err);
@@ -373,6 +400,8 @@ void machine_network_listen(struct machine_network *n,
 {
 	n->listener = listener;
 	n->arg = arg;
+	if (listener && n->lost[0])
+		tell_lost(n);
 }
 
 int machine_network_change(struct machine_network *n, const struct job_config *config)

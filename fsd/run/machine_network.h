@@ -20,8 +20,11 @@ struct network_listener {
 	void (*ended)(void *arg, uint32_t stream, const struct result_connection *c);
 	/* Bytes of all streams since the machine began. */
 	void (*total)(void *arg, uint64_t sent, uint64_t received);
-	/* A sentence about the network itself: its door or its relay ended. */
+	/* A sentence about the network itself: its door ended. */
 	void (*said)(void *arg, const char *sentence);
+	/* The machine has no network any more, and c->reason says why; c has no host, for
+	 * its programs may have had no connection. */
+	void (*lost)(void *arg, const struct result_connection *c);
 	/* All that the program gave to the kernel was delivered, or cannot be. Once, after
 	 * machine_network_finish(). */
 	void (*finished)(void *arg);
@@ -50,7 +53,7 @@ int machine_network_new(struct fsd *d, struct vm_lease *lease,
 			struct err *err);
 /* Before the machine ends. NULL: no-op. */
 void machine_network_free(struct machine_network *n);
-/* Replaces the listener; NULL: none. */
+/* Replaces the listener; NULL: none. It hears at once of a relay that has ended. */
 void machine_network_listen(struct machine_network *n,
 			    const struct network_listener *listener, void *arg);
 /* The config of the machine has changed. Return: 0 or negative errno. */

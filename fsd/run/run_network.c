@@ -16,6 +16,7 @@
 #include "fsd/network/ports.h"
 #include "machine_network.h"
 #include "run_int.h"
+#include "vm/net/network.h"
 
 struct run_network {
 	struct connections seen;
@@ -95,6 +96,16 @@ static void on_said(void *arg, const char *sentence)
 	tell(arg, sentence);
 }
 
+static void on_lost(void *arg, const struct result_connection *c)
+{
+	struct run *run = arg;
+	char text[RELAY_TEXT_MAX + 64];
+
+	connections_end(&run->machine.network->seen, 0, c);
+	snprintf(text, sizeof(text), "lost: %s; the program runs on without", c->reason);
+	tell(run, text);
+}
+
 static void on_finished(void *arg)
 {
 	struct run *run = arg;
@@ -116,7 +127,7 @@ static void on_broke(void *arg, const char *sentence)
 
 static const struct network_listener listener = {
 	.opened = on_opened, .ended = on_ended, .total = on_total, .said = on_said,
-	.finished = on_finished, .broke = on_broke,
+	.lost = on_lost, .finished = on_finished, .broke = on_broke,
 };
 
 /* --- from the machine to the end ------------------------------------------------------ */

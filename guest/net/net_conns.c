@@ -54,11 +54,22 @@ static struct net_conn *find(struct net_conns *cs, uint32_t id)
 	return NULL;
 }
 
+/* resets: what closes the socket resets it. */
+static void set_reset(int fd, bool resets)
+{
+	const struct linger at_once = { .l_onoff = resets };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+/* A helper that is killed resets its connections: an end would look like that of the
+ * bytes. */
 static int watch(struct net_conns *cs, struct net_conn *c)
 {
 	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 				 .data = { .ptr = c } };
 
+	set_reset(c->fd, true);
 	return epoll_ctl(cs->epoll, EPOLL_CTL_ADD, c->fd, &e) ? -errno : 0;
 }
 
@@ -82,17 +93,15 @@ static struct net_conn *make(struct net_conns *cs, uint32_t id, bool ours, int r
 
 void net_conns_refuse(int fd)
 {
-	static const struct linger reset = { .l_onoff = 1 };
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	set_reset(fd, true);
 	close(fd);
 }
 
 /* reset: the program gets one. */
 static void end(struct net_conns *cs, struct net_conn *c, bool reset)
 {
-	if (c->fd >= 0 && reset)
-		net_conns_refuse(take_fd(&c->fd));
+	if (c->fd >= 0 && !reset)
+		set_reset(c->fd, false);
 	fd_close(&c->fd);
 	if (c->row >= 0) {
 		cs->names->row[c->row].streams--;

@@ -445,7 +445,7 @@ net send second\nnet read' '{"network": ["*:*"]}' code.py
 	goes_on a
 	job_wait a
 	stdout_is a $'example.test:81 open\nup\nfirst\nexample.test:81 open\nsecond'
-	assert grep -q "the network's helper ended; another one is started" "$LOG"
+	assert grep -q "the host's network helper ended; another one is started" "$LOG"
 }
 
 @test "a relay that is killed is told, and the program runs on without" {
@@ -566,4 +566,61 @@ taken() {
 	net a '{"network": ["*:*"]}' <<<$'net open example.test 81\nnet bytes 200000'
 	result_is a '.network.sent' 200000
 	result_is a '.network.connections[0].verdict' ok
+}
+
+# --- a network that ends before its program ----------------------------------------
+
+# lost_of JOB — the connections of the result that a lost network took with it.
+lost_of() {
+	result "$1" '[.network.connections[] | select(.verdict == "lost") | [.host, .sent, .reason] | map(tostring) | join(" ")] | join("; ")'
+}
+
+@test "the machine's helper that ends is told with its reason, and connections are reset" {
+	given "$OPEN"
+	net a '{"network": ["*:*"]}' <<-'END'
+		net open example.test 81
+		net send x
+		net read
+		net helper
+		net read
+		net open example.test 81
+		out on
+	END
+	ended a 0 exited
+	stdout_is a $'example.test:81 open\nx\nreset peer\nexample.test:81 peer\non'
+	told a "lost: the machine's network helper ended; the program runs on without" \
+		"example.test:81 (93.184.216.10) lost: the machine's network helper ended"
+	assert_equal "$(lost_of a)" \
+		"example.test null the machine's network helper ended; null null the machine's network helper ended"
+	# of a program without a connection, too
+	net b '{"network": ["*:*"]}' <<<'net helper'
+	assert_equal "$(lost_of b)" "null null the machine's network helper ended"
+	# in a sandbox its file says it
+	mkdir "$MNT/.fsd/sandboxes/s"
+	echo '{"network": ["*:*"]}' >"$MNT/.fsd/sandboxes/s/config.json"
+	net c '{"sandbox": "s"}' <<<$'net open example.test 81\nnet helper\nnet read'
+	stdout_is c $'example.test:81 open\nreset peer'
+	await becomes 20 grep -q '"host": null.*"verdict": "lost", "reason": "the machine.s network helper ended"' \
+		"$MNT/.fsd/sandboxes/s/network"
+	rmdir "$MNT/.fsd/sandboxes/s"
+}
+
+@test "each later step of a session is told that its machine's network is lost" {
+	given "$OPEN"
+	net a '{"session": "s", "network": ["*.test:81"]}' <<<$'net open example.test 81\nnet helper'
+	net b '{"session": "s"}' <<<'net open example.test 81'
+	told b "lost: the machine's network helper ended; the program runs on without"
+	assert_equal "$(lost_of b)" "null null the machine's network helper ended"
+	rmdir "$MNT/.fsd/sessions/s"
+}
+
+@test "a job is told that the door ended while it runs" {
+	given "$OPEN"
+	job_start a $'net open example.test 81\nout up\nawait\nnet open example.test 81' '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	kill -9 "$(pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")")"
+	await becomes 20 grep -qF "network: the host's network helper ended; another one is started" "$MNT/a/log"
+	goes_on a
+	job_wait a
+	stdout_is a $'example.test:81 open\nup\nexample.test:81 open'
 }

@@ -52,7 +52,8 @@ struct fake_stream *fake_stream_new(struct fake_guest *g, uint32_t id, bool ours
 
 	if (!s)
 		abort(); /* test code: nothing sensible is left to do */
-	s->wire = (struct net_stream){ .id = id, .ours = ours, .opened = !ours };
+	s->wire = (struct net_stream){ .id = id, .ours = ours, .opened = !ours,
+				       .reset = n->ended };
 	s->owner = g;
 	s->number = ++n->stream_count;
 	s->in.cap = s->out.cap = 1u << 30;

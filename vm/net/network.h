@@ -16,12 +16,15 @@ struct vm_network_events {
 	void (*said)(void *arg, const struct relay_said *said);
 	/* After vm_network_finish(): everything under way was delivered, or 2 s are over. */
 	void (*finished)(void *arg);
-	/* The relay has ended; the program runs on without a network. why: a sentence. */
+	/* The relay, or the machine's own network helper, has ended; the program runs on
+	 * without a network. why: a sentence. */
 	void (*lost)(void *arg, const char *why);
 	/* The guest broke the protocol: the machine has to be ended. */
 	void (*broke)(void *arg, const char *why);
 	void *arg;
 };
+
+#define VM_NETWORK_HELPER_ENDED "the machine's network helper ended"
 
 struct vm_network_options {
 	uint32_t connections, rate, uid; /* for RELAY_START */

@@ -15,6 +15,7 @@
 #include "layout/base/cleanup.h"
 #include "layout/base/log.h"
 #include "vm/channel/mux.h"
+#include "vm/net/network.h"
 
 /* A monitor answers within a millisecond; a frozen QEMU never does. */
 #define WAKE_MS 2000
@@ -310,11 +311,24 @@ static void on_lives(void *arg)
 	enter(arg, MACHINE_LEASED);
 }
 
+/* A machine without a lease gets none: a job may need a network. */
+static void on_network_ended(void *arg)
+{
+	struct machine *m = arg;
+
+	m->helpless = true;
+	if (m->lease)
+		m->ev->network_ended(m->arg, m);
+	else
+		broke(m, VM_FAILED_START, VM_NETWORK_HELPER_ENDED);
+}
+
 static const struct channel_events channel_events = {
 	.heated = on_heated,
 	.heard = on_heard,
 	.finished = on_finished,
 	.lives = on_lives,
+	.network_ended = on_network_ended,
 	.broken = on_broken,
 };
 
@@ -391,6 +405,8 @@ int machine_network(struct machine *m, const struct wire_network *net, int accou
 
 	if (!ops || !ops->relay)
 		return err_set(err, -ENOTSUP, "these machines have no network");
+	if (m->helpless)
+		return err_set(err, -EPIPE, VM_NETWORK_HELPER_ENDED);
 	r = ops->relay(m->bm, account, err);
 	if (r < 0)
 		return r;

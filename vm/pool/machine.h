@@ -47,6 +47,8 @@ struct machine_events {
 	/* The machine broke, in any state; it is ENDED now. */
 	void (*broken)(void *arg, struct machine *m, enum vm_failure why,
 		       const char *sentence);
+	/* The machine's network helper has ended, LEASED or RUNNING. */
+	void (*network_ended)(void *arg, struct machine *m);
 	/* The machine's process is reaped. m is freed right after this call. */
 	void (*gone)(void *arg, struct machine *m);
 };
@@ -79,6 +81,7 @@ struct machine {
 	bool used; /* the machine got a job, or was shared */
 	bool heard; /* a frame about that job has come */
 	bool stored; /* the machine was WARM once */
+	bool helpless; /* its network helper has ended */
 	bool suspect; /* WARM: a probe was sent, and it has not answered */
 	bool taken; /* ENDED: killed from outside, so not at fault */
 	bool gone; /* the backend has reported the process's end */

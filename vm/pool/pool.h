@@ -111,6 +111,8 @@ struct vm_lease {
 /* pool_network.c: closes the account of the lease's relay, which then ends. No-op without
  * one. */
 void lease_network_end(struct vm_lease *l);
+/* The machine's network helper has ended: lost() follows. No-op without a relay. */
+void lease_network_lost(struct vm_lease *l);
 
 struct machines {
 	struct loop *loop;

@@ -3,6 +3,7 @@
  * The server's side of a leased machine's relay: starts it with the machine's second
  * port, sends it orders, and reads its account. Owns the account's socket. A relay that
  * ends, or sends a wrong message, takes the machine's network with it; the machine stays.
+ * A relay whose machine has lost its helper ends, too: servers and clients see that.
  */
 #include "pool.h"
 
@@ -23,6 +24,7 @@ struct lease_network {
 	int account; /* owned; -1: the relay has ended */
 	struct loop_fd src;
 	struct loop_timer late; /* of FINISH */
+	bool helpless; /* the machine's helper has ended */
 	struct vm_network_events ev;
 };
 
@@ -100,7 +102,7 @@ static void on_account(struct loop_fd *src, uint32_t events)
 	if (size == -EAGAIN || size == -EINTR)
 		return;
 	if (size <= 0)
-		lose(n, "the relay ended");
+		lose(n, n->helpless ? VM_NETWORK_HELPER_ENDED : "the relay ended");
 	else if (relay_said_check(bytes, (size_t)size, count, &said, NULL) < 0)
 		lose(n, "the relay sent a wrong message");
 	else
@@ -199,6 +201,17 @@ void vm_network_finish(struct vm_lease *l)
 	/* without an order the relay cannot answer, and the timer ends the wait */
 	send_order(n, (struct relay_order){ .op = RELAY_FINISH }, -1);
 	loop_timer_set(n->loop, &n->late, FINISH_NS);
+}
+
+/* The server reads before the end all that the relay has said. */
+void lease_network_lost(struct vm_lease *l)
+{
+	struct lease_network *n = l->network;
+
+	if (!n || n->account < 0)
+		return;
+	n->helpless = true;
+	shutdown(n->account, SHUT_RDWR);
 }
 
 void lease_network_end(struct vm_lease *l)

@@ -178,6 +178,12 @@ static void on_heard(void *arg, struct machine *m)
 		class_good_idle(m->owner);
 }
 
+static void on_network_ended(void *arg, struct machine *m)
+{
+	(void)arg;
+	lease_network_lost(m->lease);
+}
+
 static void on_gone(void *arg, struct machine *m)
 {
 	struct machines *vm = arg;
@@ -196,6 +202,7 @@ const struct machine_events pool_machine_events = {
 	.warm = on_warm,
 	.cost = on_cost,
 	.broken = on_broken,
+	.network_ended = on_network_ended,
 	.gone = on_gone,
 };
 

@@ -635,6 +635,20 @@ static void test_hang_up(void)
 	is_int(finish(), 0, "and the helper lives");
 }
 
+static void test_kill(void)
+{
+	uint32_t id;
+	int fd;
+
+	begin();
+	start(4);
+	resolve("a.example");
+	fd = open_stream(&id);
+	kill(helper, SIGKILL);
+	ok(is_reset(fd), "a helper that is killed resets its streams");
+	finish();
+}
+
 static void test_many(void)
 {
 	enum { COUNT = 1000 };
@@ -683,6 +697,7 @@ int main(void)
 	test_ports();
 	test_finish();
 	test_hang_up();
+	test_kill();
 	test_many();
 	return done_testing();
 }
