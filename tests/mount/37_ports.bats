@@ -52,6 +52,7 @@ except OSError as e:
 @test "the sockets are there while the machine runs, in a directory that no listing has" {
 	mount_start
 	serve a await '{"ports": [8080, 9090]}'
+	await becomes 20 test -S "$MNT/a/ports/9090"
 	assert_equal "$(ls "$MNT/a/ports")" $'8080\n9090'
 	assert_equal "$(stat -c %a%F "$MNT/a/ports/8080" "$MNT/a/ports" | paste -sd ' ')" '600socket 500directory'
 	run ls -a "$MNT/a"
