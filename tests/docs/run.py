@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every command of the documents and compares what it prints. Speaks TAP.
 
-run.py DOCUMENT...
+run.py [--engines] DOCUMENT...
 
 A command is a line that begins with "$ " in a ```console block (.md) or between
 .EX and .EE (manual pages); a here-document, a backslash or "> " goes on in the
@@ -12,20 +12,22 @@ document share a shell, so a later one finds what an earlier one has made. Their
 standard input is empty. What fsd run says on a busy host is no part of the output; so
 no example may count what stands in a file of its standard error.
 
-A script DOCUMENT.sh beside this program is read before a document's examples.
+A script DOCUMENT.sh beside this program is read before a document's examples; TOP and
+ENGINES are set for it.
 
 What begins with "make" is not run where no Makefile is: `make check` runs this.
 
-A line .\\" needs: PROGRAM before .EX: the block is skipped on a host without that program.
+A line .\\" engine: NAME before .EX: the block is only for --engines, which
+tests/engines/run.sh gives in a root that has all engines.
 
 Each document has a mount namespace of its own with an empty /mnt, /run/fsd and
 home directory, so that a command stands in it as a user types it. The templates
 are those of FSD_TEST_STATE; the image is FSD_IMAGE.
 """
+import contextlib
 import os
 import re
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,7 +63,7 @@ class Command:
 
 
 def blocks_of_markdown(lines):
-    """(title, first line's number, lines, the program that it needs) of each console
+    """(title, first line's number, lines, the engine that it is for) of each console
     block."""
     title, block, begin = "", None, 0
     for number, line in enumerate(lines, 1):
@@ -78,18 +80,18 @@ def blocks_of_markdown(lines):
 
 
 def blocks_of_manual(lines):
-    title, block, begin, needs = "", None, 0, None
+    title, block, begin, engine = "", None, 0, None
     for number, line in enumerate(lines, 1):
-        if line.startswith('.\\" needs: '):
-            needs = line.split()[-1]
+        if line.startswith('.\\" engine: '):
+            engine = line.split()[-1]
         elif line.startswith(".SH") or line.startswith(".SS"):
             title = line[4:].strip('" ')
         elif line == ".EX":
             block, begin = [], number + 1
         elif line == ".EE" and block is not None:
             if any(text.startswith("$ ") for text in block):
-                yield title, begin, block, needs
-            block = needs = None
+                yield title, begin, block, engine
+            block = engine = None
         elif block is not None:
             line = re.sub(r"^\\&", "", line)
             line = re.sub(r"\\f[BIRP]", "", line)
@@ -208,24 +210,24 @@ def try_block(shell, block, home):
 def main():
     state = os.path.abspath(os.environ.get("FSD_TEST_STATE",
                                            TOP + "/build/test-state"))
+    engines = sys.argv[1:2] == ["--engines"]
     number = failed = 0
-    for path in sys.argv[1:]:
+    for path in sys.argv[1 + engines:]:
         with open(path) as f:
             lines = f.read().split("\n")
         reader = blocks_of_markdown if path.endswith(".md") else \
             blocks_of_manual
-        with tempfile.TemporaryDirectory(prefix="fsd-docs-") as home:
-            shell = Shell(state, home)
+        with tempfile.TemporaryDirectory(prefix="fsd-docs-") as home, \
+                contextlib.closing(Shell(state, home)) as shell:
             before = os.path.join(TOP, "tests/docs",
                                   os.path.basename(path) + ".sh")
             if os.path.exists(before):
-                shell.run("TOP=%s; . %s" % (TOP, before))
-            for title, begin, block, needs in reader(lines):
-                number += 1
-                if needs and not shutil.which(needs):
-                    print("ok %d - %s, line %d # SKIP there is no %s" % (
-                        number, os.path.relpath(path, TOP), begin, needs))
+                shell.run("TOP=%s ENGINES=%s; . %s" % (
+                    TOP, "1" if engines else "", before))
+            for title, begin, block, engine in reader(lines):
+                if engine and not engines:
                     continue
+                number += 1
                 why = try_block(shell, commands(begin, block), home)
                 failed += why is not None
                 print("%sok %d - %s, line %d (%s): each command prints what "
@@ -234,7 +236,6 @@ def main():
                 if why:
                     print("\n".join("# " + line for line in why.split("\n")))
                 sys.stdout.flush()
-            shell.close()
     print("1..%d" % number)
     return 1 if failed or not number else 0
 

@@ -32,11 +32,13 @@ cat >"$sshd_dir/config" <<-END
 	StrictHostKeyChecking accept-new
 	LogLevel ERROR
 END
-# It ends with the shell, or after the longest time that the examples may take. It is no
-# child of the shell, whose `wait` would wait for it.
+# The longest time that the examples may take. It is no child of the shell, whose `wait`
+# would wait for it.
 sshd_pid=$(timeout 900 /usr/sbin/sshd -D -e -f "$sshd_dir/sshd_config" \
 	>/dev/null 2>"$sshd_dir/log" </dev/null & echo $!)
-trap 'kill $sshd_pid' EXIT
+sshd_end() {
+	kill "$sshd_pid"
+}
 for _ in $(seq 100); do
 	! (exec 3<>"/dev/tcp/127.0.0.1/$sshd_port") 2>/dev/null || break
 	sleep 0.1
