@@ -25,7 +25,7 @@ enum port_state { PORT_ASKED, PORT_BINDING, PORT_MADE, PORT_OPEN, PORT_FAILED };
 
 struct port {
 	struct ports *owner;
-	uint16_t number;
+	uint16_t number; /* 0: this entry is free */
 	uint8_t state; /* enum port_state */
 	uint8_t binds; /* how often the port was bound */
 	int error;     /* of FAILED: a negative errno */
@@ -38,7 +38,6 @@ struct ports {
 	uint32_t no; /* no other owner of this mount has it */
 	struct ports_owner owner;
 	struct list waiting; /* struct waiter */
-	unsigned count;
 	struct port item[PORTS_MOST];
 };
 
@@ -156,9 +155,10 @@ static void close_port(struct port *port)
 		t->binder.drop(t->binder.arg, take_ptr(port->bind));
 }
 
+/* number 0: a free entry. */
 static struct port *find(struct ports *p, unsigned number)
 {
-	for (unsigned i = 0; i < p->count; i++)
+	for (unsigned i = 0; i < PORTS_MOST; i++)
 		if (p->item[i].number == number)
 			return &p->item[i];
 	return NULL;
@@ -172,8 +172,8 @@ void ports_table_serve(struct ports_table *t, const struct port_binder *binder)
 	list_for_each(pos, tmp, &t->all) {
 		struct ports *p = list_entry(pos, struct ports, node);
 
-		for (unsigned i = 0; i < p->count; i++)
-			if (p->item[i].state == PORT_ASKED)
+		for (unsigned i = 0; i < PORTS_MOST; i++)
+			if (p->item[i].number && p->item[i].state == PORT_ASKED)
 				bind_port(&p->item[i]);
 	}
 }
@@ -196,7 +196,7 @@ void ports_free(struct ports *p)
 {
 	if (!p)
 		return;
-	for (unsigned i = 0; i < p->count; i++)
+	for (unsigned i = 0; i < PORTS_MOST; i++)
 		close_port(&p->item[i]);
 	wake(p, true);
 	list_del(&p->node);
@@ -213,14 +213,25 @@ int ports_open(struct ports *p, unsigned number, struct err *err)
 		return err_set(err, -EINVAL, "the port %u is not one that a program "
 			       "can listen to: allowed are %u to %u", number,
 			       LIMIT_PORT_MIN, LIMIT_PORT_MAX);
-	if (!port && p->count == PORTS_MOST)
+	if (!port)
+		port = find(p, 0);
+	if (!port)
 		return err_set(err, -EMFILE, "%u ports are open, and there may be "
 			       "no more at a time", PORTS_MOST);
-	if (!port)
-		port = &p->item[p->count++];
 	*port = (struct port){ .owner = p, .number = (uint16_t)number };
 	bind_port(port);
 	return 0;
+}
+
+void ports_close(struct ports *p, unsigned number)
+{
+	struct port *port = find(p, number);
+
+	if (!port)
+		return;
+	close_port(port);
+	*port = (struct port){ .number = 0 };
+	wake(p, false);
 }
 
 int ports_ask(struct ports *p, unsigned number, struct err *err)
@@ -293,16 +304,15 @@ void ports_set_any(struct ports *p, bool any)
 
 bool ports_has(const struct ports *p, unsigned number)
 {
-	for (unsigned i = 0; i < p->count; i++)
-		if (p->item[i].number == number)
-			return p->item[i].state == PORT_OPEN;
-	return false;
+	const struct port *port = find((struct ports *)(uintptr_t)p, number);
+
+	return number && port && port->state == PORT_OPEN;
 }
 
 void ports_each(const struct ports *p, void (*fn)(void *arg, unsigned port), void *arg)
 {
-	for (unsigned i = 0; i < p->count; i++)
-		if (p->item[i].state == PORT_OPEN)
+	for (unsigned i = 0; i < PORTS_MOST; i++)
+		if (p->item[i].number && p->item[i].state == PORT_OPEN)
 			fn(arg, p->item[i].number);
 }
 

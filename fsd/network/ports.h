@@ -70,6 +70,8 @@ void ports_free(struct ports *p);
 /* Opens a port unless it is open. Return: 0; -EINVAL, -EMFILE with a sentence;
  * -ENOMEM. */
 int ports_open(struct ports *p, unsigned port, struct err *err);
+/* Closes a port, and its socket is gone; no-op if there is none. */
+void ports_close(struct ports *p, unsigned port);
 /*
  * The verb "port N": opens the port if the owner may have any, and waits until it is
  * open. Return: 0; -EACCES: the config does not name it; -ESTALE: the machine has ended;

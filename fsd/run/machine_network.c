@@ -262,6 +262,19 @@ static void on_said_door(void *arg, const char *sentence)
 		say(n, sentence);
 }
 
+/* The blocks that the config names, or the policy where the config asks for all. Return:
+ * NULL without memory. The caller frees them. */
+static struct net_block *make_routes(const struct machine_network *n,
+				     const struct job_config *config, size_t *ret_count)
+{
+	struct net_block *routes = calloc(ROUTES_MOST, sizeof(*routes));
+
+	if (routes)
+		*ret_count = network_routes(n->d->network, n->uid, &config->network, routes,
+					    ROUTES_MOST);
+	return routes;
+}
+
 static int start_relay(struct machine_network *n, const struct job_config *config,
 		       struct err *err)
 {
@@ -270,23 +283,19 @@ static int start_relay(struct machine_network *n, const struct job_config *confi
 		.broke = on_broke, .arg = n,
 	};
 	struct net_share share = network_share(n->d->network, n->uid);
-	struct net_block *routes = calloc(ROUTES_MOST, sizeof(*routes));
 	size_t ca_len;
 	struct vm_network_options o = {
 		.connections = (uint32_t)share.connections, .rate = (uint32_t)share.rate,
 		.uid = n->uid, .bytes = share.bytes, .names = config->network_text,
-		.ports = config_has_ports(&config->ports), .route = routes,
+		.ports = config_has_ports(&config->ports),
 		.ca = network_ca(n->d->network, &ca_len),
 	};
-	int r;
+	auto_free struct net_block *routes = make_routes(n, config, &o.route_count);
 
 	if (!routes)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	o.route_count = network_routes(n->d->network, n->uid, &config->network, routes,
-				       ROUTES_MOST);
-	r = vm_network(n->lease, &o, &events, err);
-	free(routes);
-	return r;
+	o.route = routes;
+	return vm_network(n->lease, &o, &events, err);
 }
 
 /* --- ports -------------------------------------------------------------------------- */
@@ -322,6 +331,33 @@ static int open_ports(struct machine_network *n, const struct config_ports *port
 	for (unsigned i = 0; r == 0 && i < ports->count; i++)
 		r = ports_open(n->ports, ports->item[i], err);
 	return r;
+}
+
+struct closing {
+	struct machine_network *n;
+	const struct config_ports *ports;
+};
+
+/* Closes a port that the config has no longer. */
+static void keep_or_close(void *arg, unsigned port)
+{
+	const struct closing *c = arg;
+
+	for (unsigned i = 0; i < c->ports->count; i++)
+		if (c->ports->item[i] == port)
+			return;
+	ports_close(c->n->ports, port);
+	if (c->n->lease)
+		vm_network_close_port(c->n->lease, port);
+}
+
+static int change_ports(struct machine_network *n, const struct config_ports *ports)
+{
+	struct err err = { 0 };
+
+	if (!ports->any)
+		ports_each(n->ports, keep_or_close, &(struct closing){ n, ports });
+	return open_ports(n, ports, &err);
 }
 
 static int make_ports(struct machine_network *n, const struct machine_network_owner *owner,
@@ -404,13 +440,26 @@ void machine_network_listen(struct machine_network *n,
 		tell_lost(n);
 }
 
-int machine_network_change(struct machine_network *n, const struct job_config *config)
+/* Before the door has the new rules, the machine has their routes; an old route leads to
+ * the door, which refuses. */
+static int change_rules(struct machine_network *n, const struct job_config *config)
 {
 	const char *text = config->network_text ? config->network_text : "[]";
-	struct err err = { 0 };
-	int r = n->job ? network_change(n->job, text, strlen(text)) : 0;
+	struct vm_network_options o = { .names = true };
+	auto_free struct net_block *routes = make_routes(n, config, &o.route_count);
+	int r = routes ? 0 : -ENOMEM;
 
-	return r == 0 && n->ports ? open_ports(n, &config->ports, &err) : r;
+	o.route = routes;
+	if (r == 0 && o.route_count && n->lease)
+		r = vm_network_route(n->lease, &o);
+	return r < 0 ? r : network_change(n->job, text, strlen(text));
+}
+
+int machine_network_change(struct machine_network *n, const struct job_config *config)
+{
+	int r = n->job ? change_rules(n, config) : 0;
+
+	return r == 0 && n->ports ? change_ports(n, &config->ports) : r;
 }
 
 void machine_network_finish(struct machine_network *n)

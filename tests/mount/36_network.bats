@@ -624,3 +624,25 @@ lost_of() {
 	job_wait a
 	stdout_is a $'example.test:81 open\nup\nexample.test:81 open'
 }
+
+# --- a sandbox whose rules change ---------------------------------------------------
+
+@test "an address that a living sandbox is allowed later is routed, and one that is taken away is refused" {
+	given '{"allow": ["*:*", "93.184.216.0/24:*", "10.9.9.1:81"]}'
+	local box=$MNT/.fsd/sandboxes/s
+	mkdir "$box"
+	echo '{"network": []}' >"$box/config.json"
+	job_start a $'net told\nnet open 93.184.216.10 81\nout first\nawait\nnet told\nnet open 93.184.216.10 81
+net open 10.9.9.1 81\nout second\nawait\nnet use 2\nnet read\nnet open 93.184.216.10 81\nnet open 10.9.9.1 81' '{"sandbox": "s"}' code.py
+	await becomes 20 grep -q first "$MNT/a/stdout"
+	echo '{"network": ["93.184.216.10:81", "10.9.9.1:81"]}' >"$box/config.json"
+	goes_on a
+	await becomes 20 grep -q second "$MNT/a/stdout"
+	echo '{"network": ["10.9.9.1:81"]}' >"$box/config.json"
+	await becomes 20 bash -c 'tail -n 1 "$1" | grep -q "\"verdict\": \"denied\""' - "$box/network"
+	goes_on a
+	job_wait a
+	stdout_is a $'names\n93.184.216.10:81 refused\nfirst\nnames 93.184.216.10/32 10.9.9.1/32
+93.184.216.10:81 open\n10.9.9.1:81 open\nsecond\nreset refused\n93.184.216.10:81 refused\n10.9.9.1:81 open'
+	rmdir "$box"
+}

@@ -240,3 +240,36 @@ print(s.makefile().read(), end="")' "${url##*:}"
 	serve "$name" "$SERVE"
 	assert_equal "$(talk "$MNT/$name/ports/8080")" answer
 }
+
+@test "a port that a living sandbox gives up has no socket, and may come again" {
+	mount_start
+	local box=$MNT/.fsd/sandboxes/s
+	mkdir "$box"
+	echo '{"ports": [8080, 9090]}' >"$box/config.json"
+	job_start a $'net serve 9090\nnet end\nnet serve 9090\nnet send again\nnet end' '{"sandbox": "s"}' code.py
+	await becomes 20 test -S "$box/ports/9090"
+	assert_equal "$(talk "$box/ports/9090")" ''
+	# a client that has the socket's directory open finds it no more
+	cd "$box/ports" || return
+	echo '{"ports": [8080]}' >"$box/config.json"
+	run talk "$box/ports/9090"
+	assert_failure
+	assert_output 'No such file or directory'
+	run talk 9090
+	assert_failure
+	assert_output --regexp '^(No such file or directory|Connection refused)$'
+	cd / || return
+	assert_equal "$(ls "$box/ports")" 8080
+	fails EACCES bash -c 'echo "port 9090" >"$1"' - "$box/ctl"
+	echo '{"ports": [8080, 9090]}' >"$box/config.json"
+	await becomes 20 test -S "$box/ports/9090"
+	assert_equal "$(talk "$box/ports/9090")" again
+	job_wait a
+	# the program has ended, and the machine lives: the connection ends at once
+	run talk "$box/ports/9090"
+	[ -z "$output" ] || assert_output 'Connection reset by peer'
+	rmdir "$box"
+	run talk "$box/ports/9090"
+	assert_failure
+	assert_output 'No such file or directory'
+}

@@ -181,6 +181,22 @@ PY
 	rmdir "$S"
 }
 
+@test "an address that a sandbox's rules name later is routed in its machine, and one that they lose is refused" {
+	local S=$MNT/.fsd/sandboxes/late
+	local try=$'import urllib.request\ntry:\n  print(urllib.request.urlopen("http://93.184.216.10/hello", timeout=20).read().decode(), end="")\nexcept OSError as e:\n  print(getattr(e, "reason", e))'
+	mkdir "$S"
+	echo '{"network": []}' >"$S/config.json"
+	in_sandbox code.py <<<"$try"
+	ok '[Errno 101] Network is unreachable'
+	echo '{"network": ["93.184.216.10:80"]}' >"$S/config.json"
+	in_sandbox code.py <<<"$try"
+	ok 'hello from 93.184.216.10'
+	echo '{"network": []}' >"$S/config.json"
+	in_sandbox code.py <<<"$try"
+	ok '[Errno 104] Connection reset by peer'
+	rmdir "$S"
+}
+
 @test "the steps of a session share its network, and each has its own connections" {
 	local code=$'import urllib.request\nprint(urllib.request.urlopen("http://example.test/hello").read().decode(), end="")'
 	prog code.py '{"session": "s", "network": ["example.test:80"]}' <<<"$code"

@@ -44,6 +44,11 @@ int vm_network(struct vm_lease *lease, const struct vm_network_options *o,
 int vm_network_door(struct vm_lease *lease, int fd);
 /* Gives the relay a listener for connections to a program's port. Consumes fd. */
 int vm_network_port(struct vm_lease *lease, unsigned port, int fd);
+/* Closes that listener. */
+int vm_network_close_port(struct vm_lease *lease, unsigned port);
+/* Makes the machine route more blocks of addresses; the others stay. Of *o only the
+ * routes count. Return: 0 or negative errno. */
+int vm_network_route(struct vm_lease *lease, const struct vm_network_options *o);
 /* The program has ended: finished() or lost() follows. */
 void vm_network_finish(struct vm_lease *lease);
 

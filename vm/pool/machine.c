@@ -397,6 +397,11 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 
 /* --- use ---------------------------------------------------------------- */
 
+int machine_route(struct machine *m, const struct wire_network *net)
+{
+	return m->ch ? channel_network(m->ch, net) : -ESRCH;
+}
+
 int machine_network(struct machine *m, const struct wire_network *net, int account,
 		    struct err *err)
 {

@@ -134,6 +134,8 @@ int machine_share(struct machine *m, const struct vm_share *share,
  * guest. Return: 0, or negative errno with a sentence. */
 int machine_network(struct machine *m, const struct wire_network *net, int account,
 		    struct err *err);
+/* Tells a machine that has a relay of more routes. Return: 0 or negative errno. */
+int machine_route(struct machine *m, const struct wire_network *net);
 /* For a machine that is LEASED after a job: see vm_rest(). */
 void machine_rest(struct machine *m, struct vm_replay *replay);
 /*

@@ -111,27 +111,36 @@ static void on_account(struct loop_fd *src, uint32_t events)
 
 /* --- its start ---------------------------------------------------------------------- */
 
+/* Return: the routes of a NET, or NULL without memory. The caller frees them. */
+static struct wire_route *put_routes(const struct vm_network_options *o,
+				     uint32_t *ret_count)
+{
+	struct wire_route *routes = calloc(o->route_count + 1, sizeof(*routes));
+
+	*ret_count = (uint32_t)MIN(o->route_count, (size_t)WIRE_NETWORK_ROUTES_MAX);
+	for (uint32_t i = 0; routes && i < *ret_count; i++) {
+		const struct net_block *b = &o->route[i];
+
+		memcpy(routes[i].first, b->first.byte, sizeof(routes[i].first));
+		routes[i].bits = b->bits;
+		routes[i].ip6 = b->ip6;
+	}
+	return routes;
+}
+
 static int tell_guest(struct machine *m, const struct vm_network_options *o, int account,
 		      struct err *err)
 {
-	auto_free struct wire_route *routes = calloc(o->route_count + 1, sizeof(*routes));
 	struct wire_network net = {
 		.flags = (o->names ? WIRE_NETWORK_NAMES : 0) |
 			 (o->ports ? WIRE_NETWORK_PORTS : 0),
-		.route = routes, .ca = o->ca ? o->ca : "",
+		.ca = o->ca ? o->ca : "",
 	};
+	auto_free struct wire_route *routes = put_routes(o, &net.route_count);
 
 	if (!routes)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	for (; net.route_count < o->route_count &&
-	       net.route_count < WIRE_NETWORK_ROUTES_MAX; net.route_count++) {
-		const struct net_block *b = &o->route[net.route_count];
-		struct wire_route *to = &routes[net.route_count];
-
-		memcpy(to->first, b->first.byte, sizeof(to->first));
-		to->bits = b->bits;
-		to->ip6 = b->ip6;
-	}
+	net.route = routes;
 	return machine_network(m, &net, account, err);
 }
 
@@ -190,6 +199,23 @@ int vm_network_port(struct vm_lease *l, unsigned port, int fd)
 {
 	return send_order(l->network, (struct relay_order){ .op = RELAY_PORT, .port = port },
 			  fd);
+}
+
+int vm_network_close_port(struct vm_lease *l, unsigned port)
+{
+	return send_order(l->network, (struct relay_order){ .op = RELAY_CLOSE, .port = port },
+			  -1);
+}
+
+int vm_network_route(struct vm_lease *l, const struct vm_network_options *o)
+{
+	struct wire_network net = { .flags = WIRE_NETWORK_NAMES, .ca = "" };
+	auto_free struct wire_route *routes = put_routes(o, &net.route_count);
+
+	if (!routes)
+		return -ENOMEM;
+	net.route = routes;
+	return l->machine ? machine_route(l->machine, &net) : -ESRCH;
 }
 
 void vm_network_finish(struct vm_lease *l)
