@@ -74,7 +74,8 @@ static int perform(const struct request *q)
 	return reply.error.error;
 }
 
-int net_route_own_address(void)
+/* type: RTM_NEWADDR or RTM_DELADDR. */
+static int own_address(uint16_t type)
 {
 	struct request q = { .address = { .ifa_family = AF_INET,
 					  .ifa_prefixlen = OWN_BITS,
@@ -82,10 +83,22 @@ int net_route_own_address(void)
 					  .ifa_index = LOOPBACK } };
 	uint32_t own = htonl(OWN_ADDRESS);
 
-	begin(&q, RTM_NEWADDR, NLM_F_REPLACE, sizeof(q.address));
+	begin(&q, type, NLM_F_REPLACE, sizeof(q.address));
 	add(&q, IFA_LOCAL, &own, sizeof(own));
 	add(&q, IFA_ADDRESS, &own, sizeof(own));
 	return perform(&q);
+}
+
+int net_route_own_address(void)
+{
+	return own_address(RTM_NEWADDR);
+}
+
+int net_route_heat(void)
+{
+	int r = own_address(RTM_NEWADDR);
+
+	return r ? r : own_address(RTM_DELADDR);
 }
 
 int net_route_local(const struct wire_route *block)

@@ -21,6 +21,8 @@
 #include "layout/base/num.h"
 #include "guest/os/environment.h"
 #include "unprotect.h"
+#include "guest/net/net.h"
+#include "guest/net/net_route.h"
 #include "guest/run/runner_kind.h"
 #include "guest/run/stream.h"
 #include "guest/os/sys.h"
@@ -337,7 +339,7 @@ static uint32_t rounds_of(const struct agent *a, const struct runner *r,
 
 int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 {
-	int heated = 0;
+	int heated = 0, cold;
 
 	for (int i = 0; !mask && i < WIRE_RUN_MAX; i++)
 		if (a->owned && a->runners[i].pid && !a->runners[i].own)
@@ -366,6 +368,9 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 	}
 	if (!rounds || !mask)
 		return heated;
+	cold = a->net->on ? 0 : net_route_heat();
+	if (cold)
+		return cold;
 	/* PID 1 has forked the warm-up programs, so its memory is protected */
 	unprotect_self();
 	if (heated)

@@ -60,6 +60,7 @@ static void make_namespace(void)
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo))
 		die("lo");
 	close(fd);
+	is_int(net_route_heat(), 0, "lo gets 198.18.0.1/15 and loses it");
 	is_int(net_route_own_address(), 0, "lo gets 198.18.0.1/15");
 	is_int(net_route_own_address(), 0, "twice is as good");
 	is_int(net_route_local(&all), 0, "10.0.0.0/8 is routed to it");
