@@ -35,6 +35,9 @@ TEST_PACKAGES := \
 	sshfs openssh-sftp-server iproute2
 # To make packages of Debian.
 DEB_PACKAGES := build-essential debhelper dpkg-dev fakeroot lintian
+# To make the image for containers.
+OCI_PACKAGES := mmdebstrap umoci uidmap
+OCI_TEST_PACKAGES := podman crun slirp4netns netavark catatonit curl jq
 PACKAGE_TEST_PACKAGES := $(DEB_PACKAGES) prometheus
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
@@ -142,7 +145,7 @@ endif
 	check-unit check-asan check-plain check-bats check-release check-fault check-qemu \
 	check-docs check-same check-peer check-box check-debian13 check-engines check-older \
 	check-fuzz check-online check-adapters check-kqueue suites bench bare deb bundle \
-	check-package check-slurm \
+	check-package check-slurm oci check-oci \
 	fault soak fuzz lint load same peer \
 	format install install-units uninstall help clean
 .DELETE_ON_ERROR:
@@ -423,6 +426,10 @@ check-package: test-deps
 	@tests/run/deps.sh $(PACKAGE_TEST_PACKAGES)
 	$(Q)$(MAKE) --no-print-directory all qemu image
 	$(Q)tests/package/run.sh build/package
+# The image for containers, in podman as an ordinary user, on real machines.
+check-oci: oci
+	@tests/run/deps.sh $(OCI_TEST_PACKAGES)
+	$(Q)tests/oci/run.sh build/oci
 # The ways of fsd-slurm(7), on fake machines.
 SLURM_PACKAGES := munge slurm-client slurmctld slurmd
 check-slurm: test-deps
@@ -472,6 +479,11 @@ deb: deps
 # One file for hosts without a network: ENVIRONMENTS="NAME..." are in it too.
 bundle: deb $(if $(ENVIRONMENTS),build/fsd)
 	$(Q)fsd/debian/bundle.sh build/deb build/bundle $(ENVIRONMENTS)
+
+# An image for hosts where only containers run.
+oci: deb
+	@tests/run/deps.sh $(OCI_PACKAGES)
+	$(Q)fsd/oci/build.sh build/deb build/oci
 
 UNITS := $(patsubst fsd/share/systemd/%,%,$(wildcard fsd/share/systemd/*/*))
 install-units:
@@ -566,6 +578,7 @@ To build and install:
   make install         under PREFIX (/usr/local), below DESTDIR; units in UNITDIR
   make deb             packages for this release of Debian, in build/deb
   make bundle          one file for a host without a network, in build/bundle
+  make oci             an image for containers, in build/oci
   make uninstall       removes what make install has put there
   make deps test-deps  what a fresh Debian lacks, by apt
 To test (tests/README.md tells more):
@@ -573,7 +586,7 @@ To test (tests/README.md tells more):
   make check           all that can be tested here, fifteen minutes
   make check-unit check-bats check-qemu lint   parts of it
   make fuzz soak fault load bench              what takes longer
-  make check-package check-slurm               packages in bare roots; below Slurm
+  make check-package check-slurm check-oci     packages; below Slurm; in a container
 Besides:
   make format          by clang-format
   make clean           removes build/

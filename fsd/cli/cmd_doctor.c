@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -47,14 +48,27 @@ static bool has_cap_sys_admin(void)
 	       data[0].effective & 1u << CAP_SYS_ADMIN;
 }
 
+/* Whether a setuid program such as fusermount3 gets CAP_SYS_ADMIN. A container may have
+ * taken it from all of its processes. */
+static bool fusermount_gains(void)
+{
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 &&
+	       prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 1;
+}
+
 static void check_mount(struct finding *f)
 {
 	char path[PATH_MAX];
 
-	if (geteuid() == 0)
-		found(f, GOOD, "root may mount");
-	else if (has_cap_sys_admin())
-		found(f, GOOD, "this user may mount in its namespace");
+	if (has_cap_sys_admin())
+		found(f, GOOD, geteuid() == 0 ? "root may mount" :
+						"this user may mount in its namespace");
+	else if (geteuid() == 0)
+		found(f, BAD, "this root cannot mount, for it lacks CAP_SYS_ADMIN: add it to "
+			      "this container, or run as another user");
+	else if (!fusermount_gains())
+		found(f, GOOD, "this user may mount in a user namespace of its own, as "
+			       "fsd run does; fusermount3 can gain no right here");
 	else if (spawn_find("fusermount3", path) == 0)
 		found(f, GOOD, "fusermount3 mounts for this user");
 	else

@@ -315,8 +315,9 @@ void jail_cgroups_open(struct jail_cgroups *c, struct walls *w)
 	if (r < 0) {
 		wall_set(w, WALL_CGROUP, WALL_DEGRADED,
 			 "no control group can be made in " MOUNT " (%s): "
-			 "resource limits only; as root, or by systemd-run "
-			 "--user -p Delegate=yes, it can", strerror(-r));
+			 "resource limits only%s", strerror(-r), r == -EROFS ?
+			 ", and around all machines together the limits of this container" :
+			 "; as root, or by systemd-run --user -p Delegate=yes, it can");
 		jail_cgroups_close(c);
 	} else if (!c->cpu) {
 		wall_set(w, WALL_CGROUP, WALL_DEGRADED, "version 2: memory, "

@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 #define AS_ROOT "run fsd as root, or allow user namespaces " \
-		"(sysctl user.max_user_namespaces)"
+		"(sysctl user.max_user_namespaces; in a container its profiles of " \
+		"seccomp and AppArmor)"
 #define ALLOW_NS "allow it: sysctl user.max_*_namespaces, and in a container " \
 		 "the capability SYS_ADMIN"
 
