@@ -258,16 +258,20 @@ static const struct check {
 	{ "memory", check_memory }, { "walls", check_walls },
 };
 
-enum { OPT_STATE = CLI_LONG };
+enum { OPT_STATE = CLI_LONG, OPT_NETWORK };
 
 static const struct cli_option doctor_cli_options[] = {
 	{ OPT_STATE, "state", "DIR", "look at this state directory", CLI_DIR,
 	  NULL },
+	{ OPT_NETWORK, "network", "FILE", "read this policy for fsd mount, too", CLI_FILE,
+	  NULL },
 	{ 0 },
 };
 
-static int doctor_host(void)
+/* policy: the operator's file for the network of jobs, or NULL. */
+static int doctor_host(const char *policy)
 {
+	struct finding network = { 0 };
 	bool bad = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
@@ -276,32 +280,37 @@ static int doctor_host(void)
 		checks[i].fn(&f);
 		bad |= finding_print(checks[i].name, &f);
 	}
+	check_network(policy, &network);
+	bad |= finding_print("network", &network);
 	printf(bad ? "jobs cannot run yet\n" : "jobs can run\n");
 	return bad ? 1 : 0;
 }
 
 static int command_doctor(const struct cli_command *self, int argc, char **argv)
 {
-	const char *state = NULL;
+	const char *state = NULL, *policy = NULL;
 	struct cli_getopt g;
 	int opt;
 
 	cli_getopt(self, &g);
 	while ((opt = cli_next(self, argc, argv, &g)) != -1) {
-		if (opt != OPT_STATE)
+		if (opt == OPT_STATE)
+			state = optarg;
+		else if (opt == OPT_NETWORK)
+			policy = optarg;
+		else
 			return usage(self);
-		state = optarg;
 	}
-	if (argc - optind > (state ? 0 : 1))
+	if (argc - optind + !!state + !!policy > 1)
 		return usage(self);
 	if (state)
 		return doctor_state(state);
-	return optind < argc ? doctor_mount(argv[optind]) : doctor_host();
+	return optind < argc ? doctor_mount(argv[optind]) : doctor_host(policy);
 }
 
 const struct cli_command doctor_command = {
 	.name = "doctor", .fn = command_doctor, .group = "This host",
-	.synopsis = "[MNT | --state DIR]",
+	.synopsis = "[MNT | --state DIR | --network FILE]",
 	.summary = "tell what works here, and remedies",
 	.options = doctor_cli_options, .operand = CLI_MOUNT,
 	.notes = "With MNT it looks at that mount instead.",

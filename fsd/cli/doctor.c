@@ -2,15 +2,17 @@
 /*
  * fsd doctor: how a finding looks, and what a machine is made of: the QEMU, how old it is
  * and whether its files are as they were brought; the image and what it contains; the
- * environments.
+ * environments; the program that connects for jobs, and the operator's policy.
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "cmd_env.h"
@@ -24,6 +26,9 @@
 #define APT_LISTS "/var/lib/apt/lists"
 #define APT_WAIT_MS 20000
 #define APT_SAYS_MAX 8192
+#define DOOR "fsd-door"
+#define DOOR_WAIT_MS 20000
+#define RESOLV_CONF "/etc/resolv.conf"
 
 static const char *const verdict_names[] = {
 	[GOOD] = "ok", [POOR] = "note", [BAD] = "MISSING",
@@ -341,4 +346,88 @@ void check_environments(struct finding *f)
 	environment_names_done(&names);
 	environment_dirs_done(&dirs);
 	env_image_done(&image);
+}
+
+/* --- the network of jobs -------------------------------------------------------------- */
+
+/* Runs the program. text: what it has written. Return: whether it found nothing wrong. */
+static bool try_door(const char *path, const char *policy, char *text, size_t size)
+{
+	const char *const argv[] = { path, "--check", policy ? "--policy" : NULL, policy,
+				     NULL };
+	struct spawn s = { .argv = argv, .want_stdout = true };
+	struct err err = { 0 };
+	struct child c;
+	int status;
+
+	text[0] = '\0';
+	if (spawn(&s, &c, &err) < 0) {
+		snprintf(text, size, "%s", err.text);
+		return false;
+	}
+	if (child_read(&c, text, size, DOOR_WAIT_MS) < 0)
+		snprintf(text, size, "it does not answer");
+	poll(&(struct pollfd){ .fd = c.pidfd, .events = POLLIN }, 1, DOOR_WAIT_MS);
+	status = child_end(&c);
+	text[strcspn(text, "\n")] = '\0';
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Returns how many name servers a resolv.conf names. */
+static unsigned name_servers(const char *path)
+{
+	auto_fclose FILE *file = fopen(path, "re");
+	char line[512], address[64];
+	unsigned count = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		count += sscanf(line, "nameserver %63s", address) == 1;
+	return count;
+}
+
+/* Appends what could be better, with the remedy. */
+static void add_notes(const char *walls, struct buf *out)
+{
+	if (!name_servers(RESOLV_CONF))
+		buf_str(out, "; " RESOLV_CONF " names no name server, so names resolve only "
+			     "if one listens on 127.0.0.1: write `nameserver ADDRESS` "
+			     "into it");
+	if (!strstr(walls, " landlock"))
+		buf_str(out, "; it could open files: use a kernel from 5.13 on with "
+			     "Landlock");
+	if (!strstr(walls, " user"))
+		buf_str(out, "; it runs as fsd's user: to have an own one, run fsd as root");
+}
+
+void check_network(const char *policy, struct finding *f)
+{
+	auto_buf struct buf text = { 0 };
+	char path[PATH_MAX], says[1024];
+	int r = program_beside(DOOR, path);
+	size_t well;
+
+	if (r < 0) {
+		found(f, policy ? BAD : POOR, "%s: %s; jobs can have no network: install the "
+		      "package fsd anew, or run `make all` in the sources", path,
+		      strerror(-r));
+		return;
+	}
+	if (!try_door(path, policy, says, sizeof(says))) {
+		found(f, policy ? BAD : POOR, "%s: %s; `fsd mount --network` would not begin",
+		      path, says[0] ? says : "it ended by itself; Debian's package "
+					    "libc-ares2 brings what it needs");
+		return;
+	}
+	if (policy)
+		buf_fmt(&text, "%s is a policy that fsd mount takes", policy);
+	else
+		buf_str(&text, "fsd mount --network FILE can give programs a network");
+	buf_str(&text, "; what connects for them may not do what root may, makes system calls "
+		       "for sockets and time only");
+	buf_str(&text, strstr(says, " landlock") ? ", opens no file and no listener" : "");
+	buf_str(&text, strstr(says, " user") ? ", and has a user id of its own" : "");
+	well = text.len;
+	add_notes(says, &text);
+	found(f, text.len > well ? POOR : GOOD, "%s",
+	      text.failed ? strerror(ENOMEM) : text.data);
 }

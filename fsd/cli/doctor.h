@@ -22,6 +22,8 @@ bool finding_print(const char *name, const struct finding *f);
 void check_image(struct finding *f);
 /* Checks the QEMU that a mount takes by default. */
 void check_qemu(struct finding *f);
+/* Tries the program that connects for jobs. policy: the operator's file, NULL: none. */
+void check_network(const char *policy, struct finding *f);
 /* Finds the QEMU that a mount takes by default. Return: 0 or negative errno. */
 int choose_qemu(struct vm_qemu *ret, struct err *err);
 

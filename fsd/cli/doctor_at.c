@@ -173,6 +173,26 @@ static void check_security(const struct place *at, struct finding *f)
 			  "");
 }
 
+/* Says whether this user's jobs may have a network. */
+static void check_mount_network(const struct place *at, struct finding *f)
+{
+	char text[16384];
+	ssize_t n = read_file(at->dir, FSD_DIR_NAME "/network", text, sizeof(text));
+
+	if (n < 0)
+		found(f, BAD, "%s/" FSD_DIR_NAME "/network: %s", at->name,
+		      strerror((int)-n));
+	else if (!strstr(text, "network yes"))
+		found(f, GOOD, "programs have none; `fsd mount --network FILE` gives them "
+			       "what a policy allows");
+	else if (!strstr(text, "\nallow "))
+		found(f, POOR, "the operator's policy allows you nothing: he may add rules to "
+			       "\"allow\" and write reload-network to .fsd/ctl");
+	else
+		found(f, GOOD, "%s/" FSD_DIR_NAME "/network says what programs may reach",
+		      at->name);
+}
+
 static void lost(int count, const char *where, struct finding *f)
 {
 	if (count <= 0)
@@ -193,8 +213,8 @@ int doctor_mount(const char *mnt)
 {
 	static const struct place_check checks[] = {
 		{ "version", check_version }, { "health", check_health },
-		{ "security", check_security }, { "lost", check_lost },
-		{ "room", check_room },
+		{ "security", check_security }, { "network", check_mount_network },
+		{ "lost", check_lost }, { "room", check_room },
 	};
 	struct err err = { 0 };
 	struct place at = { .name = mnt };

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 struct settings {
 	struct door_files files;
 	uint32_t uid_first, uid_count;
-	bool check; /* only say what is wrong with the policy */
+	bool check; /* only try it: for fsd doctor */
 };
 
 enum { OPT_POLICY = 1, OPT_ALLOW, OPT_HOSTS, OPT_RESOLV, OPT_FIRST, OPT_COUNT, OPT_CHECK };
@@ -82,7 +83,8 @@ static int parse(int argc, char **argv, const char **rules, struct settings *ret
 	};
 	while (r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		r = set(ret, option, rules);
-	if (r == 0 && (optind != argc || !ret->files.policy == !ret->files.rule_count))
+	if (r == 0 && (optind != argc || (ret->files.policy && ret->files.rule_count) ||
+		       (!ret->check && !ret->files.policy && !ret->files.rule_count)))
 		r = -EINVAL;
 	if (r < 0)
 		fputs("fsd-door is started by fsd mount: --policy FILE, or --allow RULE "
@@ -90,34 +92,55 @@ static int parse(int argc, char **argv, const char **rules, struct settings *ret
 	return r;
 }
 
-static int check(struct door *d, const struct settings *s, struct door_texts *texts)
+/* Reads, and gives up its rights. Return: 0, or negative errno with a sentence. */
+static int prepare(struct door *d, const struct settings *s, struct door_texts *texts,
+		   uint32_t *ret_walls, struct err *err)
 {
-	struct err err = { 0 };
+	bool has_policy = s->files.policy || s->files.rule_count;
+	int r = has_policy ? files_read(d, &s->files, texts, err) : 0;
 
-	if (files_read(d, &s->files, texts, &err) == 0)
-		return 0;
-	fprintf(stderr, "%s\n", err.text);
-	return 1;
-}
-
-/* Reads, gives up its rights, and tells the server the policy. Return: 0 or -1: the
- * server has the sentence. */
-static int begin(struct door *d, const struct settings *s, struct door_texts *texts)
-{
-	struct err err = { 0 };
-	uint32_t walls = 0;
-	int r = files_read(d, &s->files, texts, &err);
-
-	if (r == 0)
-		r = files_seal(texts, d->policy.user_count, &err);
+	*ret_walls = 0;
+	if (r == 0 && has_policy)
+		r = files_seal(texts, d->policy.user_count, err);
 	if (r == 0)
 		r = loop_new(&d->loop);
 	if (r == 0)
-		r = resolver_new(d, s->files.resolv_conf, &err);
+		r = resolver_new(d, s->files.resolv_conf, err);
 	if (r == 0)
-		r = door_restrain(d, s->uid_first, s->uid_count, &walls, &err);
-	if (r < 0 && !err.code)
-		err_sys(&err, r, "the network's helper");
+		r = door_restrain(d, s->uid_first, s->uid_count, ret_walls, err);
+	if (r < 0 && !err->code)
+		err_sys(err, r, "the network's helper");
+	return r;
+}
+
+/* Writes the walls that it has, or what is wrong. Return: the exit code. */
+static int check(struct door *d, const struct settings *s, struct door_texts *texts)
+{
+	struct err err = { 0 };
+	uint32_t walls;
+	char text[sizeof(err.text) + 1];
+	int r = prepare(d, s, texts, &walls, &err);
+
+	if (r < 0)
+		snprintf(text, sizeof(text), "%s\n", err.text);
+	else
+		snprintf(text, sizeof(text), "walls%s%s\n",
+			 walls & DOOR_WALL_USER ? " user" : "",
+			 walls & DOOR_WALL_LANDLOCK ? " landlock" : "");
+	/* stdio would make a system call that it has given up */
+	if (write(STDOUT_FILENO, text, strlen(text)) < 0)
+		return 1;
+	return r < 0;
+}
+
+/* Prepares, and tells the server the policy. Return: 0 or -1: the server has the
+ * sentence. */
+static int begin(struct door *d, const struct settings *s, struct door_texts *texts)
+{
+	struct err err = { 0 };
+	uint32_t walls;
+	int r = prepare(d, s, texts, &walls, &err);
+
 	if (files_send(texts, walls, &err) < 0)
 		return -1;
 	return r < 0 ? -1 : 0;

@@ -203,3 +203,18 @@ char *existing_path(const char *path)
 	}
 	return full;
 }
+
+int program_beside(const char *name, char ret[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+	char *slash;
+	size_t at;
+
+	ret[MAX(n, 0)] = '\0';
+	slash = strrchr(ret, '/');
+	at = slash ? (size_t)(slash + 1 - ret) : 0;
+	if (strlen(name) >= PATH_MAX - at)
+		return -ENAMETOOLONG;
+	strcpy(ret + at, name);
+	return access(ret, X_OK) < 0 ? -errno : 0;
+}

@@ -3,6 +3,8 @@
 #ifndef FSD_DEFAULT_DIRS_H
 #define FSD_DEFAULT_DIRS_H
 
+#include <limits.h>
+
 #include "vm/environment/environment.h"
 
 /*
@@ -36,6 +38,9 @@ void environment_dirs_done(struct environment_dirs *dirs);
 /* Returns the QEMU that was built or installed with this program: qemu/ beside
  * it, ../share/fsd/qemu. NULL: there is none, or no memory. */
 char *brought_qemu(void);
+/* Finds the program of that name beside this one. Return: 0, or negative errno: it is not
+ * there; ret has its path then, too. */
+int program_beside(const char *name, char ret[PATH_MAX]);
 /* Returns path as absolute and without links; its last component may be a dead
  * mount. Owned by the caller. NULL with errno. */
 char *absolute_path(const char *path);

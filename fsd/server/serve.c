@@ -37,6 +37,7 @@
 #include "fsd/users/users.h"
 #include "restrain.h"
 #include "serve.h"
+#include "default_dirs.h"
 #include "shutdown.h"
 #include "fsd/submit/submit.h"
 #include "fsd/submit/restart.h"
@@ -373,7 +374,7 @@ static int make_contexts(struct fsd *d)
 
 #define DOOR "fsd-door"
 
-/* The command line of fsd-door, which lies beside this program. */
+/* The command line of fsd-door, which lies beside this program: path is set. */
 struct door_words {
 	char path[PATH_MAX], first[16], count[16];
 	const char *argv[2 * NET_RULES_MAX + 12];
@@ -387,12 +388,6 @@ static void add_word(struct door_words *w, const char *word)
 
 static void make_door_words(const struct mount_options *o, struct door_words *w)
 {
-	ssize_t n = readlink("/proc/self/exe", w->path, sizeof(w->path) - sizeof(DOOR));
-	char *slash;
-
-	w->path[MAX(n, 0)] = '\0';
-	slash = strrchr(w->path, '/');
-	strcpy(slash ? slash + 1 : w->path, DOOR);
 	add_word(w, w->path);
 	if (o->vm.uid_count) {
 		snprintf(w->first, sizeof(w->first), "%u", o->vm.uid_first);
@@ -432,9 +427,10 @@ static int open_broker(struct fsd *d, const struct mount_options *o, struct err 
 	struct door_words words = { .argc = 0 };
 	int r;
 
+	r = program_beside(DOOR, words.path);
+	if (has_network && r < 0)
+		return err_sys(err, r, "%s, which --network needs", words.path);
 	make_door_words(o, &words);
-	if (has_network && access(words.path, X_OK) < 0)
-		return err_sys(err, -errno, "%s, which --network needs", words.path);
 	r = broker_open(o->rooms.mountpoint, o->rooms.allow_other,
 			has_network ? words.argv : NULL, &d->broker, err);
 	if (r == 0 && broker_watch(d->broker, d->loop, on_broker_gone, d) < 0)

@@ -384,12 +384,50 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	state_is first running
 }
 
+# network_of [COMMAND...] — the line that doctor has of the network.
+network_of() {
+	"$@" | grep '^network '
+}
+
+@test "doctor tells whether programs can have a network, by which walls, and reads a policy" {
+	[ "$(id -u)" = 0 ] || need 'only root has a door with a user id of its own'
+	local policy=$BATS_TEST_TMPDIR/policy.json door
+	door=$(dirname "$(readlink -f "$FSD")")/fsd-door
+	run network_of unshare -m sh -c 'echo "nameserver 192.0.2.1" >"$1" && mount --bind "$1" /etc/resolv.conf && shift && exec "$@"' \
+		- "$BATS_TEST_TMPDIR/resolv.conf" "$FSD" doctor
+	assert_output --regexp '^network +ok +fsd mount --network FILE can .* opens no file and no listener, and has a user id of its own$'
+	run network_of unshare -m sh -c 'mount --bind /dev/null /etc/resolv.conf && exec "$@"' - "$FSD" doctor
+	assert_output --regexp '^network +note .*/etc/resolv.conf names no name server, .*: write `nameserver ADDRESS` into it$'
+	echo '{"allow": ["example.org"]}' >"$policy"
+	run network_of "$FSD" doctor --network "$policy"
+	assert_output --partial "$policy is a policy that fsd mount takes"
+	echo '{"allow": ["https://example.org"]}' >"$policy"
+	run fsd doctor --network "$policy"
+	assert_failure 1
+	assert_line --regexp '^network +MISSING .*leave "https://" and the path out'
+	chmod o+w "$policy"
+	run network_of "$FSD" doctor --network "$policy"
+	assert_output --regexp '^network +MISSING .*chmod go-w '
+	# without the program
+	cp "$(readlink -f "$FSD")" "$BATS_TEST_TMPDIR/fsd"
+	run network_of "$BATS_TEST_TMPDIR/fsd" doctor
+	assert_output --regexp '^network +note .*/fsd-door: No such file or directory; jobs can have no network: install the package fsd anew'
+	# as another user
+	mkdir "$BATS_TEST_TMPDIR/own"
+	install -m 755 "$(readlink -f "$FSD")" "$BATS_TEST_TMPDIR/own/fsd"
+	install -m 755 "$door" "$BATS_TEST_TMPDIR/own/fsd-door"
+	chmod o+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR"/test "$BATS_TEST_TMPDIR"
+	run network_of setpriv --reuid 65534 --regid 65534 --clear-groups "$BATS_TEST_TMPDIR/own/fsd" doctor
+	assert_output --partial "it runs as fsd's user: to have an own one, run fsd as root"
+}
+
 @test "doctor of a mount tells version, health, walls, damage and free space" {
 	run fsd doctor "$MNT"
 	assert_success
 	assert_line --regexp '^version +ok +it is served by fsd [0-9.]+, as this program is$'
 	assert_line --regexp '^health +ok +jobs can run$'
 	assert_line --regexp '^security +(ok|note) '
+	assert_line --regexp '^network +ok +programs have none; .fsd mount --network FILE. gives'
 	assert_line --regexp '^lost +ok +nothing was damaged$'
 	assert_line --regexp '^room +(ok|note) +[0-9]+ MiB free'
 	echo drain >"$MNT/.fsd/ctl"
