@@ -72,6 +72,18 @@ OPEN='{"allow": ["*:*"]}'
 	assert_failure
 }
 
+@test ".fsd/network shows rules, nets and limits, and whether there are ports" {
+	given '{"allow": ["*:*", "10.0.0.0/8:*"], "deny": ["*:25"], "reach": ["10.0.0.0/8"], "connections": 7,
+		"rate": 9, "bytes": 12345, "ports": false}'
+	assert_equal "$(cat "$MNT/.fsd/network")" $'network yes\nports no\nallow *:*\nallow 10.0.0.0/8:*\ndeny *:25
+reach 10.0.0.0/8\nlimit connections 7\nlimit rate 9\nlimit bytes 12345'
+	assert_equal "$(stat -c %a "$MNT/.fsd/network")" 444
+	policy '{}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	assert_equal "$(cat "$MNT/.fsd/network")" $'network yes\nports yes\nlimit connections 64\nlimit rate 20\nlimit bytes 1073741824'
+	wrong '{"network": ["example.test"]}' '"network" has "example.test", which the operator does not allow here; see .fsd/network'
+}
+
 @test "a policy that is wrong stops the mount with a sentence" {
 	policy '{"allow": ["https://x"]}'
 	run mount_start --network "$WORLD/policy.json"
@@ -155,6 +167,8 @@ OPEN='{"allow": ["*:*"]}'
 	wrong '{"ports": [80]}' '"ports" has 80; programs cannot listen below 1024: allowed are 1024 to 65535'
 	wrong '{"ports": [8080, 8080]}' '"ports" has 8080 twice'
 	wrong '{"ports": []}' '"ports" must be a list of 1 to 10 ports, or true'
+	wrong '{"ports": [2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2009, 2010, 2011]}' '"ports" must be a list of 1 to 10 ports, or true'
+	wrong '{"ports": [65536]}' '"ports" has 65536; allowed are 1024 to 65535'
 	net a '{"network": ["a.test"], "retry": 1, "retry_network": true}' <<<'out x'
 	stdout_is a x
 }
@@ -228,6 +242,43 @@ OPEN='{"allow": ["*:*"]}'
 	stdout_is c $'example.test:81 open\nother.test:81 refused'
 }
 
+@test "a wildcard is every name below, a list without rules is nothing, and /tcp is a rule of its own" {
+	given '{"allow": ["*.test:81", "wild.test:81"]}'
+	net a '{"network": ["*.wild.test:81"]}' <<-'END'
+		net resolve a.wild.test
+		net resolve wild.test
+		net resolve example.test
+		net open a.wild.test 81
+	END
+	stdout_is a $'a.wild.test 81\nwild.test none\nexample.test none\na.wild.test:81 open'
+	assert_equal "$(verdicts a)" 'denied denied ok'
+	net b '{"network": []}' <<<$'net told\nnet resolve example.test\nnet open 93.184.216.10 81'
+	stdout_is b $'names\nexample.test none\n93.184.216.10:81 refused'
+	net c '{"network": true}' <<<$'net open example.test 81\nnet open example.test 80'
+	stdout_is c $'example.test:81 open\nexample.test:80 refused'
+	wrong '{"network": ["example.test:81/tcp"]}' '"network" has "example.test:81/tcp", which the operator does not allow here; see .fsd/network'
+	wrong '{"network": ["test:81"]}' '"network" has "test:81", which the operator does not allow here; see .fsd/network'
+}
+
+@test "a net that is wider than /8 stands for the public addresses in it" {
+	given '{"allow": ["0.0.0.0/0:*", "::/0:*"]}'
+	net a '{"network": ["0.0.0.0/0:81", "::/0:81"]}' <<-'END'
+		net told
+		net open 93.184.216.10 81
+		net open 93.184.216.10 80
+		net open 10.9.9.1 81
+		net open ::ffff:10.9.9.1 81
+		net open 64:ff9b::a09:901 81
+		net open 169.254.169.254 81
+		net open 93.184.216.2 81
+		net resolve example.test
+	END
+	stdout_is a $'names 0.0.0.0/0 ::/0\n93.184.216.10:81 open\n93.184.216.10:80 refused\n10.9.9.1:81 refused
+::ffff:10.9.9.1:81 refused\n64:ff9b::a09:901:81 refused\n169.254.169.254:81 refused\n93.184.216.2:81 refused\nexample.test none'
+	assert_equal "$(result a '[.network.connections[] | select(.verdict != "ok") | .verdict] | unique | join(" ")')" 'denied own private'
+	told a '10.9.9.1:81 refused: it leads to 10.9.9.1, a private address' '93.184.216.2:81 refused: it leads to 93.184.216.2, an address of this host'
+}
+
 @test "a name that leads to a private address, to this host or nowhere does not resolve" {
 	given '{"allow": ["*:*"]}'
 	net a '{"network": ["*:*"]}' <<-'END'
@@ -271,6 +322,14 @@ alias.test 1-65535\nprivate.test:81 refused'
 	assert_equal "$(verdicts a)" 'refused unreachable reset'
 	told a 'closed.test:444: connection refused' 'far.test:80: no route' \
 		'example.test:82 (93.184.216.10) reset after'
+}
+
+@test "a server that does not answer in 10 s is told" {
+	given "$OPEN"
+	net a '{"network": ["dead.test:81"]}' <<<'net open dead.test 81'
+	stdout_is a 'dead.test:81 failed'
+	assert_equal "$(verdicts a)" timeout
+	told a 'dead.test:81: no answer in 10 s'
 }
 
 @test "another server name, none, and an encrypted hello are cut, and /tcp lets all pass" {
@@ -371,6 +430,28 @@ alias.test 1-65535\nprivate.test:81 refused'
 	result_is a '.network | .sent + .received >= 100000' true
 }
 
+@test "connections over the rate wait, 5 s at most, and then are reset" {
+	given '{"allow": ["*:*"], "rate": 1}'
+	# five at once, and for 5 s one a second
+	net a '{"network": ["*:*"]}' <<<'net many 14 example.test 81'
+	assert grep -qE '^(9|10|11) open, [345] limit$' "$MNT/a/stdout"
+	told a 'too many new connections a second'
+	result_is a '[.network.connections[] | select(.verdict == "limit")] | length' 1
+}
+
+@test "a run with a network counts for the quota of runs as any other" {
+	given "$OPEN" --quota-running 1
+	job_start a $'net open example.test 81\nout up\nawait' '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	job_start b 'net open example.test 81' '{"network": true}' code.py
+	await becomes 20 grep -qF 'at most 1 at a time (--quota-running)' "$MNT/b/log"
+	state_is b queued
+	goes_on a
+	job_wait a
+	job_wait b
+	stdout_is b 'example.test:81 open'
+}
+
 @test "\"log\" of the policy leaves connections, totals or nothing in results" {
 	given '{"allow": ["*:*"], "log": "totals"}'
 	net a '{"network": ["*:*"]}' <<-'END'
@@ -406,6 +487,49 @@ alias.test 1-65535\nprivate.test:81 refused'
 	END
 	result_is b '.network | "\(.connections | length) \(.dropped)"' '200 8'
 	result_is b '[.network.connections[] | select(.verdict == "unresolved")] | length' 3
+}
+
+@test "the log has 200 lines of a network at most, and what does not fit is counted" {
+	given '{"allow": ["*:*"], "rate": 10000}'
+	net a '{"network": ["example.test:81"]}' <<<"$(printf 'net resolve n%d.test\n' {1..230})"
+	assert_equal "$(grep -c 'network: ' "$MNT/a/log")" 200
+	result_is a '.network | "\(.connections | length) \(.dropped)"' '200 30'
+}
+
+@test "statistics count connections that are open, that were made, how they ended, and bytes" {
+	given '{"allow": ["*:*"], "connections": 2}'
+	job_start a $'net open example.test 81\nnet send 123456789\nnet read\nnet open example.test 81\nnet open example.test 81
+net open other.test 25000\nout up\nawait' '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	assert_equal "$(figure fsd_network_connections)" 2
+	assert_equal "$(figure fsd_network_connections_total)" 2
+	goes_on a
+	job_wait a
+	await becomes 20 grep -qx 'fsd_network_connections 0' "$MNT/.fsd/stats"
+	assert_equal "$(figure 'fsd_network_ended_total{verdict="ok"}')" 2
+	assert_equal "$(figure 'fsd_network_ended_total{verdict="limit"}')" 2
+	assert_equal "$(figure 'fsd_network_bytes_total{direction="sent"}')" 10
+	assert_equal "$(figure 'fsd_network_bytes_total{direction="received"}')" 10
+}
+
+@test "fsd run --network asks for rules, and in a private mount they are the policy" {
+	mkdir "$BATS_TEST_TMPDIR/run"
+	cd "$BATS_TEST_TMPDIR/run" || return
+	printf '%s\n' 'net open example.test 81' 'net open other.test 81' >a.py
+	export XDG_STATE_HOME=$BATS_TEST_TMPDIR/home
+	run bounded 30 "$FSD" run --private --network example.test:81 a.py
+	assert_success
+	assert_line 'example.test:81 open'
+	assert_line 'other.test:81 refused'
+	run bounded 30 "$FSD" run --private --network 'api.*.org' a.py
+	assert_failure
+	assert_output --partial '"api.*.org"; "*" can only be the whole first label'
+	given '{"allow": ["other.test:81"]}'
+	run bounded 30 "$FSD" run --mount "$MNT" --network other.test:81 --network other.test:81 a.py
+	assert_line 'other.test:81 open'
+	run bounded 30 "$FSD" run --mount "$MNT" --network example.test:81 a.py
+	assert_failure
+	assert_output --partial 'network has "example.test:81", which the operator does not allow here; see .fsd/network'
 }
 
 @test "certificates and variables of the policy reach the machine" {
@@ -446,6 +570,31 @@ net send second\nnet read' '{"network": ["*:*"]}' code.py
 	job_wait a
 	stdout_is a $'example.test:81 open\nup\nfirst\nexample.test:81 open\nsecond'
 	assert grep -q "the host's network helper ended; another one is started" "$LOG"
+}
+
+@test "without a door requests wait 5 s and fail, and connections go on" {
+	given "$OPEN"
+	expect_log "network.s helper|network helper"
+	job_start a $'net open example.test 81\nout up\nawait\nnet open example.test 81\nnet resolve other.test\nnet use 1
+net send on\nnet read' '{"network": ["*:*"]}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	chmod 666 "$WORLD/policy.json" # no other door takes it
+	kill -9 "$(pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")")"
+	await becomes 20 grep -q '^door  absent  ' "$MNT/.fsd/security"
+	goes_on a
+	job_wait a
+	stdout_is a $'example.test:81 open\nup\nexample.test:81 failed\nother.test again\non'
+	told a "the host's network helper ended"
+	# the rules are those that were read last
+	assert grep -qx 'allow \*:\*' "$MNT/.fsd/network"
+	chmod 600 "$WORLD/policy.json"
+	echo reload-network >"$MNT/.fsd/ctl"
+	net b '{"network": ["*:*"]}' <<<'net open example.test 81'
+	stdout_is b 'example.test:81 open'
+	local wall
+	for wall in user capabilities seccomp landlock; do
+		assert grep -qE "^door-$wall  (active|degraded|absent)  " "$MNT/.fsd/security"
+	done
 }
 
 @test "a relay that is killed is told, and the program runs on without" {
@@ -551,6 +700,8 @@ taken() {
 	stdout_is b $'y\nother.test:81 open'
 	result_is a '[.network.connections[].host] | join(" ")' example.test
 	result_is b '[.network.connections[].host] | join(" ")' other.test
+	# it was open when its step ended
+	result_is a '.network.connections[0] | "\(.verdict) \(.ms)"' 'ok null'
 	net c '{"session": "s", "network": ["*.test:81"]}' <<<'out same'
 	stdout_is c same
 	mkdir "$MNT/d"
@@ -559,6 +710,36 @@ taken() {
 	await becomes 20 grep -q refused "$MNT/d/state"
 	refused d '"network" differs from that of session "s", which was started with ["*.test:81"]: use another name, or end it by rmdir .fsd/sessions/s'
 	rmdir "$MNT/.fsd/sessions/s"
+}
+
+@test "the rules of a sandbox change while its machine runs, and end what they refuse" {
+	given '{"allow": ["*:*", "93.184.216.10:*"]}'
+	local S=$MNT/.fsd/sandboxes
+	mkdir "$S/a" "$S/b"
+	echo '{"network": []}' >"$S/a/config.json"
+	net j '{"sandbox": "a"}' <<<$'net told\nnet open example.test 81'
+	stdout_is j $'names\nexample.test:81 refused'
+	fails EINVAL bash -c 'mkdir "$1/k" && echo x >"$1/k/code.py" && echo "{\"sandbox\": \"a\", \"network\": []}" >"$1/k/config.json"' - "$MNT"
+	echo '{"network": ["example.test:81", "other.test:81"]}' >"$S/a/config.json"
+	job_start l $'net open example.test 81\nnet open other.test 81\nout up\nawait\nnet read\nnet use 2\nnet send on\nnet read' '{"sandbox": "a"}' code.py
+	await becomes 20 grep -q up "$MNT/l/stdout"
+	echo '{"network": ["example.test:81", "93.184.216.10:81"]}' >"$S/a/config.json"
+	await becomes 20 grep -q other.test "$S/a/network"
+	goes_on l
+	job_wait l
+	stdout_is l $'example.test:81 open\nother.test:81 open\nup\nreset refused\non'
+	result_is l .network null
+	# the machine hears of a new address
+	net m '{"sandbox": "a"}' <<<$'net told\nnet open 93.184.216.10 81\nnet open other.test 81'
+	stdout_is m $'names 93.184.216.10/32\n93.184.216.10:81 open\nother.test:81 refused'
+	await becomes 20 grep -q '"93.184.216.10", "port": 81' "$S/a/network"
+	assert_equal "$(jq -r '"\(.host) \(.verdict)"' "$S/a/network" | sort -u | paste -sd ,)" \
+		'93.184.216.10 ok,example.test denied,example.test ok,other.test denied'
+	fails EINVAL bash -c 'echo "{\"network\": [\"10.0.0.5\"]}" >"$1"' - "$S/a/config.json"
+	job_run n 'out x' '{"sandbox": "b"}' code.py
+	fails EBUSY bash -c 'echo "{\"network\": [\"example.test\"]}" >"$1"' - "$S/b/config.json"
+	assert grep -qF '"network" cannot be added, since the machine has begun without; "network": [] can be widened' "$MNT/.fsd/last_error"
+	rmdir "$S/a" "$S/b"
 }
 
 @test "what is sent at the end arrives, and a connection that is open then is told" {

@@ -25,10 +25,11 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 NAMES, SERVER, OTHER = "93.184.216.1", "93.184.216.10", "93.184.216.11"
 PRIVATE, SECRET, OWN = "10.9.9.1", "169.254.169.254", "93.184.216.2"
 FAR = "93.184.217.1"  # no way leads there
+DEAD = "93.184.216.99"  # does not answer, as behind a firewall that drops
 ALIASES = {"alias.test": "example.test"}
 HOSTS = {"example.test": SERVER, "other.test": OTHER, "private.test": PRIVATE,
          "meta.test": SECRET, "own.test": OWN, "a.wild.test": SERVER,
-         "closed.test": SERVER, "sneaky.test": PRIVATE, "far.test": FAR}
+         "closed.test": SERVER, "sneaky.test": PRIVATE, "far.test": FAR, "dead.test": DEAD}
 SILENT = {"silent.test"}
 A, CNAME = 1, 5
 
@@ -75,6 +76,7 @@ def join(pid):
         ip("addr", "add", address + "/24", "dev", "v1", pid=pid)
     ip("route", "add", "default", "via", NAMES, pid=pid)
     ip("route", "add", "unreachable", FAR, pid=pid)
+    ip("neigh", "add", DEAD, "lladdr", "02:00:00:00:00:99", "dev", "v1", pid=pid)
 
 
 # --- names ----------------------------------------------------------------------
