@@ -200,11 +200,12 @@ struct vm_backend {
 
 	/*
 	 * Starts the machine's relay, which gets the host's end of its second port and
-	 * this account (borrowed); once. It ends with the machine, or when no process
-	 * has the other end of its account. Return: 0, or negative errno with a sentence.
-	 * NULL: machines have no second port.
+	 * its end of this account; once. It ends with the machine, or when no process
+	 * has the other end of its account: `ours`, which the next server needs. Both
+	 * are borrowed. Return: 0, or negative errno with a sentence. NULL: machines
+	 * have no second port.
 	 */
-	int (*relay)(struct backend_machine *m, int account, struct err *err);
+	int (*relay)(struct backend_machine *m, int ours, int theirs, struct err *err);
 
 	/* Kills the machine at once; gone() follows soon. Idempotent. */
 	void (*kill)(struct backend_machine *m);

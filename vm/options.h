@@ -34,7 +34,7 @@ struct vm_keep {
 /* The stored descriptors of one machine. Owned; -1: the supervisor does not
  * have it. */
 struct vm_sockets {
-	int jail, wire, monitor;
+	int jail, wire, monitor, account;
 };
 
 struct vm_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stores descriptors in the supervisor, which outlives a server: the sockets of machines
- * and of their jailer, and of a program's open standard input. A server sends a copy of
+ * Stores descriptors in the supervisor, which outlives a server: the sockets of machines,
+ * of their jailer and of the door, and of a program's open standard input. A server sends a copy of
  * each when it makes it, and the next server fetches it. They end with the supervisor.
  *
  *   server -> FDSTORE_KEEP    stores the descriptor that comes with it
@@ -23,6 +23,7 @@ enum fdstore_kind {
 	FDSTORE_SOCKET = 1,   /* socket to a machine or its jailer; id: vm_keep's key */
 	FDSTORE_FEED_IN,      /* reading end of an open standard input; id: job's number */
 	FDSTORE_FEED_OUT,     /* writing end of the same input; id: the same */
+	FDSTORE_DOOR,         /* server's end of the door's socket; id: 0 */
 };
 
 struct fdstore_entry {

@@ -71,6 +71,11 @@ void statistics_ended(struct fsd *d, const struct job_result *res,
 			histogram_add(&s->machine[i], res->machine_ms);
 }
 
+void statistics_connection_adopted(struct fsd *d)
+{
+	d->jobs->statistics->connections_open++;
+}
+
 void statistics_connection_opened(struct fsd *d)
 {
 	d->jobs->statistics->connections_open++;

@@ -28,9 +28,10 @@ void statistics_removed(struct fsd *d); /* a job was removed while it was queued
 void statistics_ended(struct fsd *d, const struct job_result *res,
 		      unsigned lang, const char *source);
 
-/* A program's connection was opened; closed; a connection or a look-up ended in this way,
- * or was refused; bytes were moved. */
+/* A program's connection was opened; is open since an earlier server; closed; a connection
+ * or a look-up ended in this way, or was refused; bytes were moved. */
 void statistics_connection_opened(struct fsd *d);
+void statistics_connection_adopted(struct fsd *d);
 void statistics_connection_closed(struct fsd *d);
 void statistics_connection_ended(struct fsd *d, enum net_told told);
 void statistics_network_bytes(struct fsd *d, uint64_t sent, uint64_t received);

@@ -195,6 +195,8 @@ void sandbox_fill_slot(struct sandbox *s, uint64_t memory);
 /* sandbox_network.c: gives the machine, which was just granted, the network of its config.
  * Return: 0, or negative errno with a sentence. */
 int sandbox_network_begin(struct sandbox *s, struct err *err);
+/* The machine of a killed server was adopted: so is its network, if it had one. */
+void sandbox_network_adopt(struct sandbox *s);
 /* Its machine has ended. No-op without a network. */
 void sandbox_network_end(struct sandbox *s);
 /* NULL: it has none. */

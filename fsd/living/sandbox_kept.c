@@ -20,7 +20,7 @@
 static HANDOVER_TABLE(sandbox_records, "sandboxes", 1, struct sandbox_record, 2048,
 		      .zeroed = offsetof(struct sandbox_record, text));
 static HANDOVER_TABLE(seat_records, "seats", 1, struct seat_record, 1u << 18);
-static HANDOVER_TABLE(mux_records, "muxes", 1, struct vm_mux, 512, .zeroed = VM_MUX_HEAD);
+static HANDOVER_TABLE(mux_records, "muxes", 2, struct vm_mux, 512, .zeroed = VM_MUX_HEAD);
 
 /* --- for the next server ----------------------------------------------------------- */
 
@@ -291,6 +291,7 @@ static void find_machine(struct sandbox *s, const struct sandbox_record *k)
 	if (mux_recover(m) == 0 && take_machine(s, k) == 0) {
 		recover_replays(s);
 		s->stage = STAGE_LIVES;
+		sandbox_network_adopt(s);
 		log_info("sandbox %s of user %u: another server goes on with it",
 			 s->name, s->uid);
 		return;
@@ -436,7 +437,7 @@ static int take_input(struct run *run, const struct vm_replay *t)
 
 int sandbox_take_run(struct run *run, struct vm_replay *t)
 {
-	static const struct vm_sockets closed = { -1, -1, -1 };
+	static const struct vm_sockets closed = { -1, -1, -1, -1 };
 	int r = take_input(run, t);
 
 	run->vm_job.replay = t;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fsd/network/ports.h"
 #include "fsd/run/machine_network.h"
@@ -81,8 +82,17 @@ static const struct network_listener listener = {
 	.lost = on_lost, .finished = on_finished, .broke = on_broke,
 };
 
+static struct machine_network_owner owner_of(const struct sandbox *s)
+{
+	return (struct machine_network_owner){
+		.uid = s->uid, .gid = s->gid, .name = s->name,
+		.key = PORTS_KEY(PORT_OF_SANDBOX, s->no),
+	};
+}
+
 int sandbox_network_begin(struct sandbox *s, struct err *err)
 {
+	const struct machine_network_owner owner = owner_of(s);
 	const struct job_config *c = sandbox_machine(s);
 	int r;
 
@@ -91,12 +101,28 @@ int sandbox_network_begin(struct sandbox *s, struct err *err)
 	s->network = calloc(1, sizeof(*s->network));
 	if (!s->network)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	r = machine_network_new(s->d, s->lease, &(struct machine_network_owner){
-		.uid = s->uid, .gid = s->gid, .name = s->name,
-		.ports = PORTS_KEY(PORT_OF_SANDBOX, s->no) }, c, &s->network->machine, err);
+	r = machine_network_new(s->d, s->lease, &owner, c, &s->network->machine, err);
 	if (r == 0 && !s->single)
 		machine_network_listen(s->network->machine, &listener, s);
 	return r;
+}
+
+void sandbox_network_adopt(struct sandbox *s)
+{
+	const struct machine_network_owner owner = owner_of(s);
+	struct sandbox_network *n = calloc(1, sizeof(*n));
+	int r = n ? machine_network_adopt(s->d, s->lease, &owner, &n->machine) : -ENOMEM;
+
+	if (r < 0) {
+		free(n);
+		if (r != -ENOENT)
+			log_warn("%s %s of user %u: its network is lost: %s",
+				 sandbox_kind(s), s->name, s->uid, strerror(-r));
+		return;
+	}
+	s->network = n;
+	if (!s->single)
+		machine_network_listen(n->machine, &listener, s);
 }
 
 void sandbox_network_end(struct sandbox *s)

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fsd/run/run_network.h"
+
 /* --- for the next server ----------------------------------------------------------- */
 
 /* Finds or makes the seat's replay buffer. NULL: the table is full, and the machine ends
@@ -78,6 +80,7 @@ static void lives(struct seat *t, struct vm_lease *lease)
 	s->stage = STAGE_LIVES;
 	s->why[0] = '\0';
 	sandbox_keep(s);
+	sandbox_network_adopt(s);
 	log_info("session %s of user %u: another server goes on with it", s->name,
 		 s->uid);
 }
@@ -163,6 +166,7 @@ int single_take_run(struct sandbox *s, struct run *run, struct vm_replay *replay
 	run->lease = lease;
 	run->living.seat = t;
 	list_add_tail(&s->runs, &run->living.in_sandbox);
+	run_network_join(run, &run_network_hooks, sandbox_network_of(s));
 	return 0;
 }
 

@@ -2,7 +2,8 @@
 /*
  * The door's process, as the server sees it: starts it, takes its policy, sends it orders
  * and reads its records. Owns the door's socket and the orders that the door has not taken
- * yet. All functions run on the loop.
+ * yet. All functions run on the loop. The supervisor has the door's socket, too: so what
+ * the door has told a server that is killed waits there for the next one.
  *
  * A door that ends is replaced after a pause that doubles. A door becomes the one in use
  * only when its policy was taken, so a policy that is wrong changes nothing.
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
+#include "fsd/handover/fdstore.h"
+#include "ports.h"
 #include "vm/os/fdpass.h"
 
 #define POLICY_S 5 /* most time until a door has sent its policy */
@@ -217,6 +220,8 @@ void network_door_drop(struct network *n)
 	struct network_order *o;
 
 	loop_fd_del(&n->src);
+	if (n->door.sock >= 0)
+		fdstore_drop(n->fdstore, FDSTORE_DOOR, 0);
 	fd_close(&n->door.sock);
 	n->door.pid = 0;
 	while ((o = list_first(&n->orders, struct network_order, node)))
@@ -232,13 +237,13 @@ static void restart_later(struct network *n)
 
 /* Reads one record. Return: 1; 0: there is none; negative: the door has ended, or has to
  * be ended. */
-static int read_record(struct network *n)
+static int read_record(struct network *n, int sock)
 {
 	struct door_record record;
 	char bytes[sizeof(record) + 1];
 	unsigned count = 0;
 	int fd = -1;
-	ssize_t size = fdpass_receive(n->door.sock, bytes, sizeof(bytes), &fd, 1, &count,
+	ssize_t size = fdpass_receive(sock, bytes, sizeof(bytes), &fd, 1, &count,
 				      MSG_DONTWAIT);
 
 	if (count)
@@ -263,7 +268,7 @@ static void on_door(struct loop_fd *src, uint32_t events)
 	/* A record may make the server leave this door. A relay that asks without end makes
 	 * records without end: the loop serves others meanwhile. */
 	for (int i = 0; i < RECORDS && r > 0 && n->door.sock == sock && src->loop; i++)
-		r = read_record(n);
+		r = read_record(n, sock);
 	if (r >= 0)
 		return;
 	log_warn("%s", ended);
@@ -294,6 +299,7 @@ static int use_door(struct network *n, struct network_door *door,
 		network_door_drop(n);
 		return -ENOMEM;
 	}
+	fdstore_keep(n->fdstore, FDSTORE_DOOR, 0, door->sock);
 	network_jobs_begin(n);
 	return 0;
 }
@@ -346,6 +352,7 @@ int network_open(struct network *n, const struct network_use *use, bool is_next,
 
 	n->use = *use;
 	n->pause_ns = RESTART_NS;
+	n->former = fdstore_fetch(n->fdstore, FDSTORE_DOOR, 0);
 	r = bring(n, err);
 	if (r == 0 || !is_next)
 		return r;
@@ -353,6 +360,15 @@ int network_open(struct network *n, const struct network_use *use, bool is_next,
 	*err = (struct err){ 0 };
 	restart_later(n);
 	return 0;
+}
+
+/* That door ends with its server, or has ended. */
+void network_take_over(struct network *n)
+{
+	while (n->former >= 0 && read_record(n, n->former) > 0)
+		;
+	fd_close(&n->former);
+	ports_taken_over(n->ports);
 }
 
 int network_reload(struct network *n, struct err *err)

@@ -20,7 +20,7 @@ static int begin(struct network_job *j)
 {
 	struct network *n = j->network;
 	struct door_order order = {
-		.version = DOOR_VERSION, .op = DOOR_NEW, .job = n->next_no,
+		.version = DOOR_VERSION, .op = DOOR_NEW, .job = n->numbers->last + 1,
 		.uid = j->uid, .wish_size = (uint32_t)j->len,
 	};
 	auto_close int ours = -1, theirs = -1;
@@ -36,8 +36,9 @@ static int begin(struct network_job *j)
 	if (r < 0)
 		return r;
 	take_fd(&theirs); /* the order has it */
-	n->next_no++;
-	j->former = j->no;
+	n->numbers->last++;
+	if (j->no)
+		j->former = j->no;
 	j->no = order.job;
 	j->watch->door(j->arg, take_fd(&ours));
 	return 0;
@@ -112,6 +113,16 @@ void network_leave(struct network_job *j)
 	list_del(&j->node);
 	free(j->wish);
 	free(j);
+}
+
+uint32_t network_no(const struct network_job *j)
+{
+	return j->no;
+}
+
+void network_was(struct network_job *j, uint32_t no)
+{
+	j->former = no;
 }
 
 void network_jobs_begin(struct network *n)

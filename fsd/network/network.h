@@ -6,6 +6,9 @@
  *
  *   network_new -> network_open -> network_join ... network_leave -> network_free
  *
+ * The door ends with its server. The next server starts another one, and reads what the
+ * former one had still told (network_take_over()).
+ *
  * All functions run on the loop; network_open() before it runs, network_reload() in a
  * fiber.
  */
@@ -27,9 +30,12 @@ struct network;
 struct network_job;
 
 struct ports_table;
+struct fdstore;
+struct handover;
 
-/* Return: 0 or -ENOMEM. There is no policy yet. */
-int network_new(struct network **ret);
+/* handover, fdstore: for the next server; borrowed. Return: 0 or -ENOMEM. There is no
+ * policy yet. */
+int network_new(struct handover *handover, struct fdstore *fdstore, struct network **ret);
 void network_free(struct network *n); /* NULL: does nothing */
 
 /* Machines have relays, so their programs can have ports; until then none has any. */
@@ -119,6 +125,15 @@ int network_join(struct network *n, uid_t uid, const char *wish, size_t len,
 /* The wish has changed: a new socket follows by door(). Return: as network_join(). */
 int network_change(struct network_job *j, const char *wish, size_t len);
 void network_leave(struct network_job *j); /* NULL: no-op */
+/* Return: the number of the job's socket at the door, which no other socket has; 0: it has
+ * none yet. */
+uint32_t network_no(const struct network_job *j);
+/* Another server had given the job that number: what its door still told is for this job.
+ * Before network_take_over(). */
+void network_was(struct network_job *j, uint32_t no);
+/* After the last network_was(), before the loop runs: reads the rest of what the former
+ * server's door has told, and forgets the ports that no machine has any more. */
+void network_take_over(struct network *n);
 
 /* Appends the line of the log for a record, without "network: " and a line's end:
  * "api.example.org:443 (192.0.2.7) open". */

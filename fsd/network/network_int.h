@@ -23,6 +23,12 @@ struct network_order {
 	char bytes[];
 };
 
+/* For the next server. `live` stays 0: another version may begin with new numbers. */
+struct numbers_record {
+	uint32_t live;
+	uint32_t last; /* the last number that a socket of a door got; no other door uses it */
+};
+
 struct network_job {
 	struct list node; /* in network->jobs */
 	struct network *network;
@@ -34,7 +40,12 @@ struct network_job {
 	void *arg;
 };
 
+struct fdstore;
+
 struct network {
+	struct handover *handover; /* this and the next two: borrowed */
+	struct fdstore *fdstore;
+	struct numbers_record *numbers;
 	struct network_rules rules;
 	struct ports_table *ports; /* owned */
 	bool has_relays;
@@ -44,6 +55,7 @@ struct network {
 	struct loop_fd src;
 	uint32_t walls;
 	uint64_t began_ns;
+	int former; /* owned: socket of the former server's door; -1: none */
 	struct list orders; /* of struct network_order */
 	struct loop_timer restart;
 	uint64_t pause_ns;
@@ -54,7 +66,6 @@ struct network {
 	struct loop_timer wait_late;
 	/* jobs */
 	struct list jobs;
-	uint32_t next_no;
 	uint64_t told[NET_TOLD_MAX];
 };
 

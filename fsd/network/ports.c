@@ -4,8 +4,10 @@
  * the mount: bind(2) of that process asks the mount to make the socket, and
  * ports_take_made() lets it. Only then does the socket's file exist for users.
  *
- * Owns the ports. The relay of a machine ends with its server, and so do its ports: no
- * record is kept for the next server. All functions run on the loop.
+ * Owns the ports, and a record of each owner for the next server. A relay outlives its
+ * server, with the listeners of its ports; the kernel finds them by the inode of the
+ * socket's file, whose number the next server makes of the same two numbers. All
+ * functions run on the loop.
  */
 #include "ports.h"
 
@@ -17,9 +19,20 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
+#include "fsd/handover/handover.h"
 
 /* A socket may be made by a process that a killed server has asked; then ours fails. */
 #define BINDS_MOST 3
+
+/* An owner's open ports, for the next server. */
+struct ports_record {
+	uint32_t live;
+	uint32_t no;
+	uint64_t key;
+	uint16_t port[PORTS_MOST]; /* as in `item`; 0: it is free, or not open */
+};
+
+static HANDOVER_TABLE(ports_records, "ports", 1, struct ports_record, 4096);
 
 enum port_state { PORT_ASKED, PORT_BINDING, PORT_MADE, PORT_OPEN, PORT_FAILED };
 
@@ -37,6 +50,7 @@ struct ports {
 	struct ports_table *table;
 	uint32_t no; /* no other owner of this mount has it */
 	struct ports_owner owner;
+	struct ports_record *record; /* NULL: no room */
 	struct list waiting; /* struct waiter */
 	struct port item[PORTS_MOST];
 };
@@ -48,6 +62,7 @@ struct waiter {
 };
 
 struct ports_table {
+	struct handover *handover; /* borrowed */
 	struct port_binder binder; /* bind NULL: not yet */
 	struct list all; /* struct ports */
 	uint32_t last; /* number given */
@@ -68,13 +83,17 @@ bool ports_name_read(const char *name, uint32_t *ret_no, unsigned *ret_port)
 	return !strcmp(name, again);
 }
 
-int ports_table_new(struct ports_table **ret)
+int ports_table_new(struct handover *handover, struct ports_table **ret)
 {
 	struct ports_table *t = calloc(1, sizeof(*t));
+	const struct ports_record *k;
 
 	if (!t)
 		return -ENOMEM;
+	t->handover = handover;
 	list_init(&t->all);
+	for (uint32_t i = 0; (k = handover_next(handover, &ports_records, &i)); )
+		t->last = MAX(t->last, k->no);
 	*ret = t;
 	return 0;
 }
@@ -99,6 +118,15 @@ static void wake(struct ports *p, bool gone)
 	}
 }
 
+/* For the next server. number 0: the port is not open any more. */
+static void note(const struct port *port, uint16_t number)
+{
+	struct ports *p = port->owner;
+
+	if (p->record)
+		p->record->port[port - p->item] = number;
+}
+
 static void bind_port(struct port *port);
 
 static void fail(struct port *port, int error)
@@ -121,6 +149,7 @@ static void on_bound(void *arg, int fd)
 	if (fd >= 0) {
 		port->state = PORT_OPEN;
 		p->owner.ready(p->owner.arg, port->number, fd);
+		note(port, port->number); /* the relay has it */
 		wake(p, false);
 	} else if (port->binds < BINDS_MOST) {
 		bind_port(port);
@@ -178,8 +207,68 @@ void ports_table_serve(struct ports_table *t, const struct port_binder *binder)
 	}
 }
 
+static struct ports_record *find_record(const struct ports_table *t, uint64_t key)
+{
+	struct ports_record *k;
+
+	for (uint32_t i = 0; (k = handover_next(t->handover, &ports_records, &i)); )
+		if (k->key == key)
+			return k;
+	return NULL;
+}
+
+bool ports_are_kept(const struct ports_table *t, uint64_t key)
+{
+	return find_record(t, key);
+}
+
+static bool is_number(unsigned number)
+{
+	return number >= LIMIT_PORT_MIN && number <= LIMIT_PORT_MAX;
+}
+
+/* Opens the ports of a record, which a compromised server may have written. */
+static void adopt(struct ports *p, struct ports_record *k)
+{
+	p->no = k->no;
+	p->record = k;
+	for (unsigned i = 0; i < PORTS_MOST; i++)
+		if (is_number(k->port[i]) && !find(p, k->port[i]))
+			p->item[i] = (struct port){
+				.owner = p, .number = k->port[i], .state = PORT_OPEN,
+			};
+}
+
+static void keep(struct ports *p)
+{
+	struct ports_record *k;
+	uint32_t place;
+
+	p->no = ++p->table->last;
+	k = p->record = handover_add(p->table->handover, &ports_records, &place);
+	if (!k)
+		return;
+	k->no = p->no;
+	k->key = p->owner.key;
+	handover_publish(&k->live);
+}
+
+void ports_taken_over(struct ports_table *t)
+{
+	struct ports_record *k;
+
+	for (uint32_t i = 0; (k = handover_next(t->handover, &ports_records, &i)); ) {
+		const struct ports *p = ports_find(t, k->key);
+
+		if (!p || p->record != k)
+			k->live = 0;
+	}
+	handover_recycle(t->handover, &ports_records);
+}
+
 struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner)
 {
+	struct ports_record *k = find_record(t, owner->key);
 	struct ports *p = calloc(1, sizeof(*p));
 
 	if (!p)
@@ -187,8 +276,11 @@ struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner)
 	p->table = t;
 	p->owner = *owner;
 	list_init(&p->waiting);
+	if (k)
+		adopt(p, k);
+	else
+		keep(p);
 	list_add(&t->all, &p->node);
-	p->no = ++t->last;
 	return p;
 }
 
@@ -200,6 +292,8 @@ void ports_free(struct ports *p)
 		close_port(&p->item[i]);
 	wake(p, true);
 	list_del(&p->node);
+	if (p->record)
+		handover_del(p->table->handover, &ports_records, p->record);
 	free(p);
 }
 
@@ -209,7 +303,7 @@ int ports_open(struct ports *p, unsigned number, struct err *err)
 
 	if (port && port->state != PORT_FAILED)
 		return 0;
-	if (number < LIMIT_PORT_MIN || number > LIMIT_PORT_MAX)
+	if (!is_number(number))
 		return err_set(err, -EINVAL, "the port %u is not one that a program "
 			       "can listen to: allowed are %u to %u", number,
 			       LIMIT_PORT_MIN, LIMIT_PORT_MAX);
@@ -229,6 +323,7 @@ void ports_close(struct ports *p, unsigned number)
 
 	if (!port)
 		return;
+	note(port, 0);
 	close_port(port);
 	*port = (struct port){ .number = 0 };
 	wake(p, false);

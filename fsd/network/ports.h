@@ -56,14 +56,23 @@ struct ports_owner {
 	void *arg;
 };
 
-/* Return: 0 or -ENOMEM. */
-int ports_table_new(struct ports_table **ret);
+struct handover;
+
+/* handover: for the next server; borrowed. Return: 0 or -ENOMEM. */
+int ports_table_new(struct handover *handover, struct ports_table **ret);
 void ports_table_free(struct ports_table *t); /* NULL: does nothing */
 /* From here on sockets can be bound; those that were asked for before are. binder:
  * copied. */
 void ports_table_serve(struct ports_table *t, const struct port_binder *binder);
 
-/* Return: NULL without memory. */
+/* After the last ports_new() of an owner that another server had: forgets the ports of all
+ * others. */
+void ports_taken_over(struct ports_table *t);
+
+/* Returns whether an owner whom this server has not adopted yet had ports. */
+bool ports_are_kept(const struct ports_table *t, uint64_t key);
+/* If another server had ports of this owner, they are open, and the relay has their
+ * listeners. Return: NULL without memory. */
 struct ports *ports_new(struct ports_table *t, const struct ports_owner *owner);
 /* Closes all. NULL: no-op. */
 void ports_free(struct ports *p);

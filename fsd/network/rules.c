@@ -9,6 +9,7 @@
  * door sends the ids, and a user's name in the policy is replaced by the id's digits.
  */
 #include "network_int.h"
+#include "fsd/handover/handover.h"
 #include "ports.h"
 
 #include <inttypes.h>
@@ -40,17 +41,21 @@ void network_rules_done(struct network_rules *rules)
 	*rules = (struct network_rules){ .set = false };
 }
 
-int network_new(struct network **ret)
+static HANDOVER_TABLE(numbers_records, "door-numbers", 1, struct numbers_record, 1);
+
+int network_new(struct handover *handover, struct fdstore *fdstore, struct network **ret)
 {
 	struct network *n = calloc(1, sizeof(*n));
-	int r = n ? ports_table_new(&n->ports) : -ENOMEM;
+	int r = n ? ports_table_new(handover, &n->ports) : -ENOMEM;
 
 	if (r < 0) {
 		free(n);
 		return r;
 	}
-	n->door.sock = -1;
-	n->next_no = 1;
+	n->handover = handover;
+	n->fdstore = fdstore;
+	n->numbers = handover_fact(handover, &numbers_records);
+	n->door.sock = n->former = -1;
 	list_init(&n->orders);
 	list_init(&n->jobs);
 	*ret = n;
@@ -72,6 +77,7 @@ void network_free(struct network *n)
 	if (!n)
 		return;
 	network_door_drop(n);
+	fd_close(&n->former);
 	loop_timer_del(&n->restart);
 	network_rules_done(&n->rules);
 	ports_table_free(n->ports);

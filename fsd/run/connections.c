@@ -7,79 +7,87 @@
 #include "connections.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Returns whether the door or the relay has refused it. */
-static bool is_refusal(const struct result_connection *c)
+static bool is_refusal(const char *verdict)
 {
-	return strcmp(c->verdict, "ok") && strcmp(c->verdict, "reset") &&
-	       strcmp(c->verdict, "lost");
+	return strcmp(verdict, "ok") && strcmp(verdict, "reset") && strcmp(verdict, "lost");
 }
 
-static void item_done(struct result_connection *item)
+static void copy(char *to, size_t size, const char *text)
 {
-	free((char *)(uintptr_t)item->host);
-	free((char *)(uintptr_t)item->address);
-	free((char *)(uintptr_t)item->reason);
-	*item = (struct result_connection){ 0 };
+	snprintf(to, size, "%s", text ? text : "");
 }
 
-static const char *copy(const char *text, bool *failed)
+/* Takes a place into use, or frees it. */
+static void set_order(struct connections *c, unsigned at, uint64_t order)
 {
-	char *own = text && *text ? strdup(text) : NULL;
-
-	*failed |= text && *text && !own;
-	return own;
+	__atomic_store_n(&c->order[at], order, __ATOMIC_RELEASE);
 }
 
-/* Return: false without memory. */
-static bool set_item(struct connections *c, unsigned at, uint32_t stream,
+static void set_end(struct connections_item *item, const struct result_connection *shown)
+{
+	item->sent = shown->sent;
+	item->received = shown->received;
+	item->ms = shown->ms;
+	copy(item->verdict, sizeof(item->verdict), shown->verdict);
+	copy(item->reason, sizeof(item->reason), shown->reason);
+}
+
+static void set_item(struct connections *c, unsigned at, uint32_t stream,
 		     const struct result_connection *shown)
 {
-	struct result_connection *item = &c->item[at];
-	bool failed = false;
+	struct connections_item *item = &c->item[at];
 
-	*item = *shown;
-	item->host = copy(shown->host, &failed);
-	item->address = copy(shown->address, &failed);
-	item->reason = copy(shown->reason, &failed);
-	c->stream[at] = stream;
-	if (failed)
-		item_done(item);
-	return !failed;
+	item->stream = stream;
+	item->port = shown->port;
+	copy(item->host, sizeof(item->host), shown->host);
+	copy(item->address, sizeof(item->address), shown->address);
+	set_end(item, shown);
+	set_order(c, at, ++c->last);
 }
 
-/* Removes the first connection that is no refusal. Return: whether there was one. */
-static bool give_place(struct connections *c)
+/* Return: a free place, or CONNECTIONS_MOST. */
+static unsigned find_place(const struct connections *c)
 {
-	for (unsigned i = 0; i < c->shown.count; i++) {
-		if (is_refusal(&c->item[i]))
-			continue;
-		item_done(&c->item[i]);
-		c->shown.count--;
-		c->unlisted += c->stream[i] != 0;
-		memmove(&c->item[i], &c->item[i + 1],
-			(c->shown.count - i) * sizeof(c->item[0]));
-		memmove(&c->stream[i], &c->stream[i + 1],
-			(c->shown.count - i) * sizeof(c->stream[0]));
-		c->shown.dropped++;
-		return true;
-	}
-	return false;
+	unsigned at = 0;
+
+	while (at < CONNECTIONS_MOST && c->order[at])
+		at++;
+	return at;
+}
+
+/* Frees the place of the first connection that is no refusal. Return: it, or
+ * CONNECTIONS_MOST. */
+static unsigned give_place(struct connections *c)
+{
+	unsigned found = CONNECTIONS_MOST;
+
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
+		if (c->order[i] && !is_refusal(c->item[i].verdict) &&
+		    (found == CONNECTIONS_MOST || c->order[i] < c->order[found]))
+			found = i;
+	if (found == CONNECTIONS_MOST)
+		return found;
+	c->unlisted += c->item[found].stream != 0;
+	c->dropped++;
+	set_order(c, found, 0);
+	return found;
 }
 
 static void add(struct connections *c, uint32_t stream,
 		const struct result_connection *shown)
 {
-	bool fits = !c->totals_only && (c->shown.count < CONNECTIONS_MOST ||
-					(is_refusal(shown) && give_place(c)));
+	unsigned at = c->totals_only ? CONNECTIONS_MOST : find_place(c);
 
-	c->shown.connections = c->item;
-	if (fits && set_item(c, c->shown.count, stream, shown)) {
-		c->shown.count++;
+	if (at == CONNECTIONS_MOST && !c->totals_only && is_refusal(shown->verdict))
+		at = give_place(c);
+	if (at < CONNECTIONS_MOST) {
+		set_item(c, at, stream, shown);
 	} else {
-		c->shown.dropped++;
+		c->dropped++;
 		c->unlisted += stream != 0;
 	}
 }
@@ -91,12 +99,14 @@ static bool same(const char *a, const char *b)
 
 static bool has_refusal(const struct connections *c, const struct result_connection *shown)
 {
-	for (unsigned i = 0; i < c->shown.count; i++)
-		if (is_refusal(&c->item[i]) && c->item[i].port == shown->port &&
-		    same(c->item[i].host, shown->host) &&
-		    same(c->item[i].verdict, shown->verdict) &&
-		    same(c->item[i].reason, shown->reason))
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
+		const struct connections_item *item = &c->item[i];
+
+		if (c->order[i] && is_refusal(item->verdict) && item->port == shown->port &&
+		    same(item->host, shown->host) && same(item->verdict, shown->verdict) &&
+		    same(item->reason, shown->reason))
 			return true;
+	}
 	return false;
 }
 
@@ -109,68 +119,109 @@ void connections_open(struct connections *c, uint32_t stream,
 void connections_end(struct connections *c, uint32_t stream,
 		     const struct result_connection *shown)
 {
-	for (unsigned i = 0; stream && i < c->shown.count; i++) {
-		struct result_connection *item = &c->item[i];
-		bool failed = false;
-
-		if (c->stream[i] != stream)
+	for (unsigned i = 0; stream && i < CONNECTIONS_MOST; i++) {
+		if (!c->order[i] || c->item[i].stream != stream)
 			continue;
-		item->sent = shown->sent;
-		item->received = shown->received;
-		item->ms = shown->ms;
-		item->verdict = shown->verdict;
-		item->reason = copy(shown->reason, &failed);
-		c->stream[i] = 0;
+		set_end(&c->item[i], shown);
+		c->item[i].stream = 0;
 		return;
 	}
-	if (is_refusal(shown) && has_refusal(c, shown))
+	if (is_refusal(shown->verdict) && has_refusal(c, shown))
 		return;
 	if (stream && c->unlisted) { /* its beginning was counted */
 		c->unlisted--;
-		c->shown.dropped--;
+		c->dropped--;
 	}
 	add(c, 0, shown);
 }
 
+static const char *text_or_null(const char *text)
+{
+	return text[0] ? text : NULL;
+}
+
+void connections_show(const struct connections *c,
+		      struct result_connection room[CONNECTIONS_MOST],
+		      struct result_network *ret)
+{
+	uint64_t shown = 0;
+
+	*ret = (struct result_network){
+		.sent = c->sent, .received = c->received, .connections = room,
+		.dropped = c->dropped,
+	};
+	for (;;) {
+		const struct connections_item *item = NULL;
+		uint64_t next = UINT64_MAX;
+
+		for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
+			if (c->order[i] > shown && c->order[i] < next) {
+				next = c->order[i];
+				item = &c->item[i];
+			}
+		if (!item)
+			return;
+		shown = next;
+		room[ret->count++] = (struct result_connection){
+			.host = text_or_null(item->host), .port = item->port,
+			.address = text_or_null(item->address), .sent = item->sent,
+			.received = item->received, .ms = item->ms,
+			.verdict = item->verdict, .reason = text_or_null(item->reason),
+		};
+	}
+}
+
 bool connections_say(struct connections *c, const char *text)
 {
-	struct connections_line *line = c->line;
+	unsigned at = 0;
 
-	for (unsigned i = 0; i < c->line_count; i++)
-		if (!strcmp(line[i].text, text)) {
-			line[i].times++;
+	for (; at < CONNECTIONS_MOST && c->times[at]; at++)
+		if (!strncmp(c->line[at], text, CONNECTIONS_LINE - 1)) {
+			c->times[at]++;
 			return false;
 		}
-	if (c->line_count == CONNECTIONS_MOST)
+	if (at == CONNECTIONS_MOST)
 		return false;
-	line[c->line_count].text = strdup(text);
-	if (!line[c->line_count].text)
-		return false;
-	line[c->line_count++].times = 1;
+	copy(c->line[at], CONNECTIONS_LINE, text);
+	__atomic_store_n(&c->times[at], 1, __ATOMIC_RELEASE);
 	return true;
 }
 
 void connections_say_again(const struct connections *c,
 			   void (*say)(void *arg, const char *text), void *arg)
 {
-	for (unsigned i = 0; i < c->line_count; i++) {
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
 		auto_buf struct buf text = { 0 };
 
-		if (c->line[i].times < 2)
+		if (c->times[i] < 2)
 			continue;
-		buf_fmt(&text, "%s, %" PRIu64 " times", c->line[i].text, c->line[i].times);
+		buf_fmt(&text, "%s, %" PRIu64 " times", c->line[i], c->times[i]);
 		if (!text.failed)
 			say(arg, text.data);
 	}
 }
 
-void connections_done(struct connections *c)
+/* Ends a text, and makes it one that can be printed. */
+static void recover_text(char *text, size_t size)
 {
-	for (unsigned i = 0; i < c->shown.count; i++)
-		item_done(&c->item[i]);
-	for (unsigned i = 0; i < c->line_count; i++)
-		free(c->line[i].text);
-	*c = (struct connections){ 0 };
+	text[size - 1] = '\0';
+	utf8_make_plain(text);
+}
+
+void connections_recover(struct connections *c)
+{
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
+		struct connections_item *item = &c->item[i];
+
+		if (c->times[i])
+			recover_text(c->line[i], CONNECTIONS_LINE);
+		if (!c->order[i])
+			continue;
+		recover_text(item->verdict, sizeof(item->verdict));
+		recover_text(item->host, sizeof(item->host));
+		recover_text(item->address, sizeof(item->address));
+		recover_text(item->reason, sizeof(item->reason));
+	}
 }
 
 /* --- a line ------------------------------------------------------------------------ */

@@ -4,6 +4,9 @@
  * refused: a program that has taken over its relay cannot forge that. The relay says how
  * many bytes a stream had and why it ended. The two speak over sockets of their own, so an
  * end may come before the beginning: it then waits for it.
+ *
+ * A machine outlives a server that is killed, and so does its relay. The next server
+ * adopts both by the records of network_kept.h.
  */
 #include "machine_network.h"
 
@@ -14,6 +17,7 @@
 #include "fsd/jobs/statistics.h"
 #include "fsd/network/network.h"
 #include "fsd/network/ports.h"
+#include "network_kept.h"
 #include "vm/net/network.h"
 
 #define ROUTES_MOST 512u
@@ -23,6 +27,7 @@
 struct stream {
 	struct list node; /* in machine_network->streams */
 	uint32_t number;
+	struct kept_stream *record; /* NULL: the next server will not know it */
 	struct result_connection shown; /* its texts are in: */
 	char host[WIRE_NET_NAME_MAX + 1], address[64];
 };
@@ -34,8 +39,10 @@ struct machine_network {
 	struct network_watch watch;
 	struct network_job *job; /* owned; NULL: the machine has ports alone */
 	struct ports *ports;     /* owned; NULL: the machine has none */
+	struct kept_network *record; /* NULL: it is lost with this server */
 	char name[LIMIT_FILE_NAME + 1]; /* of its job or sandbox */
 	uid_t uid;
+	uint64_t key;
 	const struct network_listener *listener; /* borrowed, or NULL */
 	void *arg;
 	struct list streams; /* of struct stream */
@@ -62,6 +69,14 @@ static void told_ended(const struct machine_network *n, uint32_t stream,
 
 /* --- streams ------------------------------------------------------------------------ */
 
+static void drop_stream(struct machine_network *n, struct stream *s)
+{
+	list_del(&s->node);
+	statistics_connection_closed(n->d);
+	kept_stream_del(n->d->handover, s->record);
+	free(s);
+}
+
 static struct stream *find_stream(const struct machine_network *n, uint32_t number)
 {
 	list_for_each(pos, tmp, &((struct machine_network *)(uintptr_t)n)->streams) {
@@ -81,10 +96,8 @@ static void end_stream(struct machine_network *n, struct stream *s,
 	s->shown.ms = said->ms;
 	s->shown.verdict = net_told_names[said->told];
 	s->shown.reason = said->text[0] ? said->text : NULL;
-	list_del(&s->node);
-	statistics_connection_closed(n->d);
 	told_ended(n, s->number, &s->shown, (enum net_told)said->told);
-	free(s);
+	drop_stream(n, s);
 }
 
 /* The relay took its counts of the stream with it. */
@@ -117,6 +130,16 @@ static void print_address(const struct door_record *r, char ret[64])
 	snprintf(ret, 64, "%s", text.data && !text.failed ? text.data : "");
 }
 
+static void show_open(struct stream *s, uint32_t port)
+{
+	s->shown = (struct result_connection){
+		.host = s->host, .port = port,
+		.address = s->address[0] ? s->address : NULL,
+		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
+		.verdict = net_told_names[NET_TOLD_OK],
+	};
+}
+
 /* A refusal, or the beginning of a stream. */
 static void on_record(void *arg, const struct door_record *r)
 {
@@ -129,24 +152,23 @@ static void on_record(void *arg, const struct door_record *r)
 	s->number = r->stream;
 	snprintf(s->host, sizeof(s->host), "%s", r->name);
 	print_address(r, s->address);
-	s->shown = (struct result_connection){
-		.host = s->host, .port = r->port,
-		.address = s->address[0] ? s->address : NULL,
-		.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN, .ms = RESULT_UNKNOWN,
-		.verdict = net_told_names[r->told],
-		.reason = r->why[0] ? r->why : NULL,
-	};
+	show_open(s, r->port);
+	s->shown.verdict = net_told_names[r->told];
+	s->shown.reason = r->why[0] ? r->why : NULL;
 	if (r->told != NET_TOLD_OK) {
 		take_early(n, r->stream, &early);
 		told_ended(n, 0, &s->shown, (enum net_told)r->told);
 		free(s);
 		return;
 	}
-	if (!r->stream) { /* a name that was found */
+	/* A name that was found; or the last door ended between its word to this server and
+	 * its answer to the relay, which has asked this one again. */
+	if (!r->stream || find_stream(n, r->stream)) {
 		free(s);
 		return;
 	}
 	list_add_tail(&n->streams, &s->node);
+	s->record = kept_stream_add(n->d->handover, n->key, s->number, &s->shown);
 	statistics_connection_opened(n->d);
 	if (n->listener)
 		n->listener->opened(n->arg, s->number, &s->shown);
@@ -160,6 +182,10 @@ static void on_total(struct machine_network *n, const struct relay_said *said)
 				 said->received - MIN(n->received, said->received));
 	n->sent = said->sent;
 	n->received = said->received;
+	if (n->record) {
+		n->record->sent = n->sent;
+		n->record->received = n->received;
+	}
 	if (n->listener)
 		n->listener->total(n->arg, n->sent, n->received);
 }
@@ -225,6 +251,8 @@ static void on_lost(void *arg, const char *why)
 	n->lease = NULL;
 	snprintf(n->lost, sizeof(n->lost), "%s", why);
 	ports_free(take_ptr(n->ports));
+	network_leave(take_ptr(n->job));
+	kept_network_del(n->d->handover, take_ptr(n->record));
 	while ((s = list_first(&n->streams, struct stream, node)))
 		lose_stream(n, s);
 	tell_lost(n);
@@ -248,6 +276,8 @@ static void on_door(void *arg, int fd)
 {
 	struct machine_network *n = arg;
 
+	if (n->record)
+		n->record->no = network_no(n->job);
 	if (n->lease)
 		vm_network_door(n->lease, fd);
 	else
@@ -275,13 +305,18 @@ static struct net_block *make_routes(const struct machine_network *n,
 	return routes;
 }
 
-static int start_relay(struct machine_network *n, const struct job_config *config,
-		       struct err *err)
+static struct vm_network_events events_of(struct machine_network *n)
 {
-	const struct vm_network_events events = {
+	return (struct vm_network_events){
 		.said = on_said, .finished = on_finished, .lost = on_lost,
 		.broke = on_broke, .arg = n,
 	};
+}
+
+static int start_relay(struct machine_network *n, const struct job_config *config,
+		       struct err *err)
+{
+	const struct vm_network_events events = events_of(n);
 	struct net_share share = network_share(n->d->network, n->uid);
 	size_t ca_len;
 	struct vm_network_options o = {
@@ -360,15 +395,22 @@ static int change_ports(struct machine_network *n, const struct config_ports *po
 	return open_ports(n, ports, &err);
 }
 
+/* Return: NULL without memory. */
+static struct ports *new_ports(struct machine_network *n,
+			       const struct machine_network_owner *owner)
+{
+	return n->ports = ports_new(network_ports(n->d->network), &(struct ports_owner){
+		.key = owner->key, .uid = owner->uid, .gid = owner->gid,
+		.ready = on_port, .failed = on_no_port, .arg = n });
+}
+
 static int make_ports(struct machine_network *n, const struct machine_network_owner *owner,
 		      const struct config_ports *ports, struct err *err)
 {
 	if (!config_has_ports(ports))
 		return 0;
-	n->ports = ports_new(network_ports(n->d->network), &(struct ports_owner){
-		.key = owner->ports, .uid = owner->uid, .gid = owner->gid,
-		.ready = on_port, .failed = on_no_port, .arg = n });
-	return n->ports ? open_ports(n, ports, err) : err_sys(err, -ENOMEM, "the ports");
+	return new_ports(n, owner) ? open_ports(n, ports, err)
+				   : err_sys(err, -ENOMEM, "the ports");
 }
 
 /* --- from the machine's grant to its end ---------------------------------------------- */
@@ -378,9 +420,28 @@ bool machine_network_wanted(const struct job_config *config)
 	return config->network_text || config_has_ports(&config->ports);
 }
 
-static int join(struct machine_network *n, const char *text, struct err *err)
+static struct machine_network *blank(struct fsd *d, struct vm_lease *lease,
+				     const struct machine_network_owner *owner)
 {
-	int r = text ? network_join(n->d->network, n->uid, text, strlen(text), &n->watch, n,
+	struct machine_network *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->d = d;
+	n->lease = lease;
+	n->uid = owner->uid;
+	n->key = owner->key;
+	snprintf(n->name, sizeof(n->name), "%s", owner->name);
+	n->watch = (struct network_watch){
+		.door = on_door, .record = on_record, .said = on_said_door, .who = n->name,
+	};
+	list_init(&n->streams);
+	return n;
+}
+
+static int join(struct machine_network *n, const char *text, size_t size, struct err *err)
+{
+	int r = size ? network_join(n->d->network, n->uid, text, size, &n->watch, n,
 				    &n->job) : 0;
 
 	return r < 0 ? err_sys(err, r, "the machine's place in the network") : 0;
@@ -391,22 +452,16 @@ int machine_network_new(struct fsd *d, struct vm_lease *lease,
 			const struct job_config *config, struct machine_network **ret,
 			struct err *err)
 {
-	struct machine_network *n = calloc(1, sizeof(*n));
+	struct machine_network *n = blank(d, lease, owner);
+	const char *wish = config->network_text;
 	int r;
 
 	if (!n)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	n->d = d;
-	n->lease = lease;
-	n->uid = owner->uid;
-	snprintf(n->name, sizeof(n->name), "%s", owner->name);
-	n->watch = (struct network_watch){
-		.door = on_door, .record = on_record, .said = on_said_door, .who = n->name,
-	};
-	list_init(&n->streams);
+	n->record = kept_network_add(d->handover, n->key, wish);
 	r = start_relay(n, config, err);
 	if (r == 0)
-		r = join(n, config->network_text, err);
+		r = join(n, wish, wish ? strlen(wish) : 0, err);
 	if (r == 0)
 		r = make_ports(n, owner, &config->ports, err);
 	if (r < 0) {
@@ -423,12 +478,76 @@ void machine_network_free(struct machine_network *n)
 		return;
 	network_leave(n->job);
 	ports_free(n->ports);
-	list_for_each(pos, tmp, &n->streams) {
-		list_del(pos);
-		statistics_connection_closed(n->d);
-		free(list_entry(pos, struct stream, node));
-	}
+	list_for_each(pos, tmp, &n->streams)
+		drop_stream(n, list_entry(pos, struct stream, node));
+	kept_network_del(n->d->handover, take_ptr(n->record));
 	free(n);
+}
+
+/* --- from the previous server --------------------------------------------------------- */
+
+/* Their ends come from the relay, or have come and wait in its account. */
+static void adopt_streams(struct machine_network *n)
+{
+	struct kept_stream *k;
+
+	for (uint32_t i = 0; (k = kept_stream_next(n->d->handover, n->key, &i)); ) {
+		struct stream *s = find_stream(n, k->number) ? NULL : calloc(1, sizeof(*s));
+
+		if (!s)
+			continue;
+		s->number = k->number;
+		memcpy(s->host, k->host, sizeof(s->host));
+		memcpy(s->address, k->address, sizeof(s->address));
+		show_open(s, k->port);
+		s->record = k;
+		list_add_tail(&n->streams, &s->node);
+		statistics_connection_adopted(n->d);
+	}
+}
+
+static int take_over(struct machine_network *n, const struct machine_network_owner *owner)
+{
+	const struct vm_network_events events = events_of(n);
+	const struct kept_network *k = n->record;
+	uint32_t no = k->no; /* join() writes another one */
+	const char *wish;
+	struct err err;
+	size_t size;
+	int r = vm_network_adopt(n->lease, &events);
+
+	if (r < 0)
+		return r;
+	n->sent = k->sent;
+	n->received = k->received;
+	adopt_streams(n);
+	wish = kept_network_its_wish(k, &size);
+	r = join(n, wish, size, &err);
+	if (n->job)
+		network_was(n->job, no);
+	if (r < 0 || !ports_are_kept(network_ports(n->d->network), n->key))
+		return r;
+	return new_ports(n, owner) ? 0 : -ENOMEM;
+}
+
+int machine_network_adopt(struct fsd *d, struct vm_lease *lease,
+			  const struct machine_network_owner *owner,
+			  struct machine_network **ret)
+{
+	struct kept_network *k = kept_network_find(d->handover, owner->key);
+	struct machine_network *n = k ? blank(d, lease, owner) : NULL;
+	int r;
+
+	if (!n)
+		return k ? -ENOMEM : -ENOENT;
+	n->record = k;
+	k->adopted = 1;
+	r = take_over(n, owner);
+	if (r < 0)
+		machine_network_free(n);
+	else
+		*ret = n;
+	return r;
 }
 
 void machine_network_listen(struct machine_network *n,
@@ -452,7 +571,10 @@ static int change_rules(struct machine_network *n, const struct job_config *conf
 	o.route = routes;
 	if (r == 0 && o.route_count && n->lease)
 		r = vm_network_route(n->lease, &o);
-	return r < 0 ? r : network_change(n->job, text, strlen(text));
+	if (r < 0)
+		return r;
+	kept_network_wish(n->record, text);
+	return network_change(n->job, text, strlen(text));
 }
 
 int machine_network_change(struct machine_network *n, const struct job_config *config)

@@ -37,7 +37,7 @@ struct machine_network_owner {
 	uid_t uid;
 	gid_t gid;
 	const char *name; /* for the operator's log; borrowed */
-	uint64_t ports;   /* PORTS_KEY() of fsd/network/ports.h */
+	uint64_t key;     /* PORTS_KEY() of fsd/network/ports.h */
 };
 
 /* Returns whether a machine with that config needs a relay. */
@@ -51,6 +51,14 @@ int machine_network_new(struct fsd *d, struct vm_lease *lease,
 			const struct machine_network_owner *owner,
 			const struct job_config *config, struct machine_network **ret,
 			struct err *err);
+/*
+ * The same for an adopted machine that had a relay: it keeps its connections and ports.
+ * Before the loop runs. Return: 0; -ENOENT: it had no network when its server ended; another
+ * negative errno: it is lost.
+ */
+int machine_network_adopt(struct fsd *d, struct vm_lease *lease,
+			  const struct machine_network_owner *owner,
+			  struct machine_network **ret);
 /* Before the machine ends. NULL: no-op. */
 void machine_network_free(struct machine_network *n);
 /* Replaces the listener; NULL: none. It hears at once of a relay that has ended. */

@@ -182,7 +182,7 @@ static void sign(const struct run *run, struct vm_replay *t)
 static int adopt(struct run *run, struct vm_replay *t)
 {
 	struct fsd *d = run->d;
-	struct vm_sockets sockets = { -1, -1, -1 };
+	struct vm_sockets sockets = { -1, -1, -1, -1 };
 
 	run_fill_limits(run);
 	run_take_inputs(run, false);

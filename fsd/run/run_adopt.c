@@ -24,7 +24,7 @@
 #include "run_network.h"
 
 /* The replay buffers of runs that the next server may adopt. */
-HANDOVER_TABLE(replay_records, "tapes", 1, struct vm_replay, 1024, .zeroed = VM_REPLAY_HEAD);
+HANDOVER_TABLE(replay_records, "tapes", 2, struct vm_replay, 1024, .zeroed = VM_REPLAY_HEAD);
 
 /* Upper bounds for fields that a compromised server may have written. No machine has more,
  * and sums of such values do not overflow. */
@@ -151,6 +151,7 @@ struct vm_sockets run_fetch_sockets(struct fsd *d, const struct vm_keys *keys)
 		.jail = fetch_socket(d, keys->jail),
 		.wire = fetch_socket(d, keys->wire),
 		.monitor = fetch_socket(d, keys->monitor),
+		.account = fetch_socket(d, keys->account),
 	};
 }
 
@@ -179,8 +180,7 @@ static void go_on(struct run *run, const struct vm_replay *t)
 	if (run->cancelled)
 		vm_kill(run->lease, WIRE_KILL_ALL, SIGKILL);
 	job_log(job, "another server goes on with it");
-	if (run->spec.config->network_text)
-		run_network_lost(run);
+	run_network_adopt(run, &run_network_hooks);
 }
 
 /* Return: NULL, or why no server can continue the run. */
@@ -273,5 +273,6 @@ void run_adopted(struct fsd *d)
 			t->live = 0;
 	}
 	handover_recycle(d->handover, &replay_records);
+	run_networks_adopted(d);
 	vm_adopted(d->vm);
 }

@@ -4,7 +4,7 @@
  * end of the run waits, at most 2 s, until all that the program gave to the kernel was
  * delivered, while output/ is collected. A session's network outlives the run, which only
  * listens meanwhile. The policy may change while the mount lives, so each check is made
- * anew.
+ * anew. The next server gets the memory of what the run has seen.
  */
 #include "run_network.h"
 
@@ -12,14 +12,22 @@
 #include <stdlib.h>
 
 #include "connections.h"
+#include "fsd/handover/handover.h"
 #include "fsd/network/network.h"
 #include "fsd/network/ports.h"
 #include "machine_network.h"
+#include "network_kept.h"
 #include "run_int.h"
 #include "vm/net/network.h"
 
+static HANDOVER_TABLE(connections_records, "connections", 1, struct connections, 1024,
+		      .zeroed = offsetof(struct connections, item));
+
 struct run_network {
-	struct connections seen;
+	struct connections *seen; /* owned */
+	bool kept; /* it is a record of that table */
+	struct result_network shown; /* for the result; its list is: */
+	struct result_connection list[CONNECTIONS_MOST];
 	const struct run_network_hooks *hooks;
 	struct machine_network *own; /* owned; NULL: a session's, or the machine has ended */
 	bool hidden;   /* the operator wants no connections in results */
@@ -42,6 +50,14 @@ int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *c
 	return err_set(err, -EINVAL, "config.json: %s", why.text);
 }
 
+#define LOST "its relay ended with the server that had begun it"
+
+/* The members of a struct machine_network_owner for a run with a machine of its own. */
+#define OWNER(run)                                                                       \
+	.uid = (run)->job->meta.uid, .gid = (run)->job->meta.gid,                        \
+	.name = (run)->job->meta.name,                                                   \
+	.key = PORTS_KEY(PORT_OF_JOB, (run)->job->meta.no)
+
 /* --- what happens ------------------------------------------------------------------- */
 
 static void log_line(void *arg, const char *text)
@@ -54,7 +70,7 @@ static void log_line(void *arg, const char *text)
 
 static void tell(struct run *run, const char *text)
 {
-	if (connections_say(&run->machine.network->seen, text))
+	if (connections_say(run->machine.network->seen, text))
 		log_line(run, text);
 }
 
@@ -71,7 +87,7 @@ static void on_opened(void *arg, uint32_t stream, const struct result_connection
 {
 	struct run *run = arg;
 
-	connections_open(&run->machine.network->seen, stream, c);
+	connections_open(run->machine.network->seen, stream, c);
 	describe(run, c, true);
 }
 
@@ -79,7 +95,7 @@ static void on_ended(void *arg, uint32_t stream, const struct result_connection 
 {
 	struct run *run = arg;
 
-	connections_end(&run->machine.network->seen, stream, c);
+	connections_end(run->machine.network->seen, stream, c);
 	describe(run, c, false);
 }
 
@@ -87,8 +103,8 @@ static void on_total(void *arg, uint64_t sent, uint64_t received)
 {
 	struct run *run = arg;
 
-	run->machine.network->seen.shown.sent = sent;
-	run->machine.network->seen.shown.received = received;
+	run->machine.network->seen->sent = sent;
+	run->machine.network->seen->received = received;
 }
 
 static void on_said(void *arg, const char *sentence)
@@ -101,7 +117,7 @@ static void on_lost(void *arg, const struct result_connection *c)
 	struct run *run = arg;
 	char text[RELAY_TEXT_MAX + 64];
 
-	connections_end(&run->machine.network->seen, 0, c);
+	connections_end(run->machine.network->seen, 0, c);
 	snprintf(text, sizeof(text), "lost: %s; the program runs on without", c->reason);
 	tell(run, text);
 }
@@ -132,6 +148,37 @@ static const struct network_listener listener = {
 
 /* --- from the machine to the end ------------------------------------------------------ */
 
+/* Finds what another server has seen of the run. Return: NULL: nothing. */
+static struct connections *find_seen(const struct run *run)
+{
+	struct connections *c;
+
+	for (uint32_t i = 0; (c = handover_next(run->d->handover, &connections_records, &i)); )
+		if (c->job == run->job->meta.no && c->run == run->number)
+			return c;
+	return NULL;
+}
+
+/* Gives the run memory for what it sees. Return: 0 or -ENOMEM. */
+static int make_seen(const struct run *run, struct run_network *n)
+{
+	n->seen = find_seen(run);
+	if (!n->seen)
+		n->seen = handover_add(run->d->handover, &connections_records,
+				       &(uint32_t){ 0 });
+	n->kept = n->seen;
+	if (!n->kept) {
+		n->seen = calloc(1, sizeof(*n->seen));
+		return n->seen ? 0 : -ENOMEM;
+	}
+	n->seen->job = run->job->meta.no;
+	n->seen->run = run->number;
+	if (n->seen->live)
+		connections_recover(n->seen);
+	handover_publish(&n->seen->live);
+	return 0;
+}
+
 /* Return: NULL without memory. */
 static struct run_network *network_of(struct run *run,
 				      const struct run_network_hooks *hooks)
@@ -141,10 +188,13 @@ static struct run_network *network_of(struct run *run,
 
 	if (!n)
 		n = run->machine.network = calloc(1, sizeof(*n));
+	if (n && !n->seen && make_seen(run, n) < 0)
+		free(take_ptr(n));
+	run->machine.network = n;
 	if (n) {
 		n->hooks = hooks;
 		n->hidden = share.log == NET_LOG_NONE;
-		n->seen.totals_only = share.log == NET_LOG_TOTALS;
+		n->seen->totals_only = share.log == NET_LOG_TOTALS;
 	}
 	return n;
 }
@@ -164,9 +214,7 @@ int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
 	run_network_leave(run); /* of a machine that died before the job was sent */
 	n->hidden |= !c->network_text;
 	r = machine_network_new(run->d, run->lease, &(struct machine_network_owner){
-		.uid = run->job->meta.uid, .gid = run->job->meta.gid,
-		.name = run->job->meta.name,
-		.ports = PORTS_KEY(PORT_OF_JOB, run->job->meta.no) }, c, &n->own, err);
+		OWNER(run) }, c, &n->own, err);
 	if (r == 0)
 		machine_network_listen(n->own, &listener, run);
 	return r;
@@ -178,13 +226,47 @@ void run_network_join(struct run *run, const struct run_network_hooks *hooks,
 	if (n && network_of(run, hooks))
 		machine_network_listen(n, &listener, run);
 	else if (!n && run->spec.config->network_text)
-		run_network_lost(run);
+		log_line(run, "lost: " LOST "; the program runs on without");
 }
 
-void run_network_lost(struct run *run)
+void run_network_adopt(struct run *run, const struct run_network_hooks *hooks)
 {
-	log_line(run, "lost: its relay ended with the server that had begun it; the "
-		 "program runs without");
+	const struct job_config *c = run->spec.config;
+	struct run_network *n;
+	int r;
+
+	if (!machine_network_wanted(c) || run->host->stays)
+		return;
+	n = network_of(run, hooks);
+	if (!n) {
+		log_line(run, "lost: " LOST);
+		return;
+	}
+	n->hidden |= !c->network_text;
+	r = machine_network_adopt(run->d, run->lease, &(struct machine_network_owner){
+		OWNER(run) }, &n->own);
+	if (r == 0)
+		machine_network_listen(n->own, &listener, run);
+	else if (r != -ENOENT) /* that server had told of its end */
+		on_lost(run, &(struct result_connection){
+			.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN,
+			.ms = RESULT_UNKNOWN, .reason = LOST,
+			.verdict = net_told_names[NET_TOLD_LOST] });
+}
+
+void run_networks_adopted(struct fsd *d)
+{
+	struct connections *c;
+
+	for (uint32_t i = 0; (c = handover_next(d->handover, &connections_records, &i)); ) {
+		const struct job *job = job_by_no(d, c->job);
+		const struct run *run = job ? job->run : NULL;
+
+		if (!run || !run->machine.network || run->machine.network->seen != c)
+			c->live = 0;
+	}
+	handover_recycle(d->handover, &connections_records);
+	kept_networks_adopted(d->handover);
 }
 
 void run_network_exited(struct run *run)
@@ -216,7 +298,7 @@ void run_network_stop(struct run *run)
 	n->complete = false;
 	if (n->own)
 		machine_network_listen(n->own, NULL, NULL);
-	connections_say_again(&n->seen, log_line, run);
+	connections_say_again(n->seen, log_line, run);
 }
 
 void run_network_leave(struct run *run)
@@ -227,16 +309,22 @@ void run_network_leave(struct run *run)
 
 void run_network_fill(const struct run *run, struct job_result *res)
 {
-	const struct run_network *n = run->machine.network;
+	struct run_network *n = run->machine.network;
 
-	if (n && !n->hidden)
-		res->network = &n->seen.shown;
+	if (!n || n->hidden)
+		return;
+	connections_show(n->seen, n->list, &n->shown);
+	res->network = &n->shown;
 }
 
 void run_network_done(struct run *run)
 {
+	struct run_network *n = run->machine.network;
+
 	run_network_leave(run);
-	if (run->machine.network)
-		connections_done(&run->machine.network->seen);
+	if (n && n->kept)
+		handover_del(run->d->handover, &connections_records, n->seen);
+	else if (n)
+		free(n->seen);
 	free(take_ptr(run->machine.network));
 }

@@ -34,8 +34,12 @@ int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
 /* The run has the network of a session's machine from now on; n NULL: it has none. */
 void run_network_join(struct run *run, const struct run_network_hooks *hooks,
 		      struct machine_network *n);
-/* Says in the job's log that an earlier server's machine has no network any more. */
-void run_network_lost(struct run *run);
+/* Another server had begun the run, whose machine this one has adopted: the run keeps
+ * its network, or its log says that it is lost. No-op for a job without one, or in a session or
+ * sandbox. */
+void run_network_adopt(struct run *run, const struct run_network_hooks *hooks);
+/* After the last run was adopted: forgets what belongs to no run and no machine. */
+void run_networks_adopted(struct fsd *d);
 /* The program has ended: delivers what is under way, if the machine is the run's own. */
 void run_network_exited(struct run *run);
 /* Returns whether that is not done yet; then complete() follows. */

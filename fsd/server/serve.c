@@ -281,6 +281,7 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 	guest_inodes_adopt(d->guest_inodes, machine_files_are_kept, d);
 	ops_restore(d);
 	restart_jobs(d);
+	network_take_over(d->network);
 	fdstore_sweep(d->fdstore);
 	fd = get_mount(&about->upgrade, err);
 	if (fd < 0)
@@ -356,7 +357,7 @@ static int make_contexts(struct fsd *d)
 	if (r == 0)
 		r = guest_inodes_new(d->handover, &d->guest_inodes);
 	if (r == 0)
-		r = network_new(&d->network);
+		r = network_new(d->handover, d->fdstore, &d->network);
 	if (r == 0)
 		r = jobs_new(d, watchers);
 	if (r == 0)
@@ -507,7 +508,6 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	sandboxes_free(d->sandboxes);
 	guest_inodes_free(d->guest_inodes);
 	nodes_free(d->nodes);
-	fdstore_free(d->fdstore);
 	store_close(d->store);
 	builds_close(d);
 	environments_free(d->environments);
@@ -515,6 +515,7 @@ static void finish(struct fsd *d, struct loop_fd *signals)
 	submit_free(d->submit);
 	jobs_free(d->jobs);
 	network_free(d->network);
+	fdstore_free(d->fdstore);
 	users_free(d->users);
 	open_files_free(d->open_files);
 	handover_close(d->handover);

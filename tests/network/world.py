@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -125,8 +126,8 @@ def serve_names():
 # --- servers --------------------------------------------------------------------
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files of DIR/www; /hello says which host was asked for; /big/N has N bytes;
-    /to/HOST is a redirect to HOST."""
+    """Files of DIR/www; /hello says which host was asked for; /big/N has N bytes,
+    which /slow/N sends in ten seconds; /to/HOST is a redirect to HOST."""
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *words):
@@ -145,6 +146,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.send_header("Location", "http://%s/hello" % self.path[4:])
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif self.path.startswith("/slow/"):
+            self.send_slowly(int(self.path[6:]))
         else:
             super().do_GET()
 
@@ -153,6 +156,15 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         while got < left:
             got += len(self.rfile.read(min(left - got, 65536)))
         self.send_text(b"%d\n" % got)
+
+    def send_slowly(self, size):
+        """In forty pieces, 0.25 s apart."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+        for i in range(40):
+            time.sleep(0.25)
+            self.wfile.write(b"x" * (size * (i + 1) // 40 - size * i // 40))
 
     def send_text(self, text):
         self.send_response(200)

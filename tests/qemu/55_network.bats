@@ -316,23 +316,144 @@ group() {
 
 # --- the end of a server ------------------------------------------------------------
 
-@test "a server that is killed leaves the program alone, and the next one serves jobs with networks" {
-	job_made code.py <<'PY'
-import time, urllib.request
-print(urllib.request.urlopen("http://example.test/hello").read().decode(), end="", flush=True)
-for i in range(100):
-    time.sleep(0.1)
-PY
-	job_put "$J" config.json '{"network": ["example.test:80"], "timeout": 200}'
-	await becomes 60 grep -q hello "$MNT/$J/stdout"
-	kill -9 "$SERVER"
-	bounded 100 cat "$MNT/$J/wait" >/dev/null
-	ok 'hello from example.test'
-	assert_equal "$(result "$J" .network)" null
-	assert grep -q 'network: lost: its relay ended with the server' "$MNT/$J/log"
+# kill_server — and the one that follows is $SERVER.
+kill_server() {
 	SERVER=$(await mount "$MNT" "$DAEMON" 20)
-	prog code.py '{"network": ["example.test:80"]}' <<<$'import urllib.request\nprint(urllib.request.urlopen("http://example.test/hello").read().decode(), end="")'
-	ok 'hello from example.test'
+	kill -9 "$SERVER"
+	await exit "$SERVER" 20
+	SERVER=$(await mount "$MNT" "$DAEMON" 20)
+}
+
+# goes_on TIMES — so many servers have adopted $J.
+goes_on() {
+	await becomes 20 awk -v times="$1" '/another server goes on with it/ { n++ } END { exit n != times }' "$MNT/$J/log"
+}
+
+@test "downloads go on while their servers are killed, and the result has all connections" {
+	local i
+	job_made code.py <<'PY'
+import selectors, socket, sys, time
+def hello(n):
+    begin = time.monotonic()
+    with socket.create_connection(("example.test", 80)) as s:
+        s.sendall(b"GET /hello HTTP/1.0\r\nHost: %d\r\n\r\n" % n)
+        said = s.makefile().read()
+    took.append(time.monotonic() - begin)
+    return said.endswith("hello from %d\n" % n)
+took = []
+echo = socket.create_connection(("other.test", 81))
+try:
+    socket.getaddrinfo("evil.test", 80)
+except OSError:
+    pass
+got, loads = {}, selectors.DefaultSelector()
+for i in range(20):
+    s = socket.create_connection(("example.test", 80))
+    s.sendall(b"GET /slow/400000 HTTP/1.0\r\n\r\n")
+    loads.register(s, selectors.EVENT_READ)
+    got[s] = b""
+begun, hellos = False, 0
+while loads.get_map():
+    for key, _ in loads.select():
+        piece = key.fileobj.recv(65536)
+        if not piece:
+            loads.unregister(key.fileobj)
+        got[key.fileobj] += piece
+    if not begun and all(got.values()):
+        begun = print("begun", flush=True) is None
+    if begun and hellos < 50:
+        hellos += hello(hellos)
+print(*(x.partition(b"\r\n\r\n")[2] == b"x" * 400000 for x in got.values()), hellos == len(took))
+echo.sendall(b"echoed")
+print(echo.recv(100).decode())
+print("of %d new connections the slowest took %.3f s" % (hellos, max(took)), file=sys.stderr)
+PY
+	job_put "$J" config.json '{"network": ["example.test:80", "other.test:81"], "timeout": '"$(patient 60000)"'}'
+	await becomes 60 grep -q begun "$MNT/$J/stdout"
+	for i in 1 2 3; do
+		kill_server
+		goes_on "$i"
+	done
+	bounded 100 cat "$MNT/$J/wait" >/dev/null
+	ok "begun
+$(printf 'True %.0s' {1..20})True
+echoed"
+	sed 's/^/# /' "$MNT/$J/stderr" >&3
+	seen '[.connections[] | select(.received == 400118)] | length' 20
+	seen '.connections[] | select(.host == "other.test") | [.sent, .received, .verdict] | join(" ")' '6 6 ok'
+	seen '.connections[0].host' other.test
+	seen '[.connections[] | select(.host == "evil.test") | .verdict] | join(" ")' denied
+	seen '[.connections[] | select(.verdict != "ok")] | length' 1
+	seen '.received == ([.connections[] | .received // 0] | add) and .dropped == 0' true
+	refute grep -q 'network: lost' "$MNT/$J/log"
+	assert_equal "$(grep -c 'other.test:81 (93.184.216.11) open' "$MNT/$J/log")" 1
+}
+
+@test "a port and its connections outlive the server" {
+	job_made code.py <<'PY'
+import socket
+s = socket.create_server(("127.0.0.1", 8080))
+print("serves", flush=True)
+for i in range(2):
+    c = s.accept()[0]
+    while data := c.recv(100):
+        c.sendall(b"<%s>\n" % data.strip())
+PY
+	job_put "$J" config.json '{"ports": [8080, 8081], "timeout": '"$(patient 60000)"'}'
+	await becomes 60 grep -q serves "$MNT/$J/stdout"
+	await becomes 20 test -S "$MNT/$J/ports/8080" -a -S "$MNT/$J/ports/8081"
+	coproc client { /usr/bin/python3 -I -S -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+for line in sys.stdin:
+    s.sendall(line.encode())
+    print(s.recv(100).decode(), end="", flush=True)' "$MNT/$J/ports/8080"; echo "$?" >"$BATS_TEST_TMPDIR/ended"; }
+	echo one >&"${client[1]}"
+	read -r -t $((20 * SLOW)) <&"${client[0]}"
+	assert_equal "$REPLY" '<one>'
+	kill_server
+	echo two >&"${client[1]}"
+	read -r -t $((20 * SLOW)) <&"${client[0]}"
+	assert_equal "$REPLY" '<two>'
+	eval "exec ${client[1]}>&-"
+	await becomes 20 grep -qx 0 "$BATS_TEST_TMPDIR/ended"
+	assert_equal "$(ls "$MNT/$J/ports")" $'8080\n8081'
+	run -0 bounded 60 /usr/bin/python3 -I -S -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b"three")
+print(s.recv(100).decode(), end="")' "$MNT/$J/ports/8080"
+	assert_output '<three>'
+	bounded 60 cat "$MNT/$J/wait" >/dev/null
+	ended "$J" 0 exited
+	refute [ -e "$MNT/$J/ports" ]
+}
+
+@test "a session and a sandbox have their networks when another server has them" {
+	local S=$MNT/.fsd/sandboxes/box
+	local hello=$'s.sendall(b"GET /hello HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n"); print(s.makefile().read().splitlines()[-1])'
+	mkdir "$S"
+	echo '{"network": ["example.test:80"], "ports": [8080]}' >"$S/config.json"
+	in_sandbox code.py '"session": "in"' <<<$'import socket\ns = socket.create_connection(("example.test", 80)); print("open")'
+	ok open
+	prog code.py '{"session": "s", "network": ["example.test:80"]}' <<<$'import socket\ns = socket.create_connection(("example.test", 80)); print("open")'
+	ok open
+	kill_server
+	in_sandbox code.py '"session": "in"' <<<"$hello"
+	ok 'hello from x'
+	# the connection ends when the session's Python lets go of it
+	in_sandbox code.py '"session": "in"' <<<'s.close(); del s'
+	await becomes 20 grep -q '"example.test", *"port": *80' "$S/network"
+	await becomes 20 test -S "$S/ports/8080"
+	prog code.py '{"session": "s"}' <<<"$hello"
+	ok 'hello from x'
+	prog code.py '{"session": "s"}' <<<'s = socket.create_connection(("example.test", 80)); '"$hello"
+	ok 'hello from x'
+	# and the one of the first step, which ends when its name is used again
+	seen '[.connections[] | .host] | join(" ")' 'example.test example.test'
+	rmdir "$MNT/.fsd/sessions/s" "$S"
 }
 
 @test "fsd run --network reaches a server through a private mount" {

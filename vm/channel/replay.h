@@ -30,15 +30,16 @@
 #define VM_REPLAY_CONFIG 8
 
 /* Keys under which vm_keep stored a machine's descriptors: its jailer's socket,
- * its wire, its monitor. 0: not stored. */
+ * its wire, its monitor, the account of its relay. 0: not stored. */
 struct vm_keys {
-	uint64_t jail, wire, monitor;
+	uint64_t jail, wire, monitor, account;
 };
 
 /* The data by which another process reaches a machine. */
 struct vm_reach {
 	struct vm_keys keys;
 	uint32_t slot; /* the machine's slot number in its jailer */
+	uint32_t relay; /* that of its relay; 0: it has none */
 };
 
 /* Facts of the lease and of the machine's class, for the process that adopts

@@ -494,12 +494,14 @@ static void fake_cost(struct backend_machine *m)
 }
 
 /* Makes the machine's second port. */
-static int fake_network(struct backend_machine *bm, int account, struct err *err)
+static int fake_network(struct backend_machine *bm, int account_ours,
+			int account, struct err *err)
 {
 	struct fake_machine *m = machine_of(bm);
 	auto_close int ours = -1, theirs = -1;
 	int pair[2], r;
 
+	(void)account_ours; /* no server adopts fake machines */
 	if (!m->guest)
 		return err_set(err, -ESRCH, "the machine has ended (fake)");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)

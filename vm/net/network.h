@@ -40,6 +40,9 @@ struct vm_network_options {
  * vm_run() or vm_share(). Copies *ev. Return: 0, or negative errno with a sentence. */
 int vm_network(struct vm_lease *lease, const struct vm_network_options *o,
 	       const struct vm_network_events *ev, struct err *err);
+/* Hears the relay of an adopted lease; before the loop runs. Copies *ev. Return: 0;
+ * -ESRCH: the machine had no relay, or the supervisor does not have its account. */
+int vm_network_adopt(struct vm_lease *lease, const struct vm_network_events *ev);
 /* Gives the relay an end of a door's socket, which replaces the last one. Consumes fd. */
 int vm_network_door(struct vm_lease *lease, int fd);
 /* Gives the relay a listener for connections to a program's port. Consumes fd. */

@@ -402,8 +402,8 @@ int machine_route(struct machine *m, const struct wire_network *net)
 	return m->ch ? channel_network(m->ch, net) : -ESRCH;
 }
 
-int machine_network(struct machine *m, const struct wire_network *net, int account,
-		    struct err *err)
+int machine_network(struct machine *m, const struct wire_network *net, int ours,
+		    int theirs, struct err *err)
 {
 	const struct vm_backend *ops = m->bm ? m->bm->backend->ops : NULL;
 	int r;
@@ -412,7 +412,7 @@ int machine_network(struct machine *m, const struct wire_network *net, int accou
 		return err_set(err, -ENOTSUP, "these machines have no network");
 	if (m->helpless)
 		return err_set(err, -EPIPE, VM_NETWORK_HELPER_ENDED);
-	r = ops->relay(m->bm, account, err);
+	r = ops->relay(m->bm, ours, theirs, err);
 	if (r < 0)
 		return r;
 	r = channel_network(m->ch, net);

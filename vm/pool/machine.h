@@ -130,10 +130,10 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
  * or negative errno; then end the machine. */
 int machine_share(struct machine *m, const struct vm_share *share,
 		  bool patient);
-/* LEASED only: starts its relay with the other end of account (borrowed), and tells the
+/* LEASED only: starts its relay with both ends of its account (borrowed), and tells the
  * guest. Return: 0, or negative errno with a sentence. */
-int machine_network(struct machine *m, const struct wire_network *net, int account,
-		    struct err *err);
+int machine_network(struct machine *m, const struct wire_network *net, int ours,
+		    int theirs, struct err *err);
 /* Tells a machine that has a relay of more routes. Return: 0 or negative errno. */
 int machine_route(struct machine *m, const struct wire_network *net);
 /* For a machine that is LEASED after a job: see vm_rest(). */

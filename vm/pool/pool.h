@@ -113,6 +113,9 @@ struct vm_lease {
 void lease_network_end(struct vm_lease *l);
 /* The machine's network helper has ended: lost() follows. No-op without a relay. */
 void lease_network_lost(struct vm_lease *l);
+/* Gives an adopted lease the account of its relay, for vm_network_adopt(). Consumes
+ * account; -1: no-op. */
+void lease_network_take(struct vm_lease *l, int account);
 
 struct machines {
 	struct loop *loop;

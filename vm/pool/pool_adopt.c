@@ -104,6 +104,8 @@ static void drop_keys(const struct machines *vm, const struct vm_keys *keys)
 		vm->keep.drop(vm->keep.arg, keys->wire);
 	if (vm->keep.drop && keys->monitor)
 		vm->keep.drop(vm->keep.arg, keys->monitor);
+	if (vm->keep.drop && keys->account)
+		vm->keep.drop(vm->keep.arg, keys->account);
 }
 
 /* Registers a dead server's jailer: its machines are killed unless they are
@@ -122,7 +124,7 @@ static struct vm_lease *adopt(struct machines *vm, const struct vm_sockets *sock
 			      const struct vm_events *events, void *arg)
 {
 	auto_close int jail = sockets->jail, wire = sockets->wire;
-	auto_close int monitor = sockets->monitor;
+	auto_close int monitor = sockets->monitor, account = sockets->account;
 	bool lives = t->sent && jail >= 0 && wire >= 0 && monitor >= 0 &&
 		     vm->backend->ops->adopt;
 	struct vm_lease *l = NULL;
@@ -138,8 +140,10 @@ static struct vm_lease *adopt(struct machines *vm, const struct vm_sockets *sock
 			drop_keys(vm, &t->reach.keys);
 		}
 		if (pool_adopt(l, t, take_fd(&wire),
-			       lives ? take_fd(&monitor) : -1) == 0)
+			       lives ? take_fd(&monitor) : -1) == 0) {
+			lease_network_take(l, lives ? take_fd(&account) : -1);
 			return l;
+		}
 	}
 	drop_keys(vm, &t->reach.keys);
 	free(l);
@@ -167,7 +171,7 @@ struct vm_lease *vm_adopt_shared(struct machines *vm,
 				 const struct vm_events *events, void *arg)
 {
 	auto_close int jail = sockets->jail, wire = sockets->wire;
-	auto_close int monitor = sockets->monitor;
+	auto_close int monitor = sockets->monitor, account = sockets->account;
 	bool lives = jail >= 0 && wire >= 0 && monitor >= 0 &&
 		     vm->backend->ops->adopt && is_sane(&mux->origin);
 	struct vm_lease *l = lives ? lease_new(vm, events, arg) : NULL;
@@ -176,8 +180,10 @@ struct vm_lease *vm_adopt_shared(struct machines *vm,
 	if (l) {
 		l->need.environment = environment;
 		if (pool_adopt_shared(l, mux, take_fd(&wire), take_fd(&monitor),
-				      paused) == 0)
+				      paused) == 0) {
+			lease_network_take(l, take_fd(&account));
 			return l;
+		}
 	}
 	drop_keys(vm, &mux->reach.keys);
 	free(l);

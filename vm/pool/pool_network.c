@@ -40,10 +40,13 @@ static int send_order(struct lease_network *n, struct relay_order o, int fd)
 	return sent < 0 ? (int)sent : 0;
 }
 
+/* The supervisor has this end, too: only a shutdown tells the relay. */
 static void close_account(struct lease_network *n)
 {
 	loop_fd_del(&n->src);
 	loop_timer_del(&n->late);
+	if (n->account >= 0)
+		shutdown(n->account, SHUT_RDWR);
 	fd_close(&n->account);
 }
 
@@ -128,8 +131,8 @@ static struct wire_route *put_routes(const struct vm_network_options *o,
 	return routes;
 }
 
-static int tell_guest(struct machine *m, const struct vm_network_options *o, int account,
-		      struct err *err)
+static int tell_guest(struct machine *m, const struct vm_network_options *o, int ours,
+		      int theirs, struct err *err)
 {
 	struct wire_network net = {
 		.flags = (o->names ? WIRE_NETWORK_NAMES : 0) |
@@ -141,7 +144,15 @@ static int tell_guest(struct machine *m, const struct vm_network_options *o, int
 	if (!routes)
 		return err_sys(err, -ENOMEM, "the machine's network");
 	net.route = routes;
-	return machine_network(m, &net, account, err);
+	return machine_network(m, &net, ours, theirs, err);
+}
+
+static int listen_to(struct lease_network *n)
+{
+	n->src = (struct loop_fd){
+		.fd = n->account, .events = EPOLLIN, .fn = on_account, .arg = n,
+	};
+	return loop_fd_add(n->loop, &n->src);
 }
 
 static int begin(struct lease_network *n, struct machine *m,
@@ -158,31 +169,56 @@ static int begin(struct lease_network *n, struct machine *m,
 		return err_sys(err, -errno, "a relay's account");
 	n->account = pair[0];
 	theirs = pair[1];
-	n->src = (struct loop_fd){
-		.fd = n->account, .events = EPOLLIN, .fn = on_account, .arg = n,
-	};
-	r = loop_fd_add(n->loop, &n->src);
+	r = listen_to(n);
 	if (r == 0)
 		r = send_order(n, start, -1);
 	if (r < 0)
 		return err_sys(err, r, "a relay's account");
-	return tell_guest(m, o, theirs, err);
+	return tell_guest(m, o, n->account, theirs, err);
+}
+
+/* Gives the lease an account (owned; -1: none). Return: NULL without memory. */
+static struct lease_network *blank(struct vm_lease *l, int account)
+{
+	struct lease_network *n = calloc(1, sizeof(*n));
+
+	lease_network_end(l);
+	if (!n) {
+		fd_close(&account);
+		return NULL;
+	}
+	n->loop = l->vm->loop;
+	n->account = account;
+	n->late = (struct loop_timer){ .fn = on_late, .arg = n };
+	l->network = n;
+	return n;
+}
+
+void lease_network_take(struct vm_lease *l, int account)
+{
+	if (account >= 0)
+		blank(l, account);
+}
+
+int vm_network_adopt(struct vm_lease *l, const struct vm_network_events *ev)
+{
+	struct lease_network *n = l->network;
+
+	if (!n || n->account < 0)
+		return -ESRCH;
+	n->ev = *ev;
+	return listen_to(n);
 }
 
 int vm_network(struct vm_lease *l, const struct vm_network_options *o,
 	       const struct vm_network_events *ev, struct err *err)
 {
-	struct lease_network *n = calloc(1, sizeof(*n));
+	struct lease_network *n = blank(l, -1);
 	int r;
 
 	if (!n)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	lease_network_end(l);
-	n->loop = l->vm->loop;
-	n->account = -1;
 	n->ev = *ev;
-	n->late = (struct loop_timer){ .fn = on_late, .arg = n };
-	l->network = n;
 	r = l->machine ? begin(n, l->machine, o, err)
 		       : err_set(err, -ESRCH, "the machine has ended");
 	if (r < 0)

@@ -266,6 +266,8 @@ static const struct qmp_events qmp_events = {
 static void on_relay_ended(struct jailed *m, int status, const struct err *err)
 {
 	(void)m;
+	if (err->code == -ESRCH) /* it had ended before this server adopted it */
+		return;
 	if (err->code)
 		log_warn("a machine's relay cannot start: %s", err->text);
 	else if (WIFSIGNALED(status))
@@ -290,10 +292,14 @@ int process_relay(struct process *p, struct jail *jail, int account, struct err 
 	table[JAIL_FD_ERR] = writes;
 	table[JAIL_FD_QMP] = account;
 	table[JAIL_FD_NET] = p->net_fd;
-	p->relay.ended = on_relay_ended;
 	r = jail_start(jail, &what, table, &p->relay, err);
 	fd_close(&p->net_fd);
 	return r;
+}
+
+uint32_t process_relay_id(const struct process *p)
+{
+	return p->relay.jail ? p->relay.id : 0;
 }
 
 /* --- start and end ------------------------------------------------------ */
@@ -375,13 +381,14 @@ static struct process *blank(struct loop *loop,
 	p->grace = (struct loop_timer){ .fn = on_grace, .arg = p };
 	p->jailed.ended = on_ended;
 	p->jailed.cost = on_cost;
+	p->relay.ended = on_relay_ended;
 	p->said_fd = p->net_fd = -1;
 	p->oom_kills = host_oom_kills();
 	return p;
 }
 
-int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, int monitor,
-		  const struct process_events *ev, void *arg,
+int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, uint32_t relay,
+		  int monitor, const struct process_events *ev, void *arg,
 		  struct process **ret)
 {
 	auto_close int owned = monitor;
@@ -394,6 +401,8 @@ int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, int monitor
 		return r;
 	}
 	jail_keep(jail, id, &p->jailed);
+	if (relay)
+		jail_keep(jail, relay, &p->relay);
 	*ret = p;
 	return 0;
 }

@@ -28,10 +28,10 @@ int process_new(struct loop *loop, struct jail *jail,
 		const struct jail_request *what, const int *fds,
 		const struct process_events *ev, void *arg,
 		struct process **ret, struct err *err);
-/* Adopts a QEMU that a dead server started. id: its slot in that jailer.
- * Consumes monitor. Its standard error is lost. */
-int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, int monitor,
-		  const struct process_events *ev, void *arg,
+/* Adopts a QEMU that a dead server started. id: its slot in that jailer; relay: that of
+ * its relay, 0: none. Consumes monitor. Its standard error is lost. */
+int process_adopt(struct loop *loop, struct jail *jail, uint32_t id, uint32_t relay,
+		  int monitor, const struct process_events *ev, void *arg,
 		  struct process **ret);
 /* Kills the process if it lives. No event follows. */
 void process_free(struct process *p);
@@ -54,5 +54,7 @@ void process_is_ending(struct process *p);
 /* Starts the relay of its second port in that jail; once. account: borrowed. Return: 0,
  * or negative errno with a sentence. */
 int process_relay(struct process *p, struct jail *jail, int account, struct err *err);
+/* Return: the relay's number in the jailer; 0: there is none. */
+uint32_t process_relay_id(const struct process *p);
 
 #endif

@@ -269,11 +269,15 @@ static bool qemu_is_dated(struct backend_machine *machine)
 	       (m->of && m->number != template_number(m->of->t));
 }
 
-static int qemu_relay(struct backend_machine *machine, int account, struct err *err)
+static int qemu_relay(struct backend_machine *machine, int ours, int theirs,
+		      struct err *err)
 {
 	struct qemu_machine *m = machine_of(machine);
+	int r = process_relay(m->process, m->q->context.jail, theirs, err);
 
-	return process_relay(m->process, m->q->context.jail, account, err);
+	if (r == 0)
+		survivors_keep_account(&m->q->survivors, ours, &m->keys);
+	return r;
 }
 
 static void qemu_sign(struct backend_machine *machine, struct vm_reach *ret)
@@ -282,6 +286,7 @@ static void qemu_sign(struct backend_machine *machine, struct vm_reach *ret)
 
 	ret->keys = m->keys;
 	ret->slot = process_id(m->process);
+	ret->relay = process_relay_id(m->process);
 }
 
 static void qemu_survivors(struct backend *b, uint64_t jail, int sock)
@@ -308,7 +313,7 @@ static int qemu_adopt(struct backend *b, const struct vm_reach *reach,
 		.limit = { .fn = on_limit, .arg = m }, .scale = scale,
 		.up = true, .keys = reach->keys,
 	};
-	r = process_adopt(b->host->loop, theirs, reach->slot, monitor,
+	r = process_adopt(b->host->loop, theirs, reach->slot, reach->relay, monitor,
 			  &process_events, m, &m->process);
 	if (r < 0) {
 		free(m);

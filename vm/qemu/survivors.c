@@ -47,10 +47,17 @@ void survivors_keep_machine(struct survivors *l, int wire, int monitor,
 	keep(l, ret->monitor, monitor);
 }
 
+void survivors_keep_account(struct survivors *l, int account, struct vm_keys *keys)
+{
+	keys->account = ++l->last_key;
+	keep(l, keys->account, account);
+}
+
 void survivors_drop_machine(const struct survivors *l, const struct vm_keys *keys)
 {
 	drop(l, keys->wire);
 	drop(l, keys->monitor);
+	drop(l, keys->account);
 }
 
 /* Frees a jailer. It is the supervisor's child, so while this server runs it

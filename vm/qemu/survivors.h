@@ -5,7 +5,8 @@
  * machines. The next server gets them, and keeps the jailers of dead servers
  * until the last machine of each has ended.
  *
- * A machine's sockets are its wire and its monitor. The monitor must stay open:
+ * A machine's sockets are its wire, its monitor and the account of its relay, if it
+ * has one. The monitor must stay open:
  * QEMU does not read what lies in a monitor's socket once its other end is
  * closed, and a "cont" may lie there. All functions run on the loop.
  */
@@ -36,6 +37,8 @@ void survivors_keep_jail(const struct survivors *l, int sock);
  * borrowed. */
 void survivors_keep_machine(struct survivors *l, int wire, int monitor,
 			    struct vm_keys *ret);
+/* Stores the account of the machine's relay. account: borrowed. */
+void survivors_keep_account(struct survivors *l, int account, struct vm_keys *keys);
 /*
  * Removes the sockets of a machine that has ended, whatever server stored them.
  */

@@ -32,64 +32,105 @@ static struct result_connection refused(const char *host, unsigned port,
 	};
 }
 
+/* What result.json would list. */
+static struct result_connection list[CONNECTIONS_MOST];
+static struct result_network shown;
+
+static void show(const struct connections *c)
+{
+	connections_show(c, list, &shown);
+}
+
+static struct connections *empty(void)
+{
+	static struct connections c;
+
+	memset(&c, 0, sizeof(c));
+	return &c;
+}
+
 static void test_one(void)
 {
-	struct connections c = { 0 };
+	struct connections *c = empty();
 	struct result_connection end = ended(805, "ok", NULL);
 
-	connections_open(&c, 7, &made);
-	is_int(c.shown.count, 1, "an open connection is listed");
-	ok(c.item[0].ms == RESULT_UNKNOWN, "without a time");
-	connections_end(&c, 7, &end);
-	is_int(c.shown.count, 1, "its end adds no entry");
-	is_int((long long)c.item[0].sent, 805, "its end has the bytes");
-	is_int((long long)c.item[0].ms, 1234, "and the time");
-	connections_end(&c, 7, &end);
-	is_int(c.shown.count, 2, "a stream of an earlier program is listed at its end");
-	connections_done(&c);
+	connections_open(c, 7, &made);
+	show(c);
+	is_int(shown.count, 1, "an open connection is listed");
+	ok(list[0].ms == RESULT_UNKNOWN, "without a time");
+	ok(!list[0].reason, "and without a reason");
+	connections_end(c, 7, &end);
+	show(c);
+	is_int(shown.count, 1, "its end adds no entry");
+	is_int((long long)list[0].sent, 805, "its end has the bytes");
+	is_int((long long)list[0].ms, 1234, "and the time");
+	connections_end(c, 7, &end);
+	show(c);
+	is_int(shown.count, 2, "a stream of an earlier program is listed at its end");
 }
 
 static void test_refusals(void)
 {
-	struct connections c = { 0 };
+	struct connections *c = empty();
 	struct result_connection evil = refused("evil.example", 0, "denied",
 						"no rule names it");
 
-	connections_end(&c, 0, &evil);
-	connections_end(&c, 0, &evil);
-	is_int(c.shown.count, 1, "equal refusals are listed once");
-	is_int((long long)c.shown.dropped, 0, "and are none that were dropped");
+	connections_end(c, 0, &evil);
+	connections_end(c, 0, &evil);
+	show(c);
+	is_int(shown.count, 1, "equal refusals are listed once");
+	is_int((long long)shown.dropped, 0, "and are none that were dropped");
 	for (unsigned i = 1; i < CONNECTIONS_MOST; i++)
-		connections_open(&c, i, &made);
-	is_int(c.shown.count, CONNECTIONS_MOST, "the list is full");
-	connections_open(&c, 999, &made);
-	is_int((long long)c.shown.dropped, 1, "one more connection is counted");
-	connections_end(&c, 999, &made);
-	is_int((long long)c.shown.dropped, 1, "and its end is not");
+		connections_open(c, i, &made);
+	show(c);
+	is_int(shown.count, CONNECTIONS_MOST, "the list is full");
+	connections_open(c, 999, &made);
+	is_int((long long)c->dropped, 1, "one more connection is counted");
+	connections_end(c, 999, &made);
+	is_int((long long)c->dropped, 1, "and its end is not");
 	evil.host = "worse.example";
-	connections_end(&c, 0, &evil);
-	is_int(c.shown.count, CONNECTIONS_MOST, "a refusal takes a place");
-	is_str(c.item[CONNECTIONS_MOST - 1].host, "worse.example", "at the end");
-	is_str(c.item[0].host, "evil.example", "no refusal gave way");
-	is_int((long long)c.shown.dropped, 2, "but a connection, which is counted");
-	connections_done(&c);
+	connections_end(c, 0, &evil);
+	show(c);
+	is_int(shown.count, CONNECTIONS_MOST, "a refusal takes a place");
+	is_str(list[CONNECTIONS_MOST - 1].host, "worse.example", "at the end");
+	is_str(list[0].host, "evil.example", "no refusal gave way");
+	is_int((long long)c->dropped, 2, "but a connection, which is counted");
+	c = empty();
 	for (unsigned i = 0; i <= CONNECTIONS_MOST; i++) {
 		evil.port = i + 1;
-		connections_end(&c, 0, &evil);
+		connections_end(c, 0, &evil);
 	}
-	is_int((long long)c.shown.dropped, 1, "the first refusals stay");
-	is_int(c.item[0].port, 1, "in their order");
-	connections_done(&c);
+	show(c);
+	is_int((long long)shown.dropped, 1, "the first refusals stay");
+	is_int(list[0].port, 1, "in their order");
 }
 
 static void test_totals(void)
 {
-	struct connections c = { .totals_only = true };
+	struct connections *c = empty();
 
-	connections_open(&c, 1, &made);
-	is_int(c.shown.count, 0, "with totals only no connection is listed");
-	is_int((long long)c.shown.dropped, 1, "but counted");
-	connections_done(&c);
+	c->totals_only = true;
+	connections_open(c, 1, &made);
+	show(c);
+	is_int(shown.count, 0, "with totals only no connection is listed");
+	is_int((long long)shown.dropped, 1, "but counted");
+}
+
+/* The memory of a server that an attacker may have taken over. */
+static void test_recovered(void)
+{
+	struct connections *c = empty();
+
+	connections_open(c, 1, &made);
+	connections_say(c, "x");
+	memset(c->item[0].host, 7, sizeof(c->item[0].host));
+	memset(c->line[0], 7, sizeof(c->line[0]));
+	connections_recover(c);
+	show(c);
+	is_int((long long)strlen(list[0].host), 255, "a text without an end gets one");
+	ok(!strchr(list[0].host, 7), "and has no control characters");
+	ok(!strchr(c->line[0], 7), "nor does a line");
+	is_str(list[0].address, "192.0.2.7", "a text that is right stays");
 }
 
 static void line_is(struct result_connection c, bool is_open, const char *want)
@@ -131,21 +172,20 @@ static void note(void *arg, const char *text)
 
 static void test_saying(void)
 {
-	struct connections c = { 0 };
+	struct connections *c = empty();
 	unsigned said = 0;
 
-	ok(connections_say(&c, "x"), "a text is said");
-	ok(!connections_say(&c, "x"), "and not a second time");
-	connections_say_again(&c, note, NULL);
+	ok(connections_say(c, "x"), "a text is said");
+	ok(!connections_say(c, "x"), "and not a second time");
+	connections_say_again(c, note, NULL);
 	is_str(again, "x, 2 times", "but with its count at the end");
 	for (unsigned i = 0; i < 1000; i++) {
 		char text[16];
 
 		snprintf(text, sizeof(text), "%u", i);
-		said += connections_say(&c, text);
+		said += connections_say(c, text);
 	}
 	is_int(said, CONNECTIONS_MOST - 1, "and 200 different ones at most");
-	connections_done(&c);
 }
 
 int main(void)
@@ -153,6 +193,7 @@ int main(void)
 	test_one();
 	test_refusals();
 	test_totals();
+	test_recovered();
 	test_lines();
 	test_saying();
 	return done_testing();

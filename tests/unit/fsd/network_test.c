@@ -2,6 +2,7 @@
 /* The server's questions about the operator's policy, and the text of .fsd/network. */
 #include "fsd/network/network_int.h"
 
+#include "fsd/handover/handover.h"
 #include "layout/json.h"
 #include "tests/unit/tap.h"
 
@@ -115,7 +116,10 @@ static void test_wrong(void)
 
 int main(void)
 {
-	if (network_new(&network) < 0)
+	struct handover *handover;
+
+	if (handover_open(-1, &handover, &why) < 0 ||
+	    network_new(handover, NULL, &network) < 0)
 		return 1;
 	network_have_relays(network);
 	test_none();
@@ -123,5 +127,6 @@ int main(void)
 	test_routes();
 	test_wrong();
 	network_free(network);
+	handover_close(handover);
 	return done_testing();
 }

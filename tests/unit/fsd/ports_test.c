@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fsd/base/fiber.h"
+#include "fsd/handover/handover.h"
 #include "tests/unit/tap.h"
 
 /* --- a binder ----------------------------------------------------------- */
@@ -171,17 +172,63 @@ static void test_waits(void *arg)
 	is_str(err.text, "ctl: the machine has ended", "with a sentence");
 }
 
+/* The table of a server that was killed, and that of the next one. */
+static void test_next(struct handover *h)
+{
+	struct ports_table *dead, *t;
+	struct ports *p, *first, *second;
+	struct err err = { 0 };
+	uint32_t no;
+
+	if (ports_table_new(h, &dead) < 0)
+		exit(1);
+	ports_table_serve(dead, &its);
+	first = owner_new(dead, 8, true);
+	no = ports_no(first);
+	ports_open(first, 8080, &err);
+	binder.bound(binder.owner, 6);
+	ports_open(first, 8081, &err); /* it is never bound */
+	second = owner_new(dead, 9, true);
+	if (ports_table_new(h, &t) < 0)
+		exit(1);
+	ports_table_serve(t, &its);
+	p = owner_new(t, 8, true);
+	is_int(ports_no(p), no, "an owner keeps its number");
+	ok(ports_has(p, 8080), "its open port is open");
+	ok(!ports_has(p, 8081), "one that was not bound is not");
+	binder.begun = 0;
+	is_int(ports_open(p, 8080, &err), 0, "opening the first again");
+	is_int(binder.begun, 0, "binds nothing");
+	ports_taken_over(t);
+	ports_free(p);
+	p = owner_new(t, 9, true);
+	ok(ports_no(p) > no + 1, "an owner that was not adopted is a new one");
+	ok(!ports_has(p, 8080), "without ports");
+	ports_free(p);
+	p = owner_new(t, 8, true);
+	ok(!ports_has(p, 8080), "and so is one that has ended");
+	ports_free(p);
+	ports_table_free(t);
+	ports_free(first); /* a server that is killed does not come to this */
+	ports_free(second);
+	ports_table_free(dead);
+}
+
 int main(void)
 {
+	struct handover *handover;
 	struct ports_table *t;
 	struct loop *loop;
+	struct err err;
 
-	if (ports_table_new(&t) < 0 || loop_new(&loop) < 0)
+	if (handover_open(-1, &handover, &err) < 0 ||
+	    ports_table_new(handover, &t) < 0 || loop_new(&loop) < 0)
 		return 1;
 	test_one(t);
 	test_failure(t);
 	test_many(t);
 	test_names();
+	test_next(handover);
 	fibers_init(loop);
 	fiber_run(test_waits, t);
 	binder.bound(binder.owner, 6);
@@ -191,5 +238,6 @@ int main(void)
 	fibers_done();
 	loop_free(loop);
 	ports_table_free(t);
+	handover_close(handover);
 	return done_testing();
 }

@@ -231,7 +231,7 @@ static int some_fd(void)
 
 static void adopt(struct room *r, int jail, int wire, int monitor)
 {
-	const struct vm_sockets sockets = { jail, wire, monitor };
+	const struct vm_sockets sockets = { jail, wire, monitor, -1 };
 
 	r->lease = vm_adopt(r->vm, &sockets, &r->job, &events, r);
 }
@@ -531,7 +531,7 @@ static void test_living(void)
 static int adopt_resting(struct room *r, bool lives)
 {
 	static const struct vm_checkpoint idle = { .phase = PHASE_IDLE };
-	struct vm_sockets sockets = { some_fd(), -1, some_fd() };
+	struct vm_sockets sockets = { some_fd(), -1, some_fd(), -1 };
 	int pair[2];
 
 	open_room(r);
