@@ -19,6 +19,7 @@
 #include "fsd/local/below.h"
 #include "fsd/local/tree_copy.h"
 #include "run_int.h"
+#include "where.h"
 
 struct target {
 	const char *given;
@@ -118,6 +119,7 @@ static int check_old(const struct run_client *c, const struct target *t)
 static int check_one(const struct run_client *c, unsigned i)
 {
 	struct target t;
+	struct err err = { 0 };
 	char top[LIMIT_FILE_NAME + 1];
 	int r = open_target(&t, c->gets[i]);
 
@@ -132,6 +134,8 @@ static int check_one(const struct run_client *c, unsigned i)
 	if (top[0] && input_is_taken(top))
 		r = client_complain(2, "-g %s: the name %s is taken by the job itself; "
 				"rename the directory", t.given, top);
+	if (r == 0 && where_takes(t.b.parent, *t.dir ? t.dir : ".", &err) < 0)
+		r = client_complain(2, "-g %s: %s", t.given, err.text);
 	if (r == 0)
 		r = check_pairs(c, i);
 	if (r == 0)

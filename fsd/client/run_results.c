@@ -19,6 +19,7 @@
 #include "fsd/local/beside.h"
 #include "results_copy.h"
 #include "run_int.h"
+#include "where.h"
 
 /* Opens the parent directory of DIR, and finds DIR's last name. Return: 0; -EINVAL: no
  * directory can have that name; or the errno for the parent, whose path is in
@@ -98,10 +99,11 @@ int results_check(struct client *k)
 	const char *dir = k->c->value[RUN_OUTPUT];
 	struct beside b = BESIDE_NONE;
 	char parent[PATH_MAX];
+	struct err err = { 0 };
 	struct stat st;
 	int place = find_place(dir, &b, parent), r = 0;
 
-	if (place == 0)
+	if (place == 0 && where_takes(b.parent, parent, &err) == 0)
 		beside_clean(&b);
 	if (place == -EINVAL)
 		r = client_complain(2, "-o %s: a new directory cannot have this name",
@@ -112,6 +114,8 @@ int results_check(struct client *k)
 		r = client_complain(2, "-o %s: %s", dir, strerror(errno));
 	if (r == 0 && place < 0)
 		r = client_complain(2, "-o %s: %s: %s", dir, parent, strerror(-place));
+	if (r == 0 && err.code)
+		r = client_complain(2, "-o %s: %s", dir, err.text);
 	beside_end(&b);
 	return r;
 }

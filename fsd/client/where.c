@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "fsd/local/beside.h"
 #include "which_mount.h"
 
 
@@ -60,6 +61,29 @@ int where_is_mount(const char *mnt, struct err *err)
 	if (fstatat(dir, FSD_DIR_NAME "/version", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return no_mount(mnt, -errno, err);
 	return S_ISREG(st.st_mode) ? 0 : no_mount(mnt, -ENOENT, err);
+}
+
+int where_takes(int at, const char *path, struct err *err)
+{
+	struct beside b = BESIDE_NONE;
+	struct statfs fs;
+	struct stat st;
+	int r;
+
+	if (fstatfs(at, &fs) < 0)
+		return err_sys(err, -errno, "%s", path);
+	if (fs.f_type != FUSE_SUPER_MAGIC)
+		return 0;
+	if (fstatat(at, FSD_DIR_NAME "/version", &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return err_set(err, -EXDEV, "%s is a mount of fsd, where each directory is "
+			       "a job: name a place outside of it", path);
+	/* it may be a directory below .fsd, where no file can be made */
+	r = openat(at, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = r < 0 ? -errno : beside_begin(&b, r, "try");
+	if (r == 0)
+		r = beside_make(&b);
+	beside_end(&b);
+	return r < 0 ? err_sys(err, r, "%s: nothing can be put there", path) : 0;
 }
 
 int where_mount(const char *asked, char ret[PATH_MAX], struct err *err)

@@ -26,6 +26,13 @@ int where_mount(const char *asked, char ret[PATH_MAX], struct err *err);
  * errno. */
 int where_is_mount(const char *mnt, struct err *err);
 
+/*
+ * Checks that a new file or directory can be put into the directory `at` by a rename, as
+ * beside.h does it. A mount of fsd refuses most: in its root each directory is a job.
+ * Return: 0 or negative errno with a sentence.
+ */
+int where_takes(int at, const char *path, struct err *err);
+
 /* Reads the last sentence that the mount has for this user, if the name is in it. root: a
  * descriptor of the mount. Return: false: there is none, and ret is "". */
 bool where_last_error(int root, const char *name, char *ret, size_t size);

@@ -204,6 +204,29 @@ nothing_left() {
 	nothing_left
 }
 
+@test "-o and -g work inside a draft of a mount, and are refused where a directory is a job" {
+	program $'write a x\nout one'
+	local where="is a mount of fsd, where each directory is a job: name a place outside of it"
+	said 2 "-o $MNT/results: $MNT $where" fsd_run -o "$MNT/results" code.sh
+	cp code.sh "$BATS_TEST_TMPDIR/own.sh"
+	cd "$MNT" || return
+	said 2 "-o results: . $where" fsd_run -o results "$BATS_TEST_TMPDIR/own.sh"
+	said 2 "-g a: . $where" fsd_run -g a "$BATS_TEST_TMPDIR/own.sh"
+	cd "$BATS_TEST_TMPDIR" || return
+	said 2 "-o $MNT/.fsd/sandboxes/results: $MNT/.fsd/sandboxes: nothing can be put there: Invalid argument" \
+		fsd_run -o "$MNT/.fsd/sandboxes/results" code.sh
+	assert_equal "$(figure fsd_runs_accepted_total)" 0
+	nothing_left
+	# files are there to be written
+	mkdir "$MNT/draft"
+	fsd_run -o "$MNT/draft/results" code.sh
+	assert_equal "$(cat "$MNT/draft/results/output/a")" x
+	(cd "$MNT/draft" && said 0 '' fsd_run -g a "$BATS_TEST_TMPDIR/own.sh")
+	assert_equal "$(cat "$MNT/draft/a") $(find "$MNT/draft" -name '.*' | wc -l)" 'x 0'
+	rm -r "$MNT/draft"
+	nothing_left
+}
+
 @test "-o --replace replaces the results of a run before, and nothing else" {
 	program $'write a x\nout one'
 	fsd_run -f -o results code.sh # there was none
