@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 kills=${1:?run.sh KILLS}
 status=0
-parts=("kills --kills $kills" "calls --runs $kills" "crash --states $kills"
+parts=("kills --kills $kills" "netkills --kills $kills" "calls --runs $kills" "crash --states $kills"
 	"batch --kills $kills" "spool --kills $kills" "damage --runs $((kills / 10 + 1))" "chaos --seconds $((kills / 10 + 1))")
 [ ! -e "${FSD_IMAGE:-build/image}/manifest" ] || parts+=("machines --kills 20")
 for part in "${parts[@]}"; do

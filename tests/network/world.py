@@ -3,10 +3,11 @@
 """Two network namespaces joined by a veth, for tests of "network"; nothing leaves them.
 
 world.py DIR — this process has the servers' namespace: a name server, HTTP on ports 80 and
-8080, HTTPS on 443, an echo on 81, a server that resets on 82. A child has the other
-namespace, and mounts of its own with resolv.conf and hosts for it. Prints the child's
-process id when all answer, and ends both with its standard input. DIR/www is what HTTP
-serves, DIR/ca.pem the authority of the certificates.
+8080, HTTPS on 443, an echo on 81, a server that resets
+on 82, downloads on 83. A child has the other namespace, and mounts of its own with
+resolv.conf and hosts for it. Prints the child's process id when all answer, and ends both
+with its standard input. DIR/www is what HTTP serves, DIR/ca.pem the authority of the
+certificates.
 """
 import ctypes
 import functools
@@ -211,8 +212,22 @@ class Reset(socketserver.BaseRequestHandler):
         os.close(self.request.detach())  # without a FIN before it
 
 
+class Download(socketserver.BaseRequestHandler):
+    """A line "BYTES MS" asks for so many bytes, of a known pattern, in that time."""
+
+    def handle(self):
+        words = self.request.makefile("rb").readline().split()
+        if len(words) != 2:
+            return
+        size, pieces = int(words[0]), 20
+        data = (bytes(i * 7 & 255 for i in range(256)) * (size // 256 + 1))[:size]
+        for i in range(pieces):
+            time.sleep(int(words[1]) / 1000 / pieces)
+            self.request.sendall(data[size * i // pieces:size * (i + 1) // pieces])
+
+
 def serve_raw():
-    for port, handler in ((81, Echo), (82, Reset)):
+    for port, handler in ((81, Echo), (82, Reset), (83, Download)):
         server = socketserver.ThreadingTCPServer(("", port), handler, False)
         server.allow_reuse_address = server.daemon_threads = True
         server.request_queue_size = 1024

@@ -301,6 +301,7 @@ def fault():
     for name, seconds, words in (
             ("self", 60, "self_test.py"),
             ("kills", 120, "kills.py --kills 100 --seed 1"),
+            ("netkills", 60, "netkills.py --kills 100 --seed 1 any"),
             ("calls", 120, "calls.py --runs 60 --seed 1"),
             ("crash", 120, "crash.py --states 60 --seed 1"),
             ("damage", 120, "damage.py --runs 30 --seed 1"),

@@ -37,6 +37,7 @@ struct fake_wait {
 	bool (*ready)(struct fake_guest *g);
 	void (*done)(struct fake_guest *g);
 	uint64_t number; /* a port, or bytes */
+	uint32_t sum;    /* of these bytes */
 	char text[300];
 };
 

@@ -14,6 +14,7 @@
  *   net hello NAME [ech] sends a TLS ClientHello for that server name
  *   net read             a line that has come, "end", or "reset REASON"
  *   net eat              reads to the end: "N bytes, end" or "N bytes, reset REASON"
+ *   net sum              as eat, with a sum: "N bytes, HEX, end"
  *   net end, net reset   ends the stream
  *   net raw HEX          these bytes on the port
  *   net helper           the machine's helper ends
@@ -376,6 +377,8 @@ static bool has_eaten(struct fake_guest *g)
 	if (!s)
 		return true;
 	g->net_waits.number += s->in.len;
+	for (size_t i = 0; i < s->in.len; i++) /* FNV-1a */
+		g->net_waits.sum = (g->net_waits.sum ^ (uint8_t)s->in.data[i]) * 16777619u;
 	fake_stream_take(fake_net_of(g), s, s->in.len);
 	return is_over(s);
 }
@@ -388,11 +391,32 @@ static void say_eaten(struct fake_guest *g)
 	say_end(g, stream_of(g), text);
 }
 
+static void say_sum(struct fake_guest *g)
+{
+	char text[60];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " bytes, %08" PRIx32 ", ",
+		 g->net_waits.number, g->net_waits.sum);
+	say_end(g, stream_of(g), text);
+}
+
+static void eat(struct fake_guest *g, void (*done)(struct fake_guest *g))
+{
+	g->net_waits.number = 0;
+	g->net_waits.sum = 2166136261u;
+	wait_for(g, has_eaten, done);
+}
+
 static void cmd_eat(struct fake_guest *g, char *rest)
 {
 	(void)rest;
-	g->net_waits.number = 0;
-	wait_for(g, has_eaten, say_eaten);
+	eat(g, say_eaten);
+}
+
+static void cmd_sum(struct fake_guest *g, char *rest)
+{
+	(void)rest;
+	eat(g, say_sum);
 }
 
 /* --- ends ----------------------------------------------------------------------------- */
@@ -440,8 +464,8 @@ static const struct {
 	{ "told", cmd_told }, { "resolve", cmd_resolve }, { "open", cmd_open },
 	{ "many", cmd_many }, { "serve", cmd_serve }, { "use", cmd_use },
 	{ "send", cmd_send }, { "bytes", cmd_bytes }, { "hello", cmd_hello },
-	{ "read", cmd_read }, { "eat", cmd_eat }, { "end", cmd_end },
-	{ "reset", cmd_reset }, { "raw", cmd_raw }, { "helper", cmd_helper },
+	{ "read", cmd_read }, { "eat", cmd_eat }, { "sum", cmd_sum },
+	{ "end", cmd_end }, { "reset", cmd_reset }, { "raw", cmd_raw }, { "helper", cmd_helper },
 };
 
 static void run_command(struct fake_guest *g, char *line)
