@@ -57,6 +57,11 @@ verdicts() {
 	result "$1" '[.network.connections[].verdict] | join(" ")'
 }
 
+# door — the process of the door.
+door() {
+	pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")"
+}
+
 OPEN='{"allow": ["*:*"]}'
 
 @test "a user sees what the operator allows, and a config may ask for that" {
@@ -565,7 +570,7 @@ net send still\nnet read\nnet open other.test 81' '{"network": ["*:*"]}' code.py
 	job_start a $'net open example.test 81\nout up\nawait\nnet send first\nnet read\nnet open example.test 81
 net send second\nnet read' '{"network": ["*:*"]}' code.py
 	await becomes 20 grep -q up "$MNT/a/stdout"
-	kill -9 "$(pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")")"
+	kill -9 "$(door)"
 	goes_on a
 	job_wait a
 	stdout_is a $'example.test:81 open\nup\nfirst\nexample.test:81 open\nsecond'
@@ -579,7 +584,7 @@ net send second\nnet read' '{"network": ["*:*"]}' code.py
 net send on\nnet read' '{"network": ["*:*"]}' code.py
 	await becomes 20 grep -q up "$MNT/a/stdout"
 	chmod 666 "$WORLD/policy.json" # no other door takes it
-	kill -9 "$(pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")")"
+	kill -9 "$(door)"
 	await becomes 20 grep -q '^door  absent  ' "$MNT/.fsd/security"
 	goes_on a
 	job_wait a
@@ -595,6 +600,25 @@ net send on\nnet read' '{"network": ["*:*"]}' code.py
 	for wall in user capabilities seccomp landlock; do
 		assert grep -qE "^door-$wall  (active|degraded|absent)  " "$MNT/.fsd/security"
 	done
+}
+
+@test "a server that is killed takes its door along, and the next one has its own" {
+	given "$OPEN"
+	local before
+	before=$(door)
+	net a '{"network": ["*:*"]}' <<<'net open example.test 81'
+	stdout_is a 'example.test:81 open'
+	kill_server
+	await becomes 20 bash -c '! kill -0 "$1" 2>/dev/null' - "$before"
+	net b '{"network": ["*:*"]}' <<<'net open example.test 81'
+	stdout_is b 'example.test:81 open'
+	assert_equal "$(door | wc -l)" 1
+	# the results of its jobs are those of before
+	result_is a '.network.connections[0].verdict' ok
+	# and it takes another policy
+	policy '{"allow": ["other.test:81"]}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	wrong '{"network": ["example.test:81"]}' '"network" has "example.test:81", which the operator does not allow here; see .fsd/network'
 }
 
 @test "a relay that is killed is told, and the program runs on without" {
@@ -799,7 +823,7 @@ lost_of() {
 	given "$OPEN"
 	job_start a $'net open example.test 81\nout up\nawait\nnet open example.test 81' '{"network": ["*:*"]}' code.py
 	await becomes 20 grep -q up "$MNT/a/stdout"
-	kill -9 "$(pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")")"
+	kill -9 "$(door)"
 	await becomes 20 grep -qF "network: the host's network helper ended; another one is started" "$MNT/a/log"
 	goes_on a
 	job_wait a
