@@ -98,8 +98,8 @@ static uint64_t heap_mb(const struct environment *e)
 }
 
 /*
- * The least memory of any program, and the modules that the interpreter has imported,
- * because the program may write to all of their pages; rounded up.
+ * Return: the least memory of any program, plus the size of the modules that the
+ * interpreter has imported: the program may write to all of their pages. Rounded up.
  */
 uint64_t environments_least_mb(const struct environment *e)
 {
@@ -175,7 +175,7 @@ static struct environment_wanted wanted_of(const struct fsd *d, uid_t uid,
 	};
 }
 
-/* The one that its name and its packages ask for. */
+/* Opens the environment for the config's "environment" and "packages". */
 static int open_asked(const struct fsd *d, uid_t uid,
 		      const struct job_config *config,
 		      struct environment **ret, struct err *err)
@@ -213,7 +213,7 @@ int environments_open(const struct fsd *d, uid_t uid,
 	return is_hosts(r) ? r : -EINVAL;
 }
 
-/* A run in a sandbox uses the sandbox's environment. */
+/* A job in a sandbox uses the sandbox's environment, so no other one is built for it. */
 bool environments_lack(const struct fsd *d, uid_t uid,
 		       const struct job_config *config, struct buf *ret)
 {

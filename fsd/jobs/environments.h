@@ -30,18 +30,19 @@ struct environment_options {
 };
 
 /*
- * Also makes the index of packages. Without memory there is no index, and jobs with
- * "packages" are refused for that reason. options: borrowed until environments_free().
- * image: its `packages` are taken, also on failure. Return: 0 or -ENOMEM.
+ * Makes the context of environments, with its index of packages. Without memory for the
+ * index, jobs with "packages" are refused, and the error says so. options: borrowed until
+ * environments_free(). image: the context becomes the owner of its `packages`, also on
+ * failure. Return: 0 or -ENOMEM.
  */
 int environments_new(const struct environment_options *options,
 		     const struct image_about *image, struct environments **ret);
 void environments_free(struct environments *all); /* NULL is fine */
 /* Borrowed. */
 const struct image_about *environments_image(const struct environments *all);
-/* Borrowed: the directories, of no user. */
+/* The directories that belong to no user. Borrowed. */
 const struct environment_places *environments_places(const struct environments *all);
-/* Has the templates made that the options name, once the loop runs. */
+/* As soon as the loop runs, makes the templates that options.warm names. */
 void environments_warm(struct fsd *d);
 
 /*
@@ -53,8 +54,8 @@ void environments_warm(struct fsd *d);
 int environments_open(const struct fsd *d, uid_t uid,
 		      const struct job_config *config,
 		      struct environment **ret, struct err *err);
-/* The same without keeping it. A memory_mb that is a default becomes as large as
- * the environment needs. */
+/* Like environments_open(), but only checks the environment. If the config gives no
+ * memory_mb, sets it to what the environment needs, if that is more than the default. */
 int environments_check(const struct fsd *d, uid_t uid,
 		       struct job_config *config, struct err *err);
 /* Return: the smallest memory_mb with which a job can run in e. */
@@ -67,7 +68,8 @@ bool environments_is(const struct fsd *d, const struct environment *e,
  * gets the words for the build (environment_catalog_lacks()). On any thread. */
 bool environments_lack(const struct fsd *d, uid_t uid,
 		       const struct job_config *config, struct buf *ret);
-/* struct vm_watch's environment(). */
+/* The callback environment() of struct vm_watch: opens the environment that spec
+ * names. */
 int environments_on_find(void *arg, const char *spec,
 			 struct environment **ret);
 /* Return: true if e (NULL: base) has all packages of the config. */

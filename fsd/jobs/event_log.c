@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping the order of a run. */
+/* Records the order of a run's events, and stores it. */
 #include "event_log_int.h"
 
 #include <errno.h>
@@ -252,7 +252,8 @@ void events_store(struct store *store, struct events_batch *b)
 					     b->records.data, b->records.len);
 }
 
-/* The job may have been run again meanwhile. */
+/* The records are dropped without a note if the job was queued again meanwhile: then
+ * job->events belongs to another run. */
 void events_stored(struct job *job, const struct events_batch *b)
 {
 	struct events *e = job->events;

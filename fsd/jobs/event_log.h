@@ -18,15 +18,15 @@ struct events_reader; /* the position of one open file */
 
 /* Records the job's new state; JOB_QUEUED begins the order of a new run. */
 void events_state(struct job *job);
-/* For a run whose `running` event has the pid: the second call records it, when the
- * program has begun. */
+/* Call it before the state `running` of a run whose `running` event has the pid. The
+ * event is then recorded by events_started(), when the program has begun. */
 void events_await_pid(struct job *job);
 void events_started(struct job *job, uint32_t pid);
 /* Records that the stream has grown by count bytes. */
 void events_output(struct job *job, enum vm_stream stream, uint64_t count);
-/* Continues the stored order of a run that an earlier server began. awaits_pid: if the
- * order has no `running` event yet, events_started() will record it. The second, after
- * that: records growth of the stream up to size bytes. */
+/* events_go_on() continues the stored order of a run that an earlier server began.
+ * awaits_pid: if the order has no `running` event yet, events_started() will record it.
+ * events_reach(), called later, records that the stream has grown to size bytes. */
 void events_go_on(struct job *job, bool awaits_pid);
 void events_reach(struct job *job, enum vm_stream stream, uint64_t size);
 
@@ -47,8 +47,8 @@ void events_take(struct job *job, struct events_batch *ret);
 void events_take_seen(struct job *job, struct events_batch *ret);
 void events_store(struct store *store, struct events_batch *batch);
 void events_stored(struct job *job, const struct events_batch *batch);
-/* Return: when that run was queued, by its stored order: CLOCK_REALTIME in ms; 0:
- * unknown. On any thread, for a run that does not begin at that time. */
+/* Return: when the run was queued, by its stored order: CLOCK_REALTIME in ms; 0: unknown.
+ * On any thread, but not while that run begins. */
 uint64_t events_queued_ms(struct store *store, uint64_t no, unsigned run);
 /* NULL is fine. */
 void events_free(struct events *e);

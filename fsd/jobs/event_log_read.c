@@ -33,13 +33,14 @@ struct events_reader {
 	uint64_t line_start; /* offset of line in the file */
 	uint64_t order_at;   /* bytes of records used */
 	uint64_t time_ms;    /* time of the last used record */
-	/* Bytes of each stream: of records used; of lines made. The bytes in between wait
-	 * until a character, or a shown line, is complete. */
+	/* Bytes of each stream. came: in the records that were used; told: in the lines
+	 * that were made. The bytes between them wait until a character, or a shown line,
+	 * is complete. */
 	uint64_t came[ORDER_MAX], told[ORDER_MAX];
 };
 
-/* A stored file of the run, a piece at a time. One thread: the rooms are used
- * up within a call of events_read(). */
+/* A stored file of the run, of which one piece at a time is in memory. The memory is
+ * shared by all readers: no piece is used after the call of events_read(). */
 struct piece {
 	const char *name;
 	int fd;          /* -1: not open yet */
@@ -52,7 +53,8 @@ struct piece {
 struct sources {
 	struct job *job;
 	unsigned run;
-	struct piece file[ORDER_MAX]; /* the streams, and instead of states: */
+	struct piece file[ORDER_MAX]; /* the streams; in place of the states
+				       * (ORDER_SOURCE): the stored order */
 };
 
 #define ORDER_SOURCE ORDER_STATE
@@ -234,7 +236,8 @@ static int get_shown(const struct events_reader *r, struct sources *s,
 	return 0;
 }
 
-/* Each line of text that is whole: its beginning may have been over a limit. */
+/* Makes a line for each complete line of text. The first may lack its beginning, which
+ * was over a limit; then it does not begin with WIRE_SHOWN, and is skipped. */
 static int put_lines(struct events_reader *r, const struct buf *text)
 {
 	const char *at = text->data, *end = at + text->len, *stop;
@@ -249,7 +252,8 @@ static int put_lines(struct events_reader *r, const struct buf *text)
 	return ret;
 }
 
-/* The same for `shown`, of which only complete lines are used. Return: as put_data(). */
+/* Does the same for `shown`, of which only complete lines are used. Return: as
+ * put_data(). */
 static int put_shown(struct events_reader *r, struct sources *s, uint32_t count)
 {
 	uint64_t came = r->came[ORDER_SHOWN];
@@ -297,7 +301,8 @@ static int put_state(struct events_reader *r, const struct sources *s,
 			   attempt_of(s, state), ORDER_PID_OF(count));
 }
 
-/* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
+/* Makes the line of the next record, if it has one. Return: 0, perhaps with a line;
+ * -EAGAIN; negative errno. */
 static int use_record(struct events_reader *r, struct sources *s)
 {
 	struct order_record record = { 0 };
@@ -329,7 +334,7 @@ static int use_record(struct events_reader *r, struct sources *s)
 	return ret;
 }
 
-/* Return: 0 or negative errno; a stream that is not there is empty. */
+/* A file that does not exist is an empty stream. Return: 0 or negative errno. */
 static int stream_size(struct sources *s, struct piece *p, uint64_t *ret_size)
 {
 	struct stat st = { 0 };
@@ -418,7 +423,8 @@ static int bind(struct events_reader *r, struct job *job)
 	return 0;
 }
 
-/* Return: 0, perhaps with a line; -EAGAIN; negative errno. */
+/* Makes the next line, or goes to the next phase. Return: 0, perhaps with a line;
+ * -EAGAIN; negative errno. */
 static int make_line(struct events_reader *r, struct sources *s)
 {
 	switch (r->phase) {
@@ -454,7 +460,8 @@ static void forget(struct events_reader *r, uint64_t offset)
 	if (r->refusal || offset < end)
 		return;
 	r->line_start = end;
-	if (r->line.size > 4096) /* thousands may wait */
+	if (r->line.size > 4096) /* thousands of readers may wait, each with such a
+				  * buffer */
 		buf_done(&r->line);
 	else
 		buf_clear(&r->line);
@@ -472,7 +479,7 @@ static size_t copy(const struct events_reader *r, char *room, size_t size,
 	return size;
 }
 
-/* The run's files are no more. */
+/* True if the reader's run has no files any more. */
 static bool is_gone(const struct job *job, const struct events_reader *r)
 {
 	return job->removed || (r->run && r->run != job->meta.run);

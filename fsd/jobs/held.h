@@ -21,8 +21,9 @@ void held_more(struct job *job);
 /* An open file of `hold` was closed. After the last one the job is removed, if its record
  * says that it is held. */
 void held_less(struct job *job);
-/* For a job whose record says that it is held, at a start. Return: true if `hold` is not open
- * any more: the job will be removed, and the caller must leave it alone. */
+/* Call it when a server starts, for a job whose record says that it is held. Return: true
+ * if no process has `hold` open any more: the job will be removed, and the caller must
+ * leave it alone. */
 bool held_found(struct job *job);
 
 #endif

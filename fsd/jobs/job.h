@@ -69,7 +69,7 @@ void jobs_end(struct fsd *d); /* ends every run, without a result */
 bool jobs_ended(const struct fsd *d); /* true also before jobs_new() */
 void jobs_free(struct jobs *jobs);    /* Call it when no job has a reference. NULL is
 				       * fine. */
-/* Return: borrowed, or NULL. They load a job that is not loaded yet. */
+/* Return: borrowed, or NULL. Both load the job if it is unloaded. */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
 /* The list of all loaded jobs (unloaded_jobs.h), the oldest first; its nodes are
@@ -97,8 +97,9 @@ struct job *job_gone(struct fsd *d, uint64_t no);
 struct job *job_ref(struct job *job);
 void job_unref(struct job *job);
 
-/* Takes the job's fiber lock and a reference for the calling fiber, which may wait for
- * another fiber. jobs_let_go() gives up all that the fiber holds. */
+/* job_hold() takes the job's fiber lock and a reference for the calling fiber, which may
+ * wait for another fiber. jobs_let_go() releases all jobs that the calling fiber
+ * holds. */
 void job_hold(struct job *job);
 void jobs_let_go(void);
 /* Calls fn(job) in a fiber that holds the job: at once, unless another fiber holds it. */
@@ -128,7 +129,7 @@ ssize_t job_pread(struct job *job, int fd, char *room, size_t size,
 const char *job_error(struct job *job);
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);
-/* The same in memory alone: the store has the text already, or the disk is full. */
+/* Sets the text in memory only: the store has it already, or the disk is full. */
 void job_show_error(struct job *job, const char *sentence);
 /* job_log.c: adds a line to `log`. It is gathered, and stored soon or when `log` is
  * read. */

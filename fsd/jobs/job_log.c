@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job's timeline. Its lines are gathered in memory for a moment: none of them
- * is worth a system call while somebody waits for the job itself.
+ * A job's timeline. Its lines are gathered in memory for a moment, because a system call
+ * for each line would delay the job.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,13 +38,14 @@ void job_lines_store_log(struct store *store, struct job_lines *l)
 		buf_done(&l->log);
 }
 
-/* Notes the result. Lines whose write failed go before the lines that came meanwhile. */
+/* Notes the result of the write. Lines that could not be written go before the lines that
+ * came meanwhile. */
 void job_lines_stored(struct job *job, struct job_lines *l)
 {
 	if (l->result < 0)
 		log_warn("job %s: its log cannot be written: %s",
 			 job->meta.name, strerror(-l->result));
-	/* they are written with the next line */
+	/* lines that could not be written are written again with the next ones */
 	if (l->log.len && l->log.len < GATHER_BYTES && !job->removed) {
 		if (job->log.lines.len)
 			buf_add(&l->log, job->log.lines.data, job->log.lines.len);
@@ -77,7 +78,7 @@ static int do_store(void *arg)
 	return 0;
 }
 
-/* The job is held. */
+/* Stores the gathered lines and waits. The caller has locked the job by job_hold(). */
 static void flush(struct job *job)
 {
 	struct storing s = { .store = job->d->store };

@@ -9,8 +9,8 @@
 
 #include "event_log.h"
 
-/* Appends a log line with the present time. Return: 0 or negative errno, as all of
- * buf. */
+/* Appends a log line with the present time. Return: 0 or negative errno; out->failed
+ * stays set, as with all functions of buf.h. */
 int job_log_line(struct buf *out, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Stores the gathered lines of all jobs. */

@@ -43,7 +43,7 @@ static void find_sink(struct job *job)
 			 "looked for: %s", job->meta.name, strerror(errno));
 }
 
-/* Takes over what the previous server left in shared memory. */
+/* Restores what the previous server wrote to shared memory by job_keep(). */
 void job_results_adopt(struct job *job)
 {
 	struct job_record *k = job->meta.copy;
@@ -98,7 +98,8 @@ void job_output_find(struct job *job)
 	job_output(job);
 }
 
-/* A stream that is not there is empty. */
+/* Gives an open result a name in STATE/unlinked. A stream without a file is empty and
+ * needs none; a result that gets no name is lost. */
 static void keep_row(struct job *job, struct open_vfile *vfile)
 {
 	char tail[64], path[STORE_PATH_MAX], name[STORE_ID_SIZE];
@@ -222,8 +223,8 @@ bool job_takes_copies(const struct job *job)
 	return job->meta.state == JOB_DRAFT || job->meta.state == JOB_REFUSED;
 }
 
-/* A disk that is full or broken takes no result: the job has failed, `error`
- * says why, and no name is listed that cannot be opened. */
+/* False if the run has failed and the disk, full or broken, has no result.json: the name
+ * must not be listed, because it cannot be opened. `error` says why. */
 static bool has_result(const struct job *job)
 {
 	struct stat st;

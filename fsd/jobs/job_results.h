@@ -32,7 +32,7 @@ struct job_results {
 /* The output/ of the newest run (borrowed), or NULL. The first call searches the
  * store. */
 struct node *job_output(struct job *job);
-/* The same; the caller owns the node from now on. */
+/* Like job_output(), but the job gives up the node: the caller owns it from now on. */
 struct node *job_take_output(struct job *job);
 /* Makes output/ of that run, if it does not exist. Return: 0 or negative errno. */
 int job_output_make(struct job *job, unsigned run);
@@ -58,12 +58,13 @@ void job_vfile_closed(struct job *job, struct open_vfile *vfile);
 
 /* --- a run's end and the next one -------------------------------------------- */
 
-/* For job.c: set the results from the record, and from shared memory; free them. */
+/* For job.c. They set the results from the job's record, set them from shared memory, and
+ * free them. */
 void job_results_find(struct job *job);
 void job_results_adopt(struct job *job);
 void job_results_free(struct job *job);
-/* For job_state.c: takes back that a run was queued. has: an earlier run has left
- * results. */
+/* For job_state.c, when a run that was queued is taken back: shows the results of the run
+ * before. has: there is such a run, and it has left results. */
 void job_results_take_back(struct job *job, bool has);
 /* Shows the results of the run that has ended. recorded false: the record does not have
  * that end, so result.json and output/ stay hidden. */
@@ -74,15 +75,16 @@ void job_results_hide(struct job *job);
 
 /* --- copies and virtual files ------------------------------------------------ */
 
-/* Makes and removes sink/, which takes a copied output/. */
+/* Make and remove sink/, the directory for an output/ that a user copies into the
+ * draft. */
 int job_sink_make(struct job *job);
 void job_sink_drop(struct job *job);
 /* Call them when the user has removed this result, or copied one into a draft. */
 void job_vfile_hide(struct job *job, enum job_vfile vfile);
 void job_vfile_copied(struct job *job, enum job_vfile vfile);
-/* Writes hidden, copied and sink, which are in no file, to shared memory for the next
- * server. The second returns the hidden results of the newest run that a server left
- * there. */
+/* job_keep() writes hidden, copied and sink to shared memory for the next server, because
+ * no file has them. job_kept_hidden() returns the hidden results of the newest run, as an
+ * earlier server has written them there. */
 void job_keep(struct job *job);
 unsigned job_kept_hidden(const struct job *job);
 
@@ -91,7 +93,8 @@ bool job_takes_copies(const struct job *job); /* true for a draft: results may b
 					       * into it, and are ignored */
 /* Return: true if the virtual file exists now. */
 bool job_has_vfile(const struct job *job, enum job_vfile vfile);
-/* Return: true if the job is queued and its record says `running`, of any server. */
+/* Return: true if the job is queued, and its newest run had begun before, under this
+ * server or an earlier one. */
 bool job_was_put_back(const struct job *job);
 /* Return: true if the job is between two attempts, and the previous one showed the
  * file. */

@@ -13,7 +13,7 @@
 #include "jobs_int.h"
 #include "fsd/users/users.h"
 
-/* The start reads the rest from the config. */
+/* Sets no limits in m: they are in the config, and the start of the job reads them. */
 void job_fill_promised(const struct job *job, uint64_t no, struct job_meta *m)
 {
 	m->state = JOB_QUEUED;
@@ -109,7 +109,8 @@ void job_take_back(struct job *job, bool reopened)
 	bool has = before && store_run_has(job->d->store, job->meta.no, before);
 
 	job->meta.run = before;
-	if (has && !job->meta.ended_ns) /* a start was on record, not a promise */
+	if (has && !job->meta.ended_ns) /* a run had started, so its start deleted the
+					 * time of the end */
 		job->meta.ended_ns = realtime_ns();
 	set_state(job, has && !reopened ? JOB_DONE : JOB_DRAFT);
 	job_results_take_back(job, has);

@@ -14,7 +14,8 @@
 #include "job.h"
 
 struct job_watcher {
-	/* The job is in the table now; the results that it shows are no news. */
+	/* The job is in the table now. Do not announce the results that it shows: they
+	 * are old. */
 	void (*known)(struct job *job);
 	/* Something changed that a reader may wait for. */
 	void (*changed)(struct job *job);
@@ -25,7 +26,7 @@ struct job_watcher {
 	/* The job is about to be removed, or the server ends: stop its run. A fiber
 	 * may wait. */
 	void (*leaving)(struct job *job);
-	/* The disk did not let the job go: it stays. A fiber may wait. */
+	/* The store could not remove the job, so the job stays. A fiber may wait. */
 	void (*stays)(struct job *job);
 	/* The job was removed; job->removed is true. */
 	void (*removed)(struct job *job);

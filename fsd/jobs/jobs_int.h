@@ -60,7 +60,7 @@ struct jobs {
 /* statistics.c. Return: 0 or -ENOMEM. */
 int statistics_new(struct statistics **ret);
 void statistics_free(struct statistics *s);
-/* Each from jobs_end(): its timer does not come any more. */
+/* jobs_end() calls each: it stops the timers of that file, and frees its lists. */
 void retention_end(struct retention *r);
 void log_writer_end(struct log_writer *w);
 void leftovers_end(struct leftovers *l);

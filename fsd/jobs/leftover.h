@@ -22,13 +22,14 @@ void leftover_init(struct fsd *d, bool (*take_up)(struct fsd *d, uint64_t until)
 void leftover_begin(struct fsd *d, uint64_t until);
 /* Begins the time slices that take the listed jobs up. */
 void leftover_go_on(struct fsd *d);
-/* The number of the next job, the queued ones first; 0: none is listed. */
+/* Takes the next job off the lists, the queued ones first. Return: its number; 0: no job
+ * is listed. */
 uint64_t leftover_next(struct fsd *d);
-/* Marks a job of a previous server, if it is queued or refused: take_up() handles it.
- * The second removes the mark. */
+/* leftover_found() marks a job of a previous server, if it is queued or refused, so that
+ * take_up() handles it. leftover_done() removes the mark. */
 void leftover_found(struct job *job);
 void leftover_done(struct job *job);
-/* The same as the first, of a job that was just loaded; no user has asked for it yet. */
+/* Like leftover_found(), for a job that was just loaded: no user has asked for it yet. */
 void leftover_loaded(struct job *job);
 /* A user has asked for the job: its directory is in the kernel's cache now. */
 void leftover_seen(struct job *job);

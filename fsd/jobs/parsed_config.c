@@ -15,7 +15,7 @@
 #include "fsd/base/fiber.h"
 #include "environments.h"
 
-/* Up to here a text is parsed at once: below 2 ms. */
+/* Texts of up to this size are parsed on the loop, because it takes less than 2 ms. */
 #define QUICK_BYTES 16384
 
 void parsed_config_unref(struct parsed_config *p)
@@ -28,7 +28,8 @@ void parsed_config_unref(struct parsed_config *p)
 	free(p);
 }
 
-/* Takes p; err is the sentence of a result < 0. NULL without memory. */
+/* If p has a result < 0, adds a copy of err to it. Return: p; NULL: out of memory, and p
+ * is freed. */
 static struct parsed_config *with_sentence(struct parsed_config *p, const struct err *err)
 {
 	if (p->result == 0)
@@ -87,7 +88,7 @@ struct parsed_config *parsed_config_defaults(const struct job *job)
 	return with_sentence(p, &err);
 }
 
-/* Reads fd and parses; on either thread. */
+/* Reads and parses fd, on the loop or on a worker thread. */
 static struct parsed_config *parse(int fd, const struct job *job)
 {
 	auto_buf struct buf text = { 0 };
@@ -111,7 +112,7 @@ static bool is_fresh(const struct job *job, const struct node *node)
 	       job->config.version == node->version;
 }
 
-/* Takes the reference. */
+/* Caches p in the job, which becomes the owner of the caller's reference. */
 static void keep(struct job *job, const struct node *node, uint64_t version,
 		 struct parsed_config *p)
 {

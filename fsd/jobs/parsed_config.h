@@ -12,7 +12,7 @@
 struct parsed_config {
 	unsigned refs;
 	int result;        /* result of config_parse() */
-	bool unread;       /* result is of reading: the disk may give it later */
+	bool unread;       /* the file could not be read: a later attempt may succeed */
 	bool misplaced;    /* result is about environments, which may change later; config
 			    * is valid */
 	bool empty;        /* blanks only; the result is -ENODATA */
@@ -21,12 +21,12 @@ struct parsed_config {
 	struct job_config config; /* valid if result == 0, or misplaced */
 };
 
-/* Return: a new reference to the defaults, as of `{}`; NULL: out of memory. */
+/* Return: a new reference to the defaults, as for `{}`; NULL: out of memory. */
 struct parsed_config *parsed_config_defaults(const struct job *job);
 /* Return: a new reference to node's content, parsed; NULL: out of memory. */
 struct parsed_config *parsed_config_get(struct job *job, struct node *node);
-/* The same for a file that no handle can write to: an empty one counts as `{}`, unless a
- * write to it has failed. */
+/* Like parsed_config_get(), for a file that no open handle can write to: an empty file
+ * counts as `{}`, unless a write to it has failed. */
 struct parsed_config *parsed_closed(struct job *job, struct node *node);
 /* The node of the job's config.json (borrowed), or NULL. */
 struct node *parsed_config_node(struct job *job);
@@ -45,7 +45,8 @@ bool parsed_config_is_slow(const struct job *job, const struct node *node);
  */
 int parsed_config_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 			   void *arg);
-/* The same if parsed_config_get() would be slow; the fiber, if any, waits for it. */
+/* Does the same if parsed_config_get() would be slow; the calling fiber, if any, waits
+ * for the end. */
 void parsed_config_prepare(struct job *job, struct node *node);
 /* Return: p, with one more reference. p is not NULL. */
 struct parsed_config *parsed_config_ref(struct parsed_config *p);

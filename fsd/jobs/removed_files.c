@@ -2,7 +2,7 @@
 /*
  * Stores the removed inputs of a job's submission. A rename moves each file, so after a
  * kill or a crash it is in one of the two places. Their directory is searched once for a
- * submission. A directory may exist there before it is removed itself, as the parent of a
+ * submission. It may have a directory that the user has not removed: the parent of a
  * removed file.
  */
 #include "removed_files.h"
@@ -40,7 +40,7 @@ static int make_root(struct job *job)
 	return job->removed_files.root ? 0 : -ENOMEM;
 }
 
-/* The directory like dir, of files/, below root. */
+/* Makes the directory below root that has the path of dir below files/. */
 static int mirror(struct node *root, const struct node *dir, struct node **ret)
 {
 	struct node *above;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inputs that a user has removed from a job that is queued, or may run again. They move
- * from files/ to removed.N/ beside it (N: the job's queued_no), under their own paths. No
- * user sees them there, and each run of that submission has them, under any server. They
- * go with its end. Context: a fiber that holds the job, or before the loop runs.
+ * from files/ to removed.N/ beside it (N: the job's queued_no), with the same paths. No
+ * user sees them there, but each run of that submission gets them, under any server. They
+ * are deleted when the submission ends. Context: a fiber that holds the job, or before
+ * the loop runs.
  */
 #ifndef FSD_REMOVED_FILES_H
 #define FSD_REMOVED_FILES_H
 
 #include "job.h"
 
-/* Their directory (borrowed), its entries loaded, in *ret; NULL: there are none. Return:
- * 0 or negative errno. */
+/* Finds the directory of the removed inputs. *ret: borrowed, with its entries loaded;
+ * NULL: the job has none. Return: 0 or negative errno. */
 int removed_files(struct job *job, struct node **ret);
-/* Moves node, of files/, there. Return: 0 or negative errno: it stays. */
+/* Moves node from files/ to that directory. Return: 0; negative errno: node stays. */
 int removed_files_take(struct job *job, struct node *node);
-/* The submission is over. */
+/* Deletes the removed inputs, because the submission is over. */
 void removed_files_drop(struct job *job);
 
 /* Finds an input by its path, in files/ or among the removed ones. *ret NULL: there is

@@ -68,7 +68,7 @@ static void on_again(struct loop_timer *t)
 	doom(job, job->retain.why);
 }
 
-/* Return: 0 or negative errno: later. */
+/* Return: 0; negative errno: the job stays, and another attempt follows. */
 static int remove_now(struct job *job)
 {
 	const char *why = job->retain.why;
@@ -93,7 +93,8 @@ int retain_take(struct job *job)
 {
 	bool holds = fiber_self() && job->lock.owner == fiber_self();
 
-	/* the table, the helper's note, and its request that is looked at */
+	/* references of the table, of the helper's note, of the helper's present
+	 * request */
 	if (job->retain.state != RETAIN_ASKED || is_used(job, 2 + holds))
 		return -EBUSY;
 	return remove_now(job);
@@ -115,8 +116,9 @@ static void remove_here(struct job *job)
 		remove_now(job);
 }
 
-/* After a start the helper comes soon. Without its help the kernel would keep the job's
- * name in its cache for a while. */
+/* After a start of the server the helper may not be connected yet, but will be soon. If
+ * the server removed the job itself, the kernel would keep the job's name in its cache
+ * for a while. */
 #define HELPER_NS (100 * NS_PER_MS)
 #define HELPER_TRIES 10
 
@@ -140,7 +142,7 @@ static bool on_slice(struct time_slice *t, uint64_t until)
 		struct job *job = list_entry(pos, struct job, retain.node);
 
 		if (is_used(job, 1))
-			continue; /* retain_let_go() */
+			continue; /* retain_let_go() comes back to it */
 		list_del(&job->retain.node);
 		job->retain.state = RETAIN_ASKED;
 		if (!watch_ask_removal(job) && !helper_may_come(job))
@@ -201,7 +203,7 @@ static uint64_t bytes_of(const struct job *job)
 	return sum;
 }
 
-/* NULL without memory: the job is counted nowhere. */
+/* Return: NULL without memory: the job is not counted. */
 static struct retain_owner *owner_of(struct job *job)
 {
 	struct hash *owners = &job->d->jobs->retention.owners;
@@ -288,7 +290,7 @@ static uint64_t bytes_kept(const struct job *job)
 	return sum - MIN(sum, job->retain.owner->doomed_bytes);
 }
 
-/* The newest one stays. */
+/* Dooms the owner's oldest jobs while they exceed a limit. The newest job stays. */
 static void enforce(struct job *job)
 {
 	const struct retain_limits *l = limits_of(job);

@@ -50,13 +50,15 @@ struct retain {
 
 /* Counts a job that an earlier server left. */
 void retain_found(struct fsd *d, const struct job_meta *meta);
-/* Call it when all were found: checks each, the oldest first, in time slices. */
+/* Call it after the last retain_found(): checks each job, the oldest first, in time
+ * slices. */
 void retain_begin(struct fsd *d);
 /* Counts a job's time from its end, and drops a job that leaves the table. */
 extern const struct job_watcher retain_watcher;
 /* Call it when a reference to a doomed job is gone: it may be removed now. */
 void retain_let_go(struct job *job);
-/* Called for the helper's rmdir. Return: 0: the job is removed; -EBUSY: not now. */
+/* Called when the helper removes the job by rmdir(2). Return: 0: the job is removed;
+ * -EBUSY: not now. */
 int retain_take(struct job *job);
 /* Call it when the helper has answered: a job that it has not removed is checked
  * again. */

@@ -28,8 +28,9 @@ void statistics_removed(struct fsd *d); /* a job was removed while it was queued
 void statistics_ended(struct fsd *d, const struct job_result *res,
 		      unsigned lang, const char *source);
 
-/* A program's connection was opened; is open since an earlier server; closed; a connection
- * or a look-up ended in this way, or was refused; bytes were moved. */
+/* The first three count connections of programs that were opened, that are open since an
+ * earlier server, and that were closed. The fourth counts how a connection or a look-up
+ * ended, or why it was refused. The last adds the bytes that a connection has moved. */
 void statistics_connection_opened(struct fsd *d);
 void statistics_connection_adopted(struct fsd *d);
 void statistics_connection_closed(struct fsd *d);

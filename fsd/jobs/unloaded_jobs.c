@@ -30,7 +30,7 @@ struct unloaded_jobs {
 	bool *has; /* owned: by slot: the job is not loaded yet */
 	uint32_t count, at; /* slots when the server started; slots before `at` are
 			     * done */
-	bool stays; /* all are loaded but some for which there was no memory */
+	bool stays; /* all are loaded but some, for which memory is lacking */
 	struct time_slice slice;
 };
 
@@ -144,7 +144,8 @@ static int ask_disk(struct unloaded_jobs *s, struct job_record *k,
 	return meta_copy_read(k, m);
 }
 
-/* Two have one name: the younger one goes to lost+found. */
+/* Two jobs have one name: lists the older one, and moves the younger one to
+ * lost+found. */
 static void put_older(struct unloaded_jobs *s, struct job_record *other,
 		      const struct job_meta *m)
 {
@@ -238,7 +239,8 @@ static void look_ahead(const struct unloaded_jobs *s, uint32_t from, uint32_t to
 	}
 }
 
-/* Return: -EINVAL: no server would have written that. */
+/* Lists all jobs of the table. Return: 0; -EINVAL: the table is damaged, no server would
+ * have written this; another negative errno. */
 static int put_all(struct fsd *d)
 {
 	int r = unloaded_new(d, &d->jobs->unloaded);
@@ -258,7 +260,8 @@ static int put_all(struct fsd *d)
 	return r;
 }
 
-/* More than were being written when the daemon before ended, by its threads. */
+/* More than the ends that threads of the daemon before may have been writing when it
+ * died. */
 #define LAST_ENDS 16
 
 struct scan {
@@ -304,7 +307,8 @@ static int read_disk(struct fsd *d, struct err *err)
 	handover_clear(d->handover, &job_records);
 	r = store_scan(d->store, on_found, &s, err);
 	for (unsigned i = 0; r == 0 && i < LAST_ENDS; i++)
-		meta_copy_begin(s.last[i].kept); /* perhaps it was being written */
+		meta_copy_begin(s.last[i].kept); /* its write may have been cut short: the
+						  * record must be synced again */
 	whole->live = r == 0 ? JOB_RECORDS_VERSION : 0;
 	return r;
 }

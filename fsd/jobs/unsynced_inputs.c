@@ -54,7 +54,7 @@ void unsynced_note(struct job *job, const struct buf *paths)
 	}
 }
 
-/* The first that is marked, or NULL. */
+/* Return: the first node that is marked, or NULL. */
 static const struct node *find_marked(const struct node *node)
 {
 	const struct node *found;
@@ -100,7 +100,8 @@ static int do_write(void *arg)
 				    &l->paths);
 }
 
-/* An earlier daemon's. Of a job that is queued the disk has taken all. */
+/* Reads the list that an earlier server stored. A queued job needs no look: all its
+ * inputs were synced when it was accepted. */
 static int look(struct job *job)
 {
 	struct look l = { .job = job };
@@ -155,7 +156,7 @@ struct listing {
 	char path[STORE_PATH_MAX];
 };
 
-/* The marked ones from node on. */
+/* Lists the marked nodes from node on. */
 static int list(struct listing *l, const struct node *node)
 {
 	int r;

@@ -26,8 +26,8 @@ void unsynced_fsync(struct node *node, int error);
  * In a fiber. Return: 0; negative errno: do not rename. */
 int unsynced_rename(const struct node *node, struct job *to,
 		    const struct node *dir, const char *name);
-/* Call it after that: lists the node under its new name alone, and drops the file that it
- * has replaced. */
+/* Call it after that rename: lists the node under its new name only, and takes the file
+ * that it has replaced off the list. */
 void unsynced_renamed(struct job *from, struct job *to);
 
 #endif
