@@ -128,7 +128,8 @@ void connections_end(struct connections *c, uint32_t stream,
 	}
 	if (is_refusal(shown->verdict) && has_refusal(c, shown))
 		return;
-	if (stream && c->unlisted) { /* its beginning was counted */
+	if (stream && c->unlisted) { /* its beginning had no place in item: count it
+				      * once */
 		c->unlisted--;
 		c->dropped--;
 	}

@@ -44,8 +44,9 @@ void connections_recover(struct connections *c);
 /* A connection was made. stream: not 0, and no other open one has it. */
 void connections_open(struct connections *c, uint32_t stream,
 		      const struct result_connection *shown);
-/* A stream has ended, or was refused. It is not listed before if connections_open() was
- * called for another program, and never if an equal refusal is listed. */
+/* Notes that a stream has ended, or was refused. If connections_open() listed the stream,
+ * its entry is completed; else a new entry is made, but not if an equal refusal is
+ * listed. */
 void connections_end(struct connections *c, uint32_t stream,
 		     const struct result_connection *shown);
 /* Lists them in the order in which they came. *ret has room as its list; the texts are

@@ -39,13 +39,14 @@ void run_sent_inputs(struct run *run);
 /* Opens input i for reading; i == count: standard input. Return: fd, the caller's, or
  * negative errno. */
 int run_open_input(struct run *run, unsigned i);
-/* For an adopted run: its machine has all inputs. has_stdin: part of standard input is
- * not sent yet. Return: 0; -ESRCH: the file `stdin` is gone. */
+/* For an adopted run, whose machine has all inputs: marks them as collected. has_stdin:
+ * part of standard input is not sent yet. Return: 0; -ESRCH: the file `stdin` is gone. */
 int run_take_inputs(struct run *run, bool has_stdin);
 /* Return: bytes of memory for the program and its inputs together; UINT64_MAX: too much
  * to count. */
 uint64_t run_memory_need(const struct run *run);
-/* The same, plus the memory for the environment: the most that the machine may use. */
+/* Return: run_memory_need() plus the memory for the environment: the most that the
+ * machine may use. */
 uint64_t run_room_need(const struct run *run);
 
 #endif

@@ -255,7 +255,7 @@ static int stream_fd(struct flow_write *w, enum vm_stream stream)
 	return w->fd[stream];
 }
 
-/* On a thread for the disk. */
+/* Writes the items of w to the streams' files. On a thread for the disk. */
 static int do_write(void *arg)
 {
 	struct flow_write *w = arg;
@@ -321,7 +321,8 @@ static void flow_failed(struct run *run, int r)
 	for (int s = 0; s < VM_STREAM_MAX; s++) {
 		uint64_t lost = run->stream[s].taken - run->stream[s].size;
 
-		/* While the program runs, it may write more, which is not counted. */
+		/* While the program runs, the loss is unknown: further output will be
+		 * dropped too, and is not counted. */
 		run->stream[s].dropped = run_has_exit(run)
 			? run->stream[s].dropped + lost : RESULT_UNKNOWN;
 		quota_run_sub(&run->job->file_owner, lost);
@@ -411,8 +412,8 @@ static void write_now(struct run *run)
 	} while (at);
 }
 
-/* Notes a checkpoint: everything up to here is written when settle() makes it valid. From
- * the first byte of a value on there are none, since the value is in memory only. */
+/* Notes a checkpoint: everything before it is written, and settle() makes it valid. After
+ * the first byte of a value no checkpoint is made, since the value is in memory only. */
 static void mark(struct run *run)
 {
 	struct vm_replay_flow f;

@@ -23,12 +23,13 @@ struct run_stream {
 	uint64_t dropped; /* bytes over the limit or the owner's quota */
 	uint64_t unpaid;  /* the part of `dropped` that was over the quota */
 	uint64_t limit;   /* bytes */
-	uint64_t skip;    /* stored bytes that are read again after an adoption */
+	uint64_t skip;    /* stored bytes that the machine sends again after an
+			   * adoption */
 };
 
 struct output_queue {
 	struct buf in;        /* items that wait */
-	size_t last;          /* where the newest item of `in` begins */
+	size_t last;          /* offset of the newest item in `in` */
 	struct buf now;       /* items that are being written */
 	struct fiber *waiter; /* the fiber in output_queue_wait(), or NULL */
 	bool busy;            /* the queue's fiber runs */

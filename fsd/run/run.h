@@ -89,8 +89,8 @@ void run_stop_without_jailer(struct job *job);
 void run_recover(struct job *job);
 /* Ends an accepted job that cannot be run any more, as "failed". */
 void run_reject(struct job *job, const char *message);
-/* The same for a job that was accepted at close(2) (job->accept.promised) and has not
- * started. */
+/* Like run_reject(), for a job that was accepted at close(2) (job->accept.promised) and
+ * has not started. */
 void run_reject_promised(struct job *job, const char *message);
 
 /*

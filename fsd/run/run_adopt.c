@@ -38,7 +38,8 @@ HANDOVER_TABLE(replay_records, "tapes", 2, struct vm_replay, 1024, .zeroed = VM_
 
 #define CONFIG_MEMORY 5
 
-/* The part of the config that the machine has got, or that decides how the run ends. */
+/* Copies the part of the config that the machine has got, or that decides how the run
+ * ends. */
 static void fill_config(const struct run *run, uint64_t to[VM_REPLAY_CONFIG])
 {
 	const struct job_config *c = run->spec.config;
@@ -183,7 +184,7 @@ static void go_on(struct run *run, const struct vm_replay *t)
 	run_network_adopt(run, &run_network_hooks);
 }
 
-/* Return: NULL, or why no server can continue the run. */
+/* Tries to continue the run. Return: NULL, or why no server can continue it. */
 static const char *try_adopt(struct job *job, struct vm_replay *t)
 {
 	const char *why = NULL;

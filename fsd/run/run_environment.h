@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) int
 run_say_why(struct run *run, const char *fmt, ...);
 /* Begins to measure how long the run waits for its template. */
 void run_begin_making(struct run *run);
-/* Writes to the job's log how far the environment's template is. */
+/* Writes to the job's log how far the making of the environment's template is. */
 void run_tell_making(struct run *run, const char *step);
 void run_fill_environment(struct run *run, struct job_result *res);
 /* Drops the reference; the result can still name the environment. */

@@ -18,7 +18,8 @@ struct run_feed {
 	int in;              /* owned: the reading end, in an adopted run; or -1 */
 	uint64_t id;         /* number of both ends in the supervisor's store; 0: not
 			      * stored */
-	bool made, ended;    /* the writing end is open; it was closed for good */
+	bool made, ended;    /* made: the writing end is open; ended: it was closed for
+			      * good */
 	uint64_t written;    /* bytes that were taken from writers */
 	uint64_t read;       /* bytes that the program has read */
 	void (*told)(struct job *job); /* called when the feed has changed; or NULL */
@@ -28,13 +29,13 @@ void feed_init(struct run *run);
 /* Makes the pipe. Return: the reading end, for the channel, which owns it; or negative
  * errno. */
 int feed_make(struct run *run);
-/* Takes over the feed of a killed server's run. t: its replay buffer. */
+/* Adopts the feed of a killed server's run. t: its replay buffer. */
 void feed_take(struct run *run, const struct vm_replay *t);
 /* Notes how many bytes the program has read in total. */
 void feed_read(struct run *run, uint64_t bytes);
 /* Closes the writing end. */
 void feed_done(struct run *run);
-/* Closes both ends. The second call also calls told(). */
+/* Both close both ends. feed_closed() also calls told(). */
 void feed_free(struct run *run);
 void feed_closed(struct run *run);
 

@@ -45,8 +45,8 @@ struct run_host {
 	bool (*outlives)(const struct run *run);
 	/* Writes into the run's replay buffer which machine, or seat, the run has. */
 	void (*sign)(const struct run *run, struct vm_replay *t);
-	/* Adopts the machine of a killed server's run and sets run->lease. t: recovered
-	 * before. Before the loop runs. Return: 0 or negative errno. */
+	/* Adopts the machine of a killed server's run and sets run->lease. The caller has
+	 * checked the fields of t. Before the loop runs. Return: 0 or negative errno. */
 	int (*adopt)(struct run *run, struct vm_replay *t);
 };
 

@@ -50,7 +50,7 @@ struct run_end {
 /* The state of the run's record in the store. start.c alone writes it. */
 struct run_record {
 	bool stored;    /* the run's directory rN/ exists */
-	bool writes;    /* a thread writes now that the run is running */
+	bool writes;    /* a thread is writing the record `running` at this moment */
 	bool reset;     /* run_reset() has emptied rN/, except for the file `order`, so
 			 * rN/ needs not be made again */
 	uint64_t at_ns; /* CLOCK_REALTIME of the last record that was written */

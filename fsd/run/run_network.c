@@ -31,9 +31,9 @@ struct run_network {
 	const struct run_network_hooks *hooks;
 	struct machine_network *own; /* owned; NULL: a session's, or the machine has ended */
 	bool hidden;   /* the operator wants no connections in results */
-	bool finishing; /* machine_network_finish() was called, */
-	bool finished;  /* and finished() came */
-	bool complete;  /* the run waits for that */
+	bool finishing; /* machine_network_finish() was called */
+	bool finished;  /* the listener's finished() was called */
+	bool complete;  /* the run waits for `finished`: call hooks->complete() then */
 };
 
 int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *config,
@@ -211,7 +211,8 @@ int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
 	n = network_of(run, hooks);
 	if (!n)
 		return err_sys(err, -ENOMEM, "the machine's network");
-	run_network_leave(run); /* of a machine that died before the job was sent */
+	run_network_leave(run); /* ends the network of an earlier machine, which died
+				 * before it got the job */
 	n->hidden |= !c->network_text;
 	r = machine_network_new(run->d, run->lease, &(struct machine_network_owner){
 		OWNER(run) }, c, &n->own, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network of a run: what its program asks for is checked, its machine gets it, and what
- * came of it goes into the log and result.json. See "network" in jobtree(5). On the loop.
+ * The network of a run. It checks what the config asks for, gives it to the machine, and
+ * writes the connections into the log and result.json. See "network" in jobtree(5). On
+ * the loop.
  */
 #ifndef FSD_RUN_NETWORK_H
 #define FSD_RUN_NETWORK_H
@@ -20,7 +21,8 @@ int run_check_network(const struct fsd *d, uid_t uid, const struct job_config *c
 
 /* Calls to the run, which has called this file (run_events.c). */
 struct run_network_hooks {
-	/* The machine had given all else, and run_network_waits() was true. */
+	/* The network's data was delivered. Called only if run_network_waits() has
+	 * returned true. */
 	void (*complete)(struct run *run);
 	/* The machine broke the network's protocol. */
 	void (*broke)(struct run *run, const char *sentence);
@@ -42,7 +44,7 @@ void run_network_adopt(struct run *run, const struct run_network_hooks *hooks);
 void run_networks_adopted(struct fsd *d);
 /* The program has ended: delivers what is under way, if the machine is the run's own. */
 void run_network_exited(struct run *run);
-/* Returns whether that is not done yet; then complete() follows. */
+/* Return: true if that delivery is not finished; complete() is called when it is. */
 bool run_network_waits(struct run *run);
 /* The run is about to end: its figures do not change any more. */
 void run_network_stop(struct run *run);

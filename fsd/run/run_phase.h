@@ -40,7 +40,8 @@ enum run_phase {
 	RUN_ENDED,          /* the program has ended: run->exit is valid */
 	RUN_COMPLETE,       /* the machine has sent all output */
 	RUN_FOUND,          /* made from the store's record, only to be ended */
-	RUN_LOST,           /* the same; an earlier server began it, its end is unknown */
+	RUN_LOST,           /* as RUN_FOUND, but an earlier server began it, and its end
+			     * is unknown */
 	RUN_GONE,           /* about to be freed */
 	RUN_PHASE_MAX
 };

@@ -496,7 +496,8 @@ static void end_now(struct run *run)
 	fiber_run(on_end, run);
 }
 
-/* Another fiber that holds the job first may cancel or remove it. */
+/* Begins the next run, or ends this one if there is none. The fiber may wait for the
+ * job's lock, and the fiber that had it may have cancelled or removed the job. */
 static void on_again(void *arg)
 {
 	struct run *run = arg;
@@ -510,7 +511,8 @@ static void on_again(void *arg)
 		if (run->cancelled)
 			res->status = STATUS_CANCELLED;
 		end_now(run);
-	} else if (run->ending.waiter) { /* the job was removed, or runs again */
+	} else if (run->ending.waiter) { /* no result will be stored: a fiber in
+					  * run_wait_end() must not wait for one */
 		fiber_wake(take_ptr(run->ending.waiter));
 	}
 	jobs_let_go();

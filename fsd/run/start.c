@@ -158,7 +158,8 @@ static int accept_run(struct run *run, struct err *err)
 	r = run_record(run, run->phase == RUN_EARLY &&
 					    run->why == RUN_NOT_FAILED
 				    ? JOB_RUNNING : JOB_QUEUED);
-	if (r < 0 && job->accept.promised) { /* a shorter record exists */
+	if (r < 0 && job->accept.promised) { /* an earlier record, with fewer fields, says
+					      * "queued" */
 		accept_promised(run);
 		r = 0;
 	}

@@ -36,8 +36,8 @@ void run_streams_done(struct run *run)
 		fd_close(&run->stream[i].fd);
 }
 
-/* Return: the size of the stored stream; RESULT_UNKNOWN after two failed attempts: the
- * result would show a wrong 0 for ever. */
+/* Return: the size of the stored stream. RESULT_UNKNOWN if two attempts have failed: a 0
+ * in the result would be wrong, and stay there. */
 static uint64_t found_size(const struct job *job, enum vm_stream stream)
 {
 	struct stat st;
