@@ -41,8 +41,8 @@ static bool gives(const struct sched_user *from, const struct sched_user *to,
 	return from != to && amount(why, &from->kept) > amount(why, &to->has);
 }
 
-/* Return: true if the machines that others would give to u make the slot fit, and it does
- * not fit already when the machines that are ending have ended. */
+/* Return: true if the slot would fit with the machines that others would give to u, but
+ * not without them, even when the machines that are ending now have ended. */
 static bool would_help(const struct sched *s, const struct sched_user *u,
 		       const struct sched_slot *slot, enum why why)
 {
@@ -78,7 +78,8 @@ static struct sched_user *greediest(struct sched *s, const struct sched_user *to
 	return most;
 }
 
-/* Return: true if a machine was taken back for the slot. */
+/* Takes a machine back for slot, the next run of u, if slot lacks a machine or memory.
+ * Return: true if a machine was taken back. */
 static bool give_to(struct sched *s, const struct sched_user *u,
 		    struct sched_slot *slot)
 {

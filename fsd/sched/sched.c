@@ -184,15 +184,16 @@ bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 	       add_checked(&need, s->kept.memory) && need <= s->capacity;
 }
 
-/* slot does not fit: it is the next run, or was the first one blocked. Return: true if
- * other runs may pass it. */
+/* Called for a slot that does not fit: the next run, or s->blocked. Return: true if other
+ * runs may pass it. */
 static bool may_pass(struct sched *s, struct sched_slot *slot, enum why why)
 {
 	if (why == WHY_MEMORY) {
 		s->short_of_memory = true;
 		s->host.give_way(s->host.arg);
 	}
-	if (!sched_runs_have_it(s, slot, why)) { /* waiting would not help it */
+	if (!sched_runs_have_it(s, slot, why)) { /* ended runs would not make it fit, so
+						  * do not wait for them */
 		if (s->blocked == slot)
 			s->blocked = NULL;
 		return true;
@@ -254,7 +255,7 @@ static struct sched_slot *next(struct sched *s)
 	s->short_of_memory = false;
 	if (s->has.machines >= s->limits.machines ||
 	    working_cpus(s) >= s->limits.cpus)
-		return NULL; /* the usual case when many runs wait: cheap */
+		return NULL; /* usual when many runs wait: no search of the users */
 	/* After PASS_NS no other slot goes first, not even one of a user with less
 	 * service. */
 	slot = s->blocked;

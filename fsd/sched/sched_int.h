@@ -80,10 +80,10 @@ struct sched {
 struct sched_user *sched_user_of(struct sched *s, uid_t uid);
 /* Time of machines that u has had, and ADVANCE_NS for each that it has. */
 uint64_t sched_account(const struct sched_user *u, uint64_t now);
-/* The same without ADVANCE_NS. */
+/* Like sched_account(), without ADVANCE_NS. */
 uint64_t sched_served(const struct sched_user *u, uint64_t now);
-/* Makes the slot wait, at the front of its level or by its age. Return: 0 or -ENOMEM. The
- * second: it waits no more. */
+/* sched_wait_in() makes the slot wait, at the front of its level or by its age. Return: 0
+ * or -ENOMEM. sched_wait_out() ends its wait. */
 int sched_wait_in(struct sched *s, struct sched_slot *slot, bool front);
 void sched_wait_out(struct sched *s, struct sched_slot *slot);
 
@@ -104,12 +104,14 @@ void sched_read_memory(struct sched *s, bool now);
 
 /* reservation.c. Return: bytes that a machine may use whose program may use `memory`. */
 uint64_t sched_need(uint64_t memory);
-/* Promises such a machine. hold holds no promise before. u NULL: no user is charged. */
+/* Promises memory and processors to a machine. hold must hold no promise. u NULL: no user
+ * is charged. */
 void sched_promise(struct sched *s, struct sched_user *u, uint64_t memory,
 		   unsigned cpus, struct sched_reservation *hold);
 
-/* Adds the slot to the level of its priority: at the front, or by its age. Return: 0 or
- * -ENOMEM. The second does nothing if the slot is in no level. */
+/* sched_level_in() adds the slot to the level of its priority: at the front, or by its
+ * age. Return: 0 or -ENOMEM. sched_level_out() removes it, and does nothing if the slot
+ * is in no level. */
 int sched_level_in(struct sched_slot *slot, bool front);
 void sched_level_out(struct sched_slot *slot);
 

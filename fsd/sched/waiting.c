@@ -99,8 +99,8 @@ static struct sched_slot *slot_at(struct list *pos)
 	return list_entry(pos, struct sched_slot, node);
 }
 
-/* Return: the list node behind which the slot belongs. Old slots come first, in the order
- * of their acceptance. */
+/* Return: the list node behind which the slot belongs. Slots with `old` set (accepted by
+ * an earlier server) come first, in the order of their acceptance. */
 static struct list *place_in(struct sched_level *l, struct sched_slot *slot)
 {
 	struct list *at = l->old_end;

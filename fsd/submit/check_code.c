@@ -110,7 +110,8 @@ static int check_living(const struct run_spec *spec, struct err *err)
 	return 0;
 }
 
-/* A sandbox has its own sessions, and runs programs without a language, too. */
+/* Checks whether the sandbox or the session of the config can run the program. A sandbox
+ * has sessions of its own, and also runs programs without a language. */
 static int check_place(struct job *job, const struct run_spec *spec,
 		       struct err *err)
 {

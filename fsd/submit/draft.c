@@ -32,8 +32,8 @@ static bool is_silent(const struct job *job)
 	       job_name_is_draft(job->meta.name);
 }
 
-/* In a fiber that holds the job. A line that the log already ends with is not repeated;
- * an earlier server may have written it. */
+/* Writes what the draft waits for to its log. In a fiber that holds the job. A line that
+ * the log already ends with is not repeated; an earlier server may have written it. */
 static void look(struct job *job)
 {
 	auto_buf struct buf text = { .cap = 900 };

@@ -73,7 +73,7 @@ static struct nearest nearest_in(const struct node *dir, bool is_dir,
 	return found;
 }
 
-/* The same in dir's subdirectories. */
+/* Like nearest_in(), but for the files in dir's subdirectories. */
 static struct nearest nearest_below(struct node *dir, score_fn *score,
 				    const char *wanted)
 {

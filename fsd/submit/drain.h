@@ -8,10 +8,11 @@
 
 #include "fsd/fsd.h"
 
-/* Takes over the drain of the previous server. */
+/* Restores the drain of the previous server. */
 void drain_take_over(struct fsd *d);
 void drain_begin(struct fsd *d);
-/* Starts what was accepted meanwhile; no effect while the server stops. */
+/* Ends the drain, and takes up leftovers (jobs/leftover.h) again. Does nothing while the
+ * server stops. */
 void drain_end(struct fsd *d);
 
 #endif

@@ -200,7 +200,7 @@ enum verdict submit_check_inputs(struct job *job,
 
 /* --- the whole -------------------------------------------------------------- */
 
-/* On READY spec holds the parsed config. */
+/* Finds and parses config.json. On READY spec owns the parsed config. */
 static enum verdict get_config(struct job *job, bool by_ctl,
 			       const struct node *closing,
 			       struct run_spec *spec, struct err *err)

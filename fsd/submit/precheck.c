@@ -12,7 +12,8 @@
 #include "fsd/users/last_error.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* Return: 0, or -EROFS or -ESHUTDOWN with a sentence. */
+/* Checks whether new jobs may start now. Return: 0, or -EROFS or -ESHUTDOWN with a
+ * sentence. */
 static int check_open(const struct job *job, struct err *err)
 {
 	const char *read_only = store_read_only(job->d->store);
@@ -42,8 +43,8 @@ enum verdict submit_check_limits(struct job *job, const struct job_config *confi
 	return verdict_of(r);
 }
 
-/* The verdict on the text, and on what it asks the operator for. p: may be NULL. Return: 0,
- * or negative errno with a sentence. */
+/* Checks the result of parsing, and whether the operator allows the network that the
+ * config asks for. p: may be NULL. Return: 0, or negative errno with a sentence. */
 static int check_parsed(const struct job *job, const struct parsed_config *p,
 			struct err *err)
 {

@@ -110,7 +110,8 @@ static bool take_up(struct fsd *d, uint64_t until)
 		    (fiber_self() || !fiber_lock_is_free(&job->lock)))
 			job_start(job, restart_held);
 		else if (job && job->leftover.left && restart_one(job))
-			return false; /* leftover_go_on() */
+			return false; /* leftover_go_on() continues when its files are
+				       * loaded */
 		if (now_ns() >= until)
 			return true;
 	}

@@ -86,8 +86,8 @@ void submit_give_place(struct job *job);
  * not be read or stored, or if the queue was full.
  */
 int submit_answer(const struct job *job);
-/* Call it after that release: if the job has not started, its acceptance is undone, and the
- * record is written back. */
+/* Call it after the release of a file whose close(2) has accepted the job: if the job has
+ * not started, its acceptance is undone, and the record is written back. */
 void submit_after_release(struct job *job);
 /*
  * Check a rename before it is done: of the job, from a name that begins with ".", or of

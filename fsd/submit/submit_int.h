@@ -40,14 +40,14 @@ static inline bool verdict_is_wait(enum verdict v)
  * READY the caller owns *spec: run_start() takes it, run_spec_done() frees it. */
 enum verdict submit_examine(struct job *job, bool by_ctl, struct run_spec *spec,
 			    struct err *err);
-/* The same, without the check for inputs whose fsync(2) failed. Does not wait if the
- * job's files are loaded. closing: a file whose close is being answered, which does not
- * count as a writer; or NULL. */
+/* Like submit_examine(), without the check for inputs whose fsync(2) failed. Does not
+ * wait if the job's files are loaded. closing: a file whose close is being answered,
+ * which does not count as a writer; or NULL. */
 enum verdict submit_examine_contents(struct job *job, bool by_ctl,
 				     const struct node *closing, struct run_spec *spec,
 				     struct err *err);
-/* Keeps a READY verdict (takes spec) for the next submit_examine_contents(), which takes
- * it over if none of the job's files has changed, and closing was released, since. */
+/* Keeps a READY verdict (takes spec). The next submit_examine_contents() uses it, if no
+ * file of the job has changed since, and closing was released. */
 void submit_keep_ready(struct job *job, struct node *closing,
 		       struct run_spec *spec);
 /* Drops the kept verdict, and its reference to closing. */
@@ -86,8 +86,8 @@ enum verdict submit_check_limits(struct job *job, const struct job_config *confi
 				 struct err *err);
 /* Return: true for a job that an earlier server accepted and that has no run yet. */
 bool submit_is_leftover(const struct job *job);
-/* Starts such a job; if that is impossible, the job ends as "failed". Its files are
- * loaded. */
+/* Starts a job of submit_is_leftover(); if that is impossible, the job ends as "failed".
+ * Its files are loaded. */
 void submit_take_up(struct job *job);
 /* For a job that an earlier server accepted at close(2), before the kernel sent the
  * release: makes it a draft with that acceptance. */

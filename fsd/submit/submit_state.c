@@ -29,8 +29,9 @@ void submit_free(struct submit *s)
 	free(s);
 }
 
-/* The record of a job that was accepted at close(2) says `queued`: the next server starts
- * it. */
+/* Drops what this room holds for a job that is removed, or that stays in the store when
+ * the server ends. In the second case a job that was accepted at close(2) is not lost:
+ * its record says `queued`, so the next server starts it. */
 static void on_gone(struct job *job)
 {
 	sched_give_place(&job->submit.place);
