@@ -23,8 +23,8 @@ struct job_record {
 	uint32_t hidden, hidden_run; /* hidden of struct job_results, for run
 				      * hidden_run */
 	uint16_t copied;
-	uint8_t sink;                /* whether there is one */
-	uint8_t tries;               /* struct job's */
+	uint8_t sink;                /* 1: the job has a sink/ */
+	uint8_t tries;               /* job->leftover.tries */
 	uint32_t held;
 	uint32_t due; /* draft.c: a line of its log is due that says what it waits for */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
@@ -40,7 +40,8 @@ struct job_record *meta_copy_new(struct handover *in, uint64_t no);
 /* Call it before meta is written or removed: sets `torn`. Here and below k may be NULL.
  * On the thread that writes meta. */
 void meta_copy_begin(struct job_record *k);
-/* Call one of these when the disk has m, or no record any more. On that thread. */
+/* Call one of these when the disk has m, or no record any more. On the thread that writes
+ * meta. */
 void meta_copy_end(struct job_record *k, const struct job_meta *m);
 void meta_copy_gone(struct job_record *k);
 /* Frees the table's slot, when the job is freed. On the loop's thread. */

@@ -89,8 +89,8 @@ void store_close(struct store *s);
 void store_finish_tasks(struct store *s);
 
 /*
- * A record that the disk refuses leaves the disk and the memory of this server apart.
- * refused() is called then (any thread; it does not return), and the next server shows
+ * A record that the disk refuses makes the disk and the memory of this server differ.
+ * Then refused() is called (on any thread; it does not return), and the next server shows
  * what the disk has. Want of room, memory or descriptors is no refusal: the caller gets
  * that errno. Without refused() the caller gets every errno.
  */
@@ -234,12 +234,14 @@ void store_unlinked_sweep(struct store *s, bool (*is_needed)(void *arg, const ch
  * store_scan_one(). */
 int store_unlinked_job(struct store *s, struct job_meta *ret);
 
-/* Makes an empty removed.N/, if need be from the reserve; moves it to the trash. */
+/* store_removed_make() makes an empty removed.N/, if need be with the space of the
+ * reserve; store_removed_drop() moves it to the trash. */
 #define STORE_REMOVED "removed."
 int store_removed_make(struct store *s, uint64_t no, uint64_t queued_no);
 void store_removed_drop(struct store *s, uint64_t no, uint64_t queued_no);
 
-/* Makes an empty sink/, in place of one that is there; moves it to the trash. */
+/* store_sink_make() makes an empty sink/, in place of an older one; store_sink_drop()
+ * moves it to the trash. */
 int store_sink_make(struct store *s, uint64_t no);
 void store_sink_drop(struct store *s, uint64_t no);
 
@@ -258,7 +260,8 @@ bool store_run_has(struct store *s, uint64_t no, unsigned run);
  * descriptor, or negative errno. */
 int store_stream_open(struct store *s, uint64_t no, unsigned run,
 		      const char *name);
-/* Makes rN/output, for a run that leaves files; moves it to the trash. */
+/* store_output_make() makes rN/output, for a run that leaves files; store_output_drop()
+ * moves it to the trash. */
 int store_output_make(struct store *s, uint64_t no, unsigned run);
 void store_output_drop(struct store *s, uint64_t no, unsigned run);
 /* Writes rN/name; on an error it removes the file. It is not atomic: no reader opens the
@@ -298,8 +301,8 @@ int store_run_append(struct store *s, uint64_t no, unsigned run,
 /* Cuts rN/name to size, to drop a torn end. Return: 0 or negative errno. */
 int store_run_cut(struct store *s, uint64_t no, unsigned run, const char *name,
 		  uint64_t size);
-/* Writes `error`; text NULL: removes it. Return: 0 or negative errno. The second returns
- * its text, owned by the caller, or NULL. */
+/* store_error_write() writes `error`; text NULL: removes it. Return: 0 or negative errno.
+ * store_error_read() returns its text, owned by the caller, or NULL. */
 int store_error_write(struct store *s, uint64_t no, const char *text);
 char *store_error_read(struct store *s, uint64_t no);
 /* Appends lines to the job's log. If the log is longer than LIMIT_LOG_BYTES, its older

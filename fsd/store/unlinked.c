@@ -31,8 +31,8 @@ static int copy_dir(const struct second *l, const struct stat *st)
 	return utimensat(l->at, l->to, times, 0) < 0 ? -errno : 0;
 }
 
-/* A directory can have no second link. It is removed when it is empty, so an empty copy
- * shows the same. */
+/* Gives a file a second name. A directory can have no second link, so it gets an empty
+ * copy: a directory that is removed is empty, so its readers see the same in the copy. */
 static int do_link(void *arg)
 {
 	const struct second *l = arg;
