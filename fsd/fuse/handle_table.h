@@ -65,7 +65,7 @@ int open_files_adopt(struct open_files *o, struct handle_record *k,
 		     void *object);
 uint64_t open_files_fh(const struct open_files *o,
 		       const struct handle_record *k);
-/* Returns the object of a number; NULL: it is none of this kind. */
+/* Returns the object of a number; NULL: no open object of this kind has it. */
 void *open_files_at(const struct open_files *o, uint64_t fh,
 		    enum open_kind kind);
 void open_files_del(struct open_files *o, struct handle_record *k);

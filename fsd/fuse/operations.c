@@ -51,8 +51,9 @@ static bool may_be_copied(const struct target *t)
 	       job_takes_copies(t->job);
 }
 
-/* Returns true if the caller removes a virtual file that it has listed before
- * the job's attempt failed. */
+/* Returns true if the caller removes a virtual file that the previous attempt of the job
+ * showed, and that this one does not have: the caller may have listed it before.
+ * CALL_UNKNOWN counts as a removal. */
 static bool may_be_removed(const struct target *t,
 			   const unsigned long long *call)
 {

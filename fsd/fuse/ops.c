@@ -233,8 +233,8 @@ static int child_vfile(fuse_req_t req, const struct job *job, unsigned vfile)
 	}
 }
 
-/* Return: true if it is the directory with the job's ports. A job without ports may have
- * a directory of that name itself. */
+/* Return: true if name is the directory with the ports of the job dir. A job without
+ * ports may have a directory of that name itself. */
 static bool child_ports(fuse_req_t req, const struct target *dir, const char *name,
 			struct target *t)
 {

@@ -25,7 +25,7 @@ enum target_kind {
 	T_NODE, /* a stored file or directory; uses `node` and `job` */
 };
 
-/* An index above the job table's, for copies of results in a draft. */
+/* A copied result in a draft, as vfile of T_SINK: no virtual file has this index. */
 enum { VFILE_SINK_FILE = 0xff };
 
 struct target {
@@ -73,8 +73,8 @@ double ops_attr_timeout(fuse_req_t req, const struct target *t);
 int ops_entry(fuse_req_t req, const struct target *t,
 	      struct fuse_entry_param *ret);
 
-/* Sets in st what is known of a virtual file; st has the time of the job's last
- * change before. */
+/* Sets the size and the times of a virtual file in st, as far as they are known. The
+ * caller has set the time of the job's last change there. */
 void ops_stat_vfile(struct job *job, unsigned vfile, struct stat *st);
 /* Returns 0, or file_name_check()'s error after setting last_error. dir: for
  * the sentence. */
@@ -173,7 +173,7 @@ int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size);
 /* ops_vfile.c: returns the size of a virtual file of a removed job, from an
  * open file on it. */
 off_t ops_handle_size(const struct job *job, unsigned vfile);
-/* ops_open.c: free what is left at the server's end. */
+/* ops_open.c: free the open files that are left at the server's end. */
 void ops_handles_free(struct fsd *d);
 void ops_listings_free(struct fsd *d);
 

@@ -221,7 +221,8 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 		fuse_reply_entry(req, &e);
 }
 
-/* Returns true if the inotify helper makes a virtual file that exists. */
+/* Returns true if the inotify helper makes a virtual file: it exists already, and the
+ * request only makes the kernel report CREATE to watchers. */
 static bool is_told(fuse_req_t req, fuse_ino_t parent, const char *name,
 		    struct fuse_entry_param *ret)
 {
@@ -296,7 +297,8 @@ static int do_unlink(fuse_req_t req, struct target *t)
 	requests_begin(ops_fsd(req), 0);
 	if (t->kind == T_VFILE &&
 	    inotify_take_gone(t->job, t->vfile, fuse_req_ctx(req)->pid))
-		return 0; /* the file had already disappeared */
+		return 0; /* the inotify helper: the file is already gone, and its unlink
+			   * only makes the kernel report DELETE */
 	if (t->kind == T_VFILE)
 		return job_vfiles[t->vfile].kind == VFILE_DIR
 			       ? -EISDIR

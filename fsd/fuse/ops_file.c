@@ -81,7 +81,7 @@ static void write_start(fuse_req_t req, struct handle *h, size_t size)
 	start_job(req, h, size);
 }
 
-/* Returns whether the previous server has done it, and was killed before it
+/* Returns whether the previous server had carried out this verb, and was killed before it
  * replied. */
 static bool ctl_done_before(struct job *job, enum ctl_verb verb)
 {
@@ -246,7 +246,7 @@ static void write_file(fuse_req_t req, struct handle *h, const char *data,
 						  true));
 		return;
 	}
-	/* opened before the store became read-only */
+	/* the store may have become read-only after this file was opened */
 	if (store_read_only(h->d->store))
 		r = err_set(&err, -EROFS, "%s", store_read_only(h->d->store));
 	else
@@ -368,8 +368,8 @@ static void on_doubt(struct loop_timer *t)
 	struct handle *h = t->arg;
 	const struct job *job = job_of(h);
 
-	/* the job was not loaded since the restart: whether it promised is not
-	 * known */
+	/* the job was not examined since the restart, so it is not known yet whether its
+	 * start was promised */
 	if (job->leftover.left && !job->removed)
 		ops_doubt(h);
 	else if (job->accept.promised)
@@ -494,7 +494,8 @@ static void settle(struct handle *h, struct node *node)
 	if (job && requests_again(d, &run) && job->meta.run > run)
 		return;
 	requests_begin(d, job ? job->meta.run : 0);
-	/* A close has succeeded, perhaps in the previous server. */
+	/* If a close(2) of this file has succeeded, perhaps under the previous server,
+	 * the job may have been accepted: it must find a place in the queue. */
 	if (job && h->kept->closer && !h->kept->failed)
 		submit_keep_place(job);
 	if (!h->kept->failed)

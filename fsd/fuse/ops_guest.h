@@ -63,7 +63,7 @@ struct ask {
 	void (*begin)(struct ask *a);
 	/* Answers the request and consumes a, or sends the next question. */
 	void (*answered)(struct ask *a, const uint8_t *data, size_t size);
-	/* Called on an error, which it may handle; may be NULL. */
+	/* Called on an error. Return: true: it has handled the error. May be NULL. */
 	bool (*failed)(struct ask *a, int r);
 	struct fuse_file_info fi;
 	/* setattr: the attributes of the bits in to_set that are left */
@@ -76,7 +76,7 @@ struct ask {
 	size_t want, at;
 	off_t off;
 	struct guest_listing *listing;
-	bool again; /* the previous server may have done it */
+	bool again; /* the previous server may have carried out this request */
 };
 
 /*

@@ -242,8 +242,8 @@ bool guest_sync(fuse_req_t req, fuse_ino_t ino)
 
 /*
  * A listing holds all names from its beginning, so removals during reading do
- * not disturb it: for each name a byte of its kind, its text and a NUL. An
- * entry's offset is where the next one begins, behind "." and "..".
+ * not disturb it: for each name a byte of its kind, its text and a NUL. The offset of an
+ * entry is the position of the next name there, plus OFF_DOTS for "." and "..".
  */
 #define OFF_DOTS 2
 
@@ -409,7 +409,7 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 
 	wire_begin(&c, data, size);
 	a->fs.offset = wire_get_u64(&c);
-	/* small answers without end */
+	/* refused, since a machine could send small answers for ever */
 	r = a->fs.offset && size < LIST_ENOUGH ? -EIO
 					       : add_names(names, &c);
 	if (r < 0) {

@@ -63,13 +63,15 @@ struct handle *ops_handle_make(struct fsd *d, enum handle_kind kind,
 struct handle *ops_handle_new(struct fsd *d, enum handle_kind kind,
 			      const struct target *t);
 /*
- * Returns whether the job is removed when the last of these is closed (held.h).
+ * Returns whether the job is removed when the last open file of this kind is closed
+ * (held.h).
  */
 bool ops_handle_holds(const struct handle *h);
 /* Counts the text for the user who opened it. Return: 0, or negative errno
  * after setting last_error. */
 int ops_handle_weigh(fuse_req_t req, struct handle *h);
-/* Returns the sandbox that ends when the last of these is closed, or NULL. */
+/* Returns the sandbox that ends when the last open file of this kind is closed, or
+ * NULL. */
 struct sandbox *ops_handle_sandbox(const struct handle *h);
 /* Returns the open file of a request. NULL: it could not be restored, since its
  * file is gone. */
@@ -87,8 +89,8 @@ void ops_doubt(struct handle *h);
 /* Returns whether an inherited open result is not the job's any more, because
  * it was removed or the job has run again. */
 bool ops_vfile_is_gone(const struct handle_record *kept, const struct target *t);
-/* Restores an open file of the previous server. fd: consumed; the file, if it has no name
- * any more. Return: 0 or negative errno. */
+/* Restores an open file of the previous server. fd (consumed): the file, if it has no
+ * name any more; or -1. Return: 0 or negative errno. */
 int ops_handle_restore(struct fsd *d, struct handle_record *kept,
 		       const struct target *t, int fd);
 /* ops_setattr.c: persists that the job is held, before the open is answered.

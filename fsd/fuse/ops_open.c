@@ -44,8 +44,8 @@ static void set_direct(struct fuse_file_info *fi)
 
 /* --- opening ------------------------------------------------------------------ */
 
-/* Counts the open file for its user. Before taking a descriptor, because that
- * may wait. */
+/* Counts the open file for its user. Call it before taking a descriptor, because that may
+ * wait. */
 static int pay(fuse_req_t req, const struct target *t, struct user **ret)
 {
 	const struct fuse_ctx *who = fuse_req_ctx(req);
@@ -146,8 +146,8 @@ static int open_fd(struct handle *h, int fd)
 		       : MIN(fd, 0);
 }
 
-/* Opens a result that is gone and has a name in STATE/unlinked. It counts for
- * a removed job, and for no run of one that exists. */
+/* Opens a result that is gone and has a name in STATE/unlinked. Its bytes count for the
+ * job's quota only if the job is removed: the results of another run count otherwise. */
 static void open_gone(struct handle *h, int fd)
 {
 	enlist_vfile(h, fd, fd >= 0, h->t.job->removed);
@@ -229,7 +229,7 @@ static int open_vfile(fuse_req_t req, const struct target *t,
 {
 	bool ctl = t->vfile == JOB_VFILE_CTL;
 	bool helper = inotify_is_at(t->job, fuse_req_ctx(req)->pid);
-	/* writing to it is permitted without effect */
+	/* writing to `hold` is permitted without effect */
 	bool hold = held_by(t->job, t->vfile);
 	bool write = wants_write(fi) && !hold;
 	int r = 0;

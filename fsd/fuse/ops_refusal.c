@@ -161,7 +161,8 @@ void ops_answer(fuse_req_t req, int r)
 	fuse_reply_err(req, -r);
 }
 
-/* Returns whether root gets the sentence as the job's owner did. */
+/* Returns true if no further sentence is needed: the caller is the inotify helper, a
+ * sentence is set, or root has got the sentence that was set for the job's owner. */
 static bool is_told(fuse_req_t req, fuse_ino_t ino)
 {
 	struct fsd *d = ops_fsd(req);

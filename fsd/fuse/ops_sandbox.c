@@ -267,8 +267,7 @@ unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph)
 		       ? 0 : POLLIN | POLLRDNORM | POLLPRI;
 }
 
-/* --- writing
- * ------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 /* Counts a text that will have `size` bytes for its user: of a file (f), or of
  * an open file (h). Return: 0 or negative errno, after setting last_error. */

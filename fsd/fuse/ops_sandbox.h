@@ -39,8 +39,8 @@ unsigned ops_sandbox_poll(struct handle *h, struct fuse_pollhandle *ph);
 void ops_staged_read(fuse_req_t req, struct handle *h, size_t size, off_t off);
 void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		      size_t size, off_t off);
-/* Takes the written text over; close(2) waits for that. Return: 0, or a
- * negative errno after setting last_error. */
+/* Applies the written text; close(2) waits for that. Return: 0, or a negative errno after
+ * setting last_error. */
 int ops_staged_flush(fuse_req_t req, struct handle *h);
 void ops_staged_release(struct handle *h);
 

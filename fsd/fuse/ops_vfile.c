@@ -13,7 +13,7 @@
 #include "fsd/submit/restart.h"
 #include "fsd/run/run.h"
 
-/* Takes size and time of the last write of a stored file. */
+/* Copies the size and the time of the last write of a stored file. */
 static void take(const struct stat *stored, struct stat *ret)
 {
 	ret->st_size = stored->st_size;

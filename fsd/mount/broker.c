@@ -20,12 +20,13 @@
 struct broker {
 	int sock;
 	struct child child;
-	/* borrowed; NULL: gone() is not to be called any more */
+	/* borrowed; NULL: gone() must not be called any more */
 	struct loop *loop;
 	struct loop_fd end, answers;
 	struct list waiting; /* callers: struct broker_wait; the request of the first one
 			      * was sent */
-	/* stands for a sent question that was dropped */
+	/* takes the place of a question that was sent and then dropped: gets its
+	 * answer */
 	struct broker_wait nobody;
 	struct loop_timer late;
 	struct loop_call tell;

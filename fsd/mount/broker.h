@@ -99,7 +99,7 @@ int broker_ask_later(struct broker *k, struct broker_wait *w);
 void broker_forget(struct broker *k, struct broker_wait *w);
 
 /* The broker's main function: BROKER_COMMAND MNT own|other DOOR...; its socket is
- * descriptor 3. DOOR: what broker_open() had. */
+ * descriptor 3. DOOR...: the argument `door` of broker_open(). */
 int broker_main(int argc, char **argv);
 
 /* The main function of a process of BIND: PORT_COMMAND NAME; its socket is descriptor 3,

@@ -301,7 +301,8 @@ static const unsigned kept[] = {
 	CAP_SYS_PTRACE, /* reads the system call of another user's process */
 	/* the helper and the door need these to give up their rights */
 	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT,
-	CAP_SETPCAP, /* the door alone, to empty its bounding set: the last one */
+	CAP_SETPCAP, /* the door alone needs it, to empty its bounding set; it must be the
+		      * last one here */
 };
 
 int broker_main(int argc, char **argv)

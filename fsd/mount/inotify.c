@@ -32,7 +32,7 @@
  * sent, several runs share a note. */
 #define NOTES_MAX 16
 
-/* A job of which watchers have not been told all, for the next server. */
+/* A job with events that its watchers have not got yet, for the next server. */
 struct untold_record {
 	uint32_t live;
 	uint32_t known;  /* 1 << row: the results that they know of */

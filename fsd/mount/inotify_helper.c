@@ -130,8 +130,7 @@ static void let_go(int *root)
 	fd_close(root);
 }
 
-/* --- rights
- * --------------------------------------------------------------------------- */
+/* --- rights --------------------------------------------------------------- */
 
 /*
  * Makes its root a directory in which no file can be opened. Without

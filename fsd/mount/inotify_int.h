@@ -60,7 +60,7 @@ struct note {
 
 struct inotify {
 	struct fsd *d;
-	/* Jobs with notes (struct job): ended; still running. */
+	/* Jobs with notes (struct job). ready: they have ended; later: they still run. */
 	struct list ready, later;
 	struct loop_timer due; /* fires for the first job that is due */
 	struct loop_timer give_up; /* limits the wait at the server's end */
@@ -108,8 +108,8 @@ void inotify_link_rest(struct inotify *n);
 /* inotify.c: the helper has answered (found: the job existed), or died. */
 void inotify_answered(struct inotify *n, bool found);
 void inotify_lost(struct inotify *n);
-/* A message that inotify_link_send() had accepted could not be sent. r: as
- * there. */
+/* Call it when a message that inotify_link_send() had accepted could not be sent. r: an
+ * errno, as that function returns it. */
 void inotify_not_sent(struct inotify *n, int r);
 void inotify_pump(struct inotify *n);
 

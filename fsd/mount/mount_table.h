@@ -23,7 +23,7 @@ dev_t mounts_device(const char *path);
 int mounts_find(dev_t device, struct mount_found *ret);
 /* Returns whether the last mount on that path is one of fsd, dead or alive. */
 bool mounts_is_fsd(const char *path);
-/* The same for a path as a user has typed it, which fsd may not be able to
+/* Like mounts_is_fsd(), for a path as a user has typed it, which fsd may not be able to
  * enter. True: *ret_owner has mounted it. */
 bool mounts_is_fsd_at(const char *path, uid_t *ret_owner);
 

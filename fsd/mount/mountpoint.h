@@ -21,8 +21,8 @@ int mountpoint_make(const char *path, bool allow_other,
 		    struct err *err);
 /* Returns whether the kernel has ended the connection of the descriptor. */
 bool mountpoint_has_ended(int fd);
-/* Unmounts our mount, wherever it is now, and no other one there; not if that was done
- * before. session may be NULL. path: where it was made. */
+/* Unmounts our mount, wherever it is now, unless it is unmounted already. Never unmounts
+ * another mount in its place. session may be NULL. path: where it was made. */
 void mountpoint_free(struct fuse_session *session, dev_t device,
 		     const char *path);
 /* Unmounts the mount, wherever it is now; its connection must be alive. Return: 0 or

@@ -2,7 +2,8 @@
 /*
  * One socket from the question to the broker until the process that binds it has ended.
  * bind(2) and listen(2) run in that process, because the mount answers its requests
- * meanwhile. Whether it has ended well is asked of the socket: it listens, or does not.
+ * meanwhile. If the process has succeeded, the socket listens; its exit status is not
+ * used.
  *
  * Owns the socket and the process's pidfd until bound() gets the socket. On the loop.
  */

@@ -266,7 +266,8 @@ static void look_end(struct look *l)
 	 1ull << FUSE_RENAME2 | 1ull << FUSE_LINK | 1ull << FUSE_CREATE |    \
 	 1ull << FUSE_SETATTR)
 
-/* Refuses such an operation. Return: true if it was refused. */
+/* Refuses an operation of CHANGES_NAMES while the store is read-only. Return: true if it
+ * was refused. */
 static bool refuse(const struct look *l)
 {
 	const struct fuse_in_header *in = header_of(l->data);

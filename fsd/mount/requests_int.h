@@ -24,7 +24,7 @@ struct request_progress {
 #define MESSAGE_MAX ((1u << 20) + 4096u)
 #define MESSAGES 32u
 
-/* A request that is being looked at. */
+/* A request that is being handled. */
 struct request_message {
 	uint64_t seq;
 	struct request_progress progress;
@@ -101,7 +101,8 @@ struct requests {
 	struct look *plain;
 	bool taken[MESSAGES];
 	struct mount_record *shared; /* borrowed */
-	/* the kernel has got the answer to INIT, but its copy is lost */
+	/* the kernel has got the answer to INIT: libfuse's answer to the repeated INIT
+	 * must not reach it */
 	bool first_answer_lost;
 };
 
