@@ -32,8 +32,7 @@
 			      * is the index of its flight */
 #define RETAIN_S "86400"     /* a job that no start takes over goes after a day */
 
-/* --- pauses
- * ------------------------------------------------------------------------------ */
+/* --- pauses --------------------------------------------------------------- */
 
 void batch_pause(struct batch *b, const char *why)
 {
@@ -68,8 +67,7 @@ void batch_start_again(struct batch *b, uint32_t entry)
 	b->again[b->agains++] = entry;
 }
 
-/* --- the mount
- * --------------------------------------------------------------------------- */
+/* --- the mount ------------------------------------------------------------ */
 
 /* Fills in what each job gets besides the user's options. */
 static void set_run(struct batch *b)
@@ -238,8 +236,7 @@ static void check_health(struct batch *b)
 	}
 }
 
-/* --- the loop
- * ---------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------- */
 
 /* The next input that is to run. Return: false: there is none. */
 static bool next_entry(struct batch *b, uint32_t *ret)
@@ -374,8 +371,7 @@ static void work(struct batch *b)
 	}
 }
 
-/* --- together
- * ------------------------------------------------------------------------------ */
+/* --- together ------------------------------------------------------------- */
 
 /* Gives OUT its identity, or compares. mount: the environment is known. */
 static int compare_identity(struct batch *b, bool mount)

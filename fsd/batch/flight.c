@@ -102,8 +102,7 @@ static int watch(struct batch *b, struct flight *f, int dir)
 	return 0;
 }
 
-/* --- what the mount says
- * ------------------------------------------------------------------- */
+/* --- what the mount says -------------------------------------------------- */
 
 static bool is_one_of(int error, const int *those, size_t count)
 {
@@ -142,8 +141,7 @@ void batch_mount_failed(struct batch *b, int error, const char *what)
 		batch_stop(b, report_say(b, 2, "%s", what));
 }
 
-/* --- starting one
- * ------------------------------------------------------------------------ */
+/* --- starting one --------------------------------------------------------- */
 
 static void start_failed(struct batch *b, const struct job_draft *d, uint32_t entry,
 			 int code)
@@ -309,8 +307,7 @@ void batch_start(struct batch *b, uint32_t entry)
 	job_draft_done(&d, true);
 }
 
-/* --- taking over
- * ------------------------------------------------------------------------- */
+/* --- taking over ---------------------------------------------------------- */
 
 /* Finds the entry, and the run, that a job's name stands for. Return: NULL: the job is
  * not of this batch. */
@@ -421,8 +418,7 @@ int batch_attach(struct batch *b)
 	return r;
 }
 
-/* --- its end
- * ------------------------------------------------------------------------------ */
+/* --- its end -------------------------------------------------------------- */
 
 /* The job was removed without a result. */
 static void gone(struct batch *b, struct flight *f, const char *why)

@@ -23,8 +23,7 @@
 
 #define DEPTH_MOST 200
 
-/* --- the program
- * ------------------------------------------------------------------------ */
+/* --- the program ---------------------------------------------------------- */
 
 static int add_file(struct sha *s, int fd)
 {
@@ -137,8 +136,7 @@ static int sum_program(struct identity *m, const struct run_client *c, struct pr
 				       c->value[RUN_PROJECT] : p->what, strerror(-r)) : 0;
 }
 
-/* --- the options
- * ------------------------------------------------------------------------ */
+/* --- the options ---------------------------------------------------------- */
 
 /* The options that can change what a program prints or writes. The others set
  * resources. */
@@ -217,8 +215,7 @@ void identity_set_mount(struct identity *m, const struct batch_options *o, int r
 		 id);
 }
 
-/* --- batch.json
- * ------------------------------------------------------------------------- */
+/* --- batch.json ----------------------------------------------------------- */
 
 static int take_all(struct identity *m, const json_t *root)
 {
@@ -294,8 +291,7 @@ int identity_write(const struct identity *m, struct out *out, bool replace)
 	return r < 0 ? client_complain(2, "%s/batch.json: %s", out->path, strerror(-r)) : 0;
 }
 
-/* --- the same?
- * -------------------------------------------------------------------------- */
+/* --- the same? ------------------------------------------------------------ */
 
 /* Two lists as JSON: blanks and escapes do not count. */
 static bool is_same_list(const struct buf *a, const struct buf *b)

@@ -19,8 +19,7 @@
 
 #include "paths.h"
 
-/* --- writing
- * ------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 /* True if the file does not end with a complete line. */
 static bool is_broken(int fd, off_t size)
@@ -72,8 +71,7 @@ int journal_flush(struct journal *j)
 	return 0;
 }
 
-/* --- reading
- * -------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -247,8 +245,7 @@ int journals_line(const struct journals *j, uint64_t at, struct buf *ret)
 	return 0;
 }
 
-/* --- a line
- * ------------------------------------------------------------------------------ */
+/* --- a line --------------------------------------------------------------- */
 
 const char *journal_member(const char *line, const char *name, size_t *len)
 {

@@ -218,8 +218,7 @@ int batch_list_path(const struct batch_list *l, uint32_t i, char ret[PATH_MAX])
 	return 0;
 }
 
-/* --- reading and writing
- * -------------------------------------------------------------- */
+/* --- reading and writing -------------------------------------------------- */
 
 int batch_list_read(struct batch_list *l, const struct list_source *s, const struct run_client *c,
 	      bool as_stdin)

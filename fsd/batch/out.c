@@ -24,8 +24,7 @@
 
 #define FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-/* --- opening
- * -------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 /* True if the directory has entries that a batch which has just begun would not have. */
 static bool is_foreign(int dir)
@@ -163,8 +162,7 @@ void out_close(struct out *o)
 	fd_close(&o->dir);
 }
 
-/* --- results
- * --------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 bool out_has(const struct out *o, const char *path)
 {
@@ -300,8 +298,7 @@ void out_clean(struct out *o)
 		fd_close(&fd);
 }
 
-/* --- files
- * ------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------- */
 
 int out_file_begin(struct out *o, char name[OUT_TEMPORARY])
 {

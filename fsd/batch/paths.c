@@ -93,8 +93,7 @@ static int check_one(const struct batch_list *l, uint32_t i, const struct run_cl
 	return as_stdin ? 0 : check_fields(l, i, c);
 }
 
-/* --- all of them
- * ------------------------------------------------------------------------ */
+/* --- all of them ---------------------------------------------------------- */
 
 /* The set of the paths of all earlier inputs; finds an equal path, and a path that is
  * inside another one. */

@@ -26,8 +26,7 @@ static void out_failed(struct batch *b, const char *path, int r)
 	batch_pause(b, text);
 }
 
-/* --- copying
- * ----------------------------------------------------------------------------- */
+/* --- copying -------------------------------------------------------------- */
 
 static int copy_into(struct batch *b, struct flight *f, struct results_copy *c)
 {
@@ -65,8 +64,7 @@ void batch_copy(struct batch *b, struct flight *f)
 		batch_mount_failed(b, r == -ENOENT ? ENOTCONN : -r, c.copy.why);
 }
 
-/* --- publishing
- * ---------------------------------------------------------------------------- */
+/* --- publishing ----------------------------------------------------------- */
 
 static int sync_copied(struct batch *b)
 {

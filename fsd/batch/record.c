@@ -17,8 +17,7 @@
 
 #include "layout/json.h"
 
-/* --- result.json
- * ---------------------------------------------------------------------- */
+/* --- result.json ---------------------------------------------------------- */
 
 static int read_file(int dir, const char *name, struct buf *ret)
 {
@@ -83,8 +82,7 @@ void facts_done(struct facts *f)
 	buf_done(&f->value);
 }
 
-/* --- the input
- * --------------------------------------------------------------------------- */
+/* --- the input ------------------------------------------------------------ */
 
 static void add_stat(struct stamp *s, const struct stat *st)
 {
@@ -140,8 +138,7 @@ int stamp_add(struct stamp *s, const char *path)
 	return dir < 0 ? -errno : add_directory(s, dir, 0);
 }
 
-/* --- the line
- * ------------------------------------------------------------------------------ */
+/* --- the line ------------------------------------------------------------- */
 
 static void add_text(struct buf *out, const char *name, const char *text)
 {

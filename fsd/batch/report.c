@@ -34,8 +34,7 @@ struct report {
 	unsigned samples;    /* taken in all */
 };
 
-/* --- the line
- * ----------------------------------------------------------------------------- */
+/* --- the line ------------------------------------------------------------- */
 
 static void add_time(char *ret, size_t size, uint64_t s)
 {
@@ -173,8 +172,7 @@ void report_tick(struct batch *b)
 		report_line(b);
 }
 
-/* --- failures
- * ----------------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------- */
 
 /* The last line of the job's stderr that is not empty, or "". */
 static void last_line(int dir, char ret[256])
@@ -232,8 +230,7 @@ void report_unread(struct batch *b, uint32_t entry, const char *why)
 	keep_words(b, entry, "it has not run", why);
 }
 
-/* --- the end
- * ------------------------------------------------------------------------------- */
+/* --- the end -------------------------------------------------------------- */
 
 static void tell_failures(struct batch *b)
 {

@@ -32,8 +32,7 @@ bool batch_is_final(const struct settings *s, struct entry *e, bool failed,
 	return e->tries >= s->tries;
 }
 
-/* --- the journal
- * --------------------------------------------------------------------------- */
+/* --- the journal ---------------------------------------------------------- */
 
 static void revoke_entry(struct entry *e, unsigned run)
 {
@@ -137,8 +136,7 @@ static int read_journals(struct batch *b)
 	return r < 0 ? client_complain(2, "%s/journal: %s", b->o->out, strerror(-r)) : 0;
 }
 
-/* --- r/
- * ----------------------------------------------------------------------------------- */
+/* --- r/ ------------------------------------------------------------------- */
 
 /* Is this name one of a job of this batch and entry? *run: the number of its run. */
 static bool is_job_of(const struct batch *b, const struct entry *e, const char *name,
@@ -249,8 +247,7 @@ int batch_load(struct batch *b)
 	return r;
 }
 
-/* --- runs that are made anew
- * -------------------------------------------------------------- */
+/* --- runs that are made anew ---------------------------------------------- */
 
 /* Adds the files of an input. Return: false: one cannot be read. */
 static bool stamp_now(const struct batch_list *l, uint32_t i, struct stamp *ret)

@@ -15,8 +15,7 @@
 #include "paths.h"
 #include "work.h"
 
-/* --- the table
- * ----------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 static const char *const columns[] = { "try", "status", "exit_code", "wall_ms", "cpu_ms",
 				       "peak_memory_bytes", "memory_mb", "queued_ms",
@@ -145,8 +144,7 @@ int table_write(struct out *out, struct batch_list *l)
 	return r;
 }
 
-/* --- what is asked
- * ------------------------------------------------------------------------- */
+/* --- what is asked -------------------------------------------------------- */
 
 struct shown {
 	struct out out;

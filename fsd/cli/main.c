@@ -83,8 +83,7 @@ static const struct cli_command *find(const char *name)
 	return NULL;
 }
 
-/* --- help
- * ----------------------------------------------------------------------------- */
+/* --- help ----------------------------------------------------------------- */
 
 static void help_all(FILE *to)
 {
@@ -145,8 +144,7 @@ static bool wants_help(const struct cli_command *c, int argc, char **argv)
 	       (!c->in_order && !strcmp(argv[argc - 1], "--help"));
 }
 
-/* --- main
- * ------------------------------------------------------------------------------ */
+/* --- main ----------------------------------------------------------------- */
 
 /* Opens /dev/null in the place of standard streams that the caller has closed. Else the
  * next file that fsd opens would become one of them. */

@@ -95,8 +95,7 @@ static int wait_end(struct client *k)
 	return r;
 }
 
-/* --- together
- * ------------------------------------------------------------------------ */
+/* --- together ------------------------------------------------------------- */
 
 static int check(struct client *k)
 {

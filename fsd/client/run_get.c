@@ -51,8 +51,7 @@ static mode_t kind_at(int at, const char *name)
 	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_mode & S_IFMT;
 }
 
-/* --- before there is a job
- * ------------------------------------------------------------- */
+/* --- before there is a job ------------------------------------------------ */
 
 static int not_opened(const struct target *t, int error)
 {
@@ -160,8 +159,7 @@ int gets_check(const struct run_client *c)
 	return r;
 }
 
-/* --- when the job is done
- * --------------------------------------------------------------- */
+/* --- when the job is done ------------------------------------------------- */
 
 static int missing(struct client *k, const struct target *t)
 {

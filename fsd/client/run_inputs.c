@@ -148,8 +148,7 @@ int inputs_check(const struct run_client *c)
 	return r;
 }
 
-/* --- arguments that name them
- * --------------------------------------------------------- */
+/* --- arguments that name them --------------------------------------------- */
 
 #define NAME "{}"
 

@@ -260,8 +260,7 @@ static int put_project(struct job_draft *d)
 	return r ? r : copy_failed(d, &t, tree_copy_all(&t, at, d->dir), &s);
 }
 
-/* --- the rest
- * --------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------- */
 
 /* A call on a file of the job has failed. */
 static int call_failed(struct job_draft *d, const char *name)

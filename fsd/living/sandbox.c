@@ -425,8 +425,7 @@ int sandbox_fs(struct sandbox *s, const struct wire_fs *fs, vm_fs_done *done,
 	return r;
 }
 
-/* --- making and ending
- * --------------------------------------------------------------- */
+/* --- making and ending ---------------------------------------------------- */
 
 void sandbox_drop(struct sandbox *s)
 {

@@ -184,8 +184,7 @@ void seat_forget(struct seat *t)
 	seat_forget_rest(t);
 }
 
-/* --- from the previous server
- * --------------------------------------------------------- */
+/* --- from the previous server --------------------------------------------- */
 
 /* Parses the config again, like a text of a user: the previous server may have been
  * compromised. Return: 0 or negative errno. */
@@ -390,8 +389,7 @@ void sandboxes_adopt(struct fsd *d)
 	}
 }
 
-/* --- its runs
- * ---------------------------------------------------------------------------- */
+/* --- its runs ------------------------------------------------------------- */
 
 /* Puts an adopted run into its seat. t: its replay buffer, recovered. Return: 0; -ESRCH:
  * the run had not begun, or its sandbox, seat or lane does not exist any more. */

@@ -527,8 +527,7 @@ void seat_end(struct seat *t)
 	sandbox_changed(s);
 }
 
-/* --- finding and listing sessions
- * ------------------------------------------------------ */
+/* --- finding and listing sessions ----------------------------------------- */
 
 struct seat *sandbox_session(struct sandbox *s, const char *name)
 {

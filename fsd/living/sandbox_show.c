@@ -265,8 +265,7 @@ int sandbox_show_until(const struct sandbox *s, struct buf *out)
 	return buf_fmt(out, "%s\n", when);
 }
 
-/* --- state
- * ------------------------------------------------------------------------------ */
+/* --- state ---------------------------------------------------------------- */
 
 static const char *const words[] = { "new", "idle", "busy", "lost", "paused" };
 
@@ -296,8 +295,7 @@ int sandbox_show_error(const struct sandbox *s, struct buf *out)
 	return s->why[0] ? buf_fmt(out, "%s\n", s->why) : 0;
 }
 
-/* --- processes
- * ---------------------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------ */
 
 /* A request for processes, on the stack of the fiber that waits. */
 struct asked {
@@ -374,8 +372,7 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out)
 	return r < 0 ? r : out->failed;
 }
 
-/* --- files beside config.json
- * -------------------------------------------------------- */
+/* --- files beside config.json --------------------------------------------- */
 
 int sandbox_file_make(struct sandbox *s, const char *name,
 		      struct sandbox_file **ret, struct err *err)

@@ -51,8 +51,7 @@ void seat_forget_rest(struct seat *t)
 	t->rest = NULL;
 }
 
-/* --- from the previous server
- * --------------------------------------------------------- */
+/* --- from the previous server --------------------------------------------- */
 
 /* Adopts the session's memory at the scheduler, and its environment. Return: 0 or
  * negative errno. */

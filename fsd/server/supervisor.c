@@ -458,8 +458,7 @@ static void on_signal(struct supervisor *h)
 		upgrade(h);
 }
 
-/* --- start and end
- * ------------------------------------------------------------------- */
+/* --- start and end -------------------------------------------------------- */
 
 static int watch_signals(struct supervisor *h)
 {

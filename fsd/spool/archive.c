@@ -47,8 +47,7 @@ size_t archive_base(const char *name)
 	return ending ? (size_t)(ending - name) : 0;
 }
 
-/* --- its job
- * -------------------------------------------------------------------------- */
+/* --- its job -------------------------------------------------------------- */
 
 static uint64_t memory_mb(const struct claim *c)
 {
@@ -111,8 +110,7 @@ int archive_put(struct spool *s, struct claim *c, struct trouble *t)
 	return claim_job_await(c, draft, t);
 }
 
-/* --- what it has unpacked
- * ----------------------------------------------------------------- */
+/* --- what it has unpacked ------------------------------------------------- */
 
 /* Takes the last line of its standard error as the reason, or else the message in
  * result.json. */

@@ -189,8 +189,7 @@ bool claim_is_fatal(const struct claim *c, const char *word)
 	return c->tried && !strcmp(c->tried, word) && c->tries >= CLAIM_TRIES_MOST;
 }
 
-/* --- claiming
- * ------------------------------------------------------------------------ */
+/* --- claiming ------------------------------------------------------------- */
 
 /* Makes the claim's directory, without an input. */
 static int make_dir(const struct place *p, struct claim **ret)
@@ -315,8 +314,7 @@ int claim_clear_submitted(struct claim *c)
 	return unlinkat(c->dir, SUBMITTED, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* --- results
- * -------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 int claim_write(struct claim *c, const char *name, const void *data, size_t len)
 {
@@ -342,8 +340,7 @@ int claim_write_exit_code(struct claim *c, const char *text)
 	return claim_write(c, NEW_EXIT_CODE, text, strlen(text));
 }
 
-/* --- publishing
- * ------------------------------------------------------------------------- */
+/* --- publishing ----------------------------------------------------------- */
 
 /* Writes "NAME.7" for "NAME", in NAME_MAX bytes. */
 static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1])

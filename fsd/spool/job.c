@@ -24,8 +24,7 @@
 
 #define CONFIG "config.json"
 
-/* --- names
- * ---------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------- */
 
 static const char *const prefixes[JOB_KINDS] = {
 	[JOB_OF_CLAIM] = "spool-", [JOB_DRAFT_OF_CLAIM] = ".spool-",
@@ -81,8 +80,7 @@ void put_base(const struct spool *s, const struct claim *c, char ret[NAME_MAX + 
 	snprintf(ret, NAME_MAX + 1, "%.*s", (int)(len ? len : strlen(c->name)), c->name);
 }
 
-/* --- files
- * ------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------- */
 
 int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct trouble *t)
 {
@@ -148,8 +146,7 @@ int put_text(int draft, const char *name, const char *data, size_t len,
 	return r < 0 ? trouble_mount(t, r, draft) : 0;
 }
 
-/* --- config.json
- * -------------------------------------------------------------------------- */
+/* --- config.json ---------------------------------------------------------- */
 
 /* Reads config.json once. A missing one counts as {}. */
 static int read_config(int from, struct buf *ret, struct trouble *t)
@@ -224,8 +221,7 @@ static int check_config(struct buf *text, bool *needs_code, unsigned *retries,
 			     "remove it", key) : 0;
 }
 
-/* --- a directory
- * ------------------------------------------------------------------------------ */
+/* --- a directory ---------------------------------------------------------- */
 
 struct tree {
 	struct spool *s;
@@ -325,8 +321,7 @@ static int put_directory(struct spool *s, struct claim *c, struct trouble *t)
 	return put_tree(s, c, from, t);
 }
 
-/* --- a program file
- * ----------------------------------------------------------------------------- */
+/* --- a program file ------------------------------------------------------- */
 
 static bool begins_with_interpreter(const struct claim *c)
 {
@@ -362,8 +357,7 @@ static int put_file(struct spool *s, struct claim *c, struct trouble *t)
 	return r ? r : put_text(draft, CONFIG, "{}\n", 3, t);
 }
 
-/* --- all of it
- * --------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------ */
 
 int put_draft(struct spool *s, struct claim *c, struct trouble *t)
 {
@@ -378,8 +372,7 @@ int put_draft(struct spool *s, struct claim *c, struct trouble *t)
 	return archive_base(c->name) ? archive_put(s, c, t) : put_file(s, c, t);
 }
 
-/* --- results
- * --------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 static const char *const result_files[] = { "stdout", "stderr", "output", "result.json",
 					    "log", NULL };

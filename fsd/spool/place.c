@@ -226,8 +226,7 @@ bool place_is_low(const struct place *p)
 	       (uint64_t)st.f_bavail * st.f_frsize < FREE_LEAST;
 }
 
-/* --- claims
- * -------------------------------------------------------------------------- */
+/* --- claims --------------------------------------------------------------- */
 
 bool place_is_claim(const char *name)
 {

@@ -15,8 +15,7 @@
 #include "fsd/client/run_say.h"
 #include "spool_int.h"
 
-/* --- its draft
- * --------------------------------------------------------------------------- */
+/* --- its draft ------------------------------------------------------------ */
 
 static int failed(struct spool *s, const struct job_draft *d, struct trouble *t)
 {
@@ -96,8 +95,7 @@ int program_put(struct spool *s, struct claim *c, struct trouble *t)
 	return r;
 }
 
-/* --- once
- * -------------------------------------------------------------------------------- */
+/* --- once ----------------------------------------------------------------- */
 
 int program_begin(struct spool *s)
 {

@@ -40,8 +40,7 @@ bool spool_is_ending(struct spool *s)
 	return s->ending;
 }
 
-/* --- backpressure
- * ---------------------------------------------------------------------- */
+/* --- backpressure --------------------------------------------------------- */
 
 void spool_block(struct spool *s, enum block why, const char *text)
 {
@@ -70,8 +69,7 @@ static bool is_blocked(struct spool *s)
 	return s->block;
 }
 
-/* --- a round
- * ------------------------------------------------------------------------------ */
+/* --- a round -------------------------------------------------------------- */
 
 static int advance_all(struct spool *s)
 {
@@ -128,8 +126,7 @@ static int round_of(struct spool *s)
 	return sync_all(s) ? advance_all(s) : 0;
 }
 
-/* --- waiting
- * -------------------------------------------------------------------------------- */
+/* --- waiting -------------------------------------------------------------- */
 
 /* Return: until when a claim needs no work. UINT64_MAX: until an event. */
 static uint64_t due_of(const struct spool *s, const struct claim *c)
@@ -203,8 +200,7 @@ static int loop(struct spool *s)
 	return 0;
 }
 
-/* --- the beginning
- * ------------------------------------------------------------------------------ */
+/* --- the beginning -------------------------------------------------------- */
 
 static unsigned find_window(const struct spool *s)
 {

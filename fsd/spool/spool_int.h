@@ -137,8 +137,7 @@ int claim_take_results(struct spool *s, struct claim *c, struct trouble *t);
 /* NAME of the results. */
 void put_base(const struct spool *s, const struct claim *c, char ret[NAME_MAX + 1]);
 
-/* --- archives (archive.c)
- * -------------------------------------------------------------- */
+/* --- archives (archive.c) ------------------------------------------------- */
 
 /* Length of the name without an archive's ending; 0: it is none. */
 size_t archive_base(const char *name);
@@ -146,8 +145,7 @@ int archive_put(struct spool *s, struct claim *c, struct trouble *t);
 /* Call it when the unpacking job has ended: makes the draft of its output. */
 int archive_take(struct spool *s, struct claim *c, struct trouble *t);
 
-/* --- the program of --program (program.c)
- * --------------------------------------------------- */
+/* --- the program of --program (program.c) --------------------------------- */
 
 /* Return: 0 or the exit code, and standard error has the sentence. Then, too,
  * program_end(). */
@@ -156,8 +154,7 @@ void program_end(struct spool *s);
 /* Makes the draft of a claim. */
 int program_put(struct spool *s, struct claim *c, struct trouble *t);
 
-/* --- steps (steps.c)
- * ---------------------------------------------------------------------- */
+/* --- steps (steps.c) ------------------------------------------------------ */
 
 /* Does all steps of the claim that are possible now. Return: 0; -1: the mount is dead. */
 int claim_advance(struct spool *s, struct claim *c);
@@ -169,8 +166,7 @@ int claims_find(struct spool *s);
 /* Removes jobs that belong to no claim any more. */
 void claims_drop_orphans(struct spool *s);
 
-/* --- the rest
- * ------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------- */
 
 /* No entry is claimed for a while. */
 void spool_block(struct spool *s, enum block why, const char *text);

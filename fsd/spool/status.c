@@ -40,8 +40,7 @@ static const struct {
 	{ "fsd_spool_blocked", "gauge", "1: no entry is taken, for this reason." },
 };
 
-/* --- files
- * -------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------- */
 
 /* Writes the file, by a rename. Return: 0 or -1. */
 static int put(int dir, const char *name, const struct buf *text)
@@ -74,8 +73,7 @@ static void read_lines(int run, const char *instance, struct buf *ret)
 		buf_add(ret, text, (size_t)n);
 }
 
-/* --- the lines
- * ------------------------------------------------------------------------------- */
+/* --- the lines ------------------------------------------------------------ */
 
 static void own_lines(const struct spool *s, struct buf *b)
 {

@@ -29,8 +29,7 @@
 #define UNREADABLE_NS (ENTRIES_UNREADABLE_MS * NS_PER_MS)
 #define SAY_NS (60 * NS_PER_S)
 
-/* --- troubles
- * ------------------------------------------------------------------------- */
+/* --- troubles ------------------------------------------------------------- */
 
 int trouble(struct trouble *t, enum trouble_kind kind, const char *fmt, ...)
 {
@@ -95,8 +94,7 @@ static enum block block_of(const struct trouble *t)
 	return BLOCK_MOUNT;
 }
 
-/* --- what comes of them
- * ------------------------------------------------------------------- */
+/* --- what comes of them --------------------------------------------------- */
 
 static void forget(struct spool *s, struct claim *c)
 {
@@ -230,8 +228,7 @@ static int meet(struct spool *s, struct claim *c, const struct trouble *t)
 	return 0;
 }
 
-/* --- the steps
- * -------------------------------------------------------------------------------- */
+/* --- the steps ------------------------------------------------------------ */
 
 /* Call it before a step that reads the entry's files. */
 static int begin(struct claim *c, const char *word, struct trouble *t)
@@ -456,8 +453,7 @@ int claim_advance(struct spool *s, struct claim *c)
 	return 0;
 }
 
-/* --- claiming
- * ------------------------------------------------------------------------------------ */
+/* --- claiming ------------------------------------------------------------- */
 
 /* Handles an entry that could not be claimed. r: the negative errno. */
 static int not_claimed(struct spool *s, const char *name, int r)
@@ -496,8 +492,7 @@ int claim_entry(struct spool *s, const char *name)
 	return claim_advance(s, c);
 }
 
-/* --- what a start finds
- * ----------------------------------------------------------------------------- */
+/* --- what a start finds --------------------------------------------------- */
 
 static bool is_known(const struct spool *s, const char *id)
 {
