@@ -321,7 +321,8 @@ static int tree_bytes(struct node *node, uint64_t *sum)
 	return r;
 }
 
-/* The bytes that its owner gets back at once when old is replaced. */
+/* Return: the bytes that the owner of old gets back at once when old is replaced: none
+ * for an open file, which counts until it is closed. */
 static uint64_t replaced_bytes(struct node *old)
 {
 	if (!old || old->is_dir || old->refs)

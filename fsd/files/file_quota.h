@@ -51,7 +51,8 @@ void quota_area_end(struct file_owner *owner, unsigned area);
 /* Subtracts the result.json of a run that has to be published again. */
 void quota_unpublish(struct file_owner *owner);
 
-/* Counts an open file, which is closed at the end. fd: of the newest run. */
+/* quota_opened() counts an open result of the newest run: fd is its descriptor.
+ * quota_done_with() ends that, at the close. */
 void quota_opened(struct file_owner *owner, struct quota_open *o, unsigned vfile,
 		  int fd);
 void quota_done_with(struct quota_open *o);
@@ -60,8 +61,8 @@ void quota_done_with(struct quota_open *o);
 void quota_gone_begin(struct file_owner *owner);
 void quota_gone_end(struct file_owner *owner);
 
-/* Return: how many bytes the run may still store. The others count bytes that it stores,
- * or no longer needs. */
+/* quota_run_room() returns how many bytes the run may still store. quota_run_add() counts
+ * bytes that it stores, quota_run_sub() bytes that it no longer needs. */
 uint64_t quota_run_room(const struct file_owner *owner);
 void quota_run_add(struct file_owner *owner, uint64_t bytes);
 void quota_run_sub(struct file_owner *owner, uint64_t bytes);

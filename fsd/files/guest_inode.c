@@ -118,7 +118,7 @@ static void lose_path(struct guest_inodes *all, struct guest_inode *r)
 	free(take_ptr(r->path));
 }
 
-/* Consumes path. */
+/* Gives the number another path (consumed); path NULL: none. */
 static void take_path(struct guest_inodes *all, struct guest_inode *r, char *path)
 {
 	lose_path(all, r);
@@ -241,7 +241,8 @@ uint64_t guest_inode_found(struct guest_inodes *all, uint64_t session, const cha
 {
 	struct guest_inode *r = by_path(all, session, path);
 
-	/* The kernel takes it ill when a number becomes another kind's. */
+	/* The kernel refuses a number that was a file and becomes a directory, or the
+	 * reverse: give the file a new number. */
 	if (r && r->is_dir != is_dir) {
 		lose_path(all, r);
 		r = NULL;

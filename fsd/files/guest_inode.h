@@ -16,7 +16,8 @@ struct guest_inodes;
 /* A sandbox has a second tree, its root: its number with this bit. */
 #define GUEST_ROOT (1ull << 62)
 
-/* handover: borrowed, or NULL: no other server is to know. Return: 0 or -ENOMEM. */
+/* handover: borrowed; NULL: the numbers are not kept for another server. Return: 0 or
+ * -ENOMEM. */
 struct handover;
 int guest_inodes_new(struct handover *handover, struct guest_inodes **ret);
 /* Restores the numbers of the previous server. is_there(): returns whether the session or
@@ -25,8 +26,9 @@ void guest_inodes_adopt(struct guest_inodes *all,
 			bool (*is_there)(void *arg, uint64_t session), void *arg);
 void guest_inodes_free(struct guest_inodes *all);
 
-/* The path of a number below its session's files/, borrowed until the next
- * call here, and the session's number; NULL: it has none any more. */
+/* Return: the path of a number below its session's files/, borrowed until the next call
+ * here, and in *ret_session the session's number; NULL: the number has no path any
+ * more. */
 const char *guest_inode_path(struct guest_inodes *all, uint64_t ino,
 			     uint64_t *ret_session);
 /* Return: also false if the number is not known. */
@@ -35,12 +37,14 @@ bool guest_inode_is_dir(struct guest_inodes *all, uint64_t ino);
 uint64_t guest_inode_found(struct guest_inodes *all, uint64_t session, const char *path,
 			   bool is_dir);
 void guest_inode_forget(struct guest_inodes *all, uint64_t ino, uint64_t count);
-/* The file at path was removed or replaced: its number has no path any more. */
+/* Call it when the file at path was removed or replaced: its number has no path any
+ * more. */
 void guest_inode_gone(struct guest_inodes *all, uint64_t session, const char *path);
 /* Call it after a rename: the file, and all files below it, have new paths. */
 void guest_inode_moved(struct guest_inodes *all, uint64_t session, const char *from,
 		       const char *to);
-/* The session has ended. No-op on NULL. */
+/* Call it when the session has ended: none of its numbers has a path any more. No-op on
+ * NULL. */
 void guest_inode_drop(struct guest_inodes *all, uint64_t session);
 
 #endif

@@ -33,7 +33,8 @@ uint64_t node_ino_shuffle(uint64_t ino, uint64_t key)
 	return (ino & ~WHOLE) | a << HALF_BITS | b;
 }
 
-/* If the key cannot be stored, a new one at each start does as well. */
+/* Return: the key of this state directory. If it cannot be stored, each start makes
+ * another one, and files change their numbers. */
 uint64_t node_ino_key(const struct store *store)
 {
 	auto_close int fd = store_open_own(store, "key");

@@ -251,7 +251,7 @@ struct node *node_root_new(struct file_owner *owner, enum node_area area,
 	struct node *n;
 	struct stat st;
 
-	if (area != AREA_FILES && /* the scan has seen the file */
+	if (area != AREA_FILES && /* files/ exists: the scan has seen it */
 	    (node_path(&probe, path, sizeof(path)) < 0 ||
 	     fstatat(nodes->jobs_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0))
 		return NULL;
@@ -265,7 +265,7 @@ struct node *node_root_new(struct file_owner *owner, enum node_area area,
 	return n;
 }
 
-/* Leaves the tree. */
+/* Takes the node out of its tree. */
 static void detach(struct node *node)
 {
 	quota_unlinked(node);
@@ -279,8 +279,8 @@ static void detach(struct node *node)
 
 /* --- the end of a tree -------------------------------------------------- */
 
-/* Each node is unlinked, but still in its place. Its children go first, whose
- * files are found by its name. */
+/* Marks all nodes of a tree as unlinked, and leaves them in their places. Children come
+ * before their parent, because the path of their files has its name. */
 static void doom(struct node *node)
 {
 	list_for_each(pos, tmp, &node->children)

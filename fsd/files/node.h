@@ -153,10 +153,11 @@ void node_root_keep(struct node *root);
 /* Loads dir's entries from the store, unless it is loaded. Return: 0 or negative
  * errno. */
 int node_load(struct node *dir);
-/* The same until now_ns() has reached `until`. Return: 1: there are more entries. */
+/* Like node_load(), but stops when now_ns() has reached `until`. Return: also 1: there
+ * are more entries. */
 int node_load_some(struct node *dir, uint64_t until);
-/* The same for all entries; a fiber lets others run in between. The next node_load()
- * reports a failure. */
+/* Loads all entries; a fiber lets other fibers run in between. If this fails, the next
+ * node_load() reports it. */
 void node_load_all(struct node *dir);
 /* Return: true if dir has entries; it does not load all. */
 bool node_has_entries(struct node *dir);

@@ -20,7 +20,8 @@ int node_open(const struct node *node, int flags)
 		return -ESTALE;
 	if (flags & (O_TRUNC | O_CREAT))
 		return call_open(node->nodes->store, path, flags);
-	/* Changes nothing, and ops_target() has had it brought into memory. */
+	/* This open changes nothing on the disk, and ops_target() has loaded the inode
+	 * before, so it need not run on a thread. */
 	fd = open_quietly(node->nodes->jobs_fd, path, flags);
 	return fd < 0 ? -errno : fd;
 }

@@ -40,7 +40,8 @@ static struct node_record *find(const struct nodes *nodes, uint64_t ino)
 	return NULL;
 }
 
-/* A node has the record now, or the record is about to be freed. */
+/* Removes the record from the index, because a node has it now, or because it is about to
+ * be freed. */
 static void take(struct nodes *nodes, const struct node_record *kept)
 {
 	slot_index_del(&nodes->inherited, hash_u64(kept->ino),
@@ -90,9 +91,9 @@ const struct node_record *nodes_inherited(struct nodes *nodes, uint64_t ino)
 }
 
 /*
- * When the file was made. With its number it is another one's never: the store
- * gives the number of a file that is gone out again at once. 0: the file system
- * does not know it.
+ * Return: when the file was made; 0: the file system does not tell. Number and time
+ * together identify a file, because the store's file system soon gives the number of a
+ * deleted file to a new one.
  */
 static uint32_t born(const struct nodes *nodes, const char *path)
 {
@@ -178,7 +179,8 @@ static int search(struct node *dir, uint64_t ino, struct node **ret)
 	return found;
 }
 
-/* Takes over the record, with the lookups that earlier servers have answered. */
+/* Gives the node the record of its number, with the lookups that earlier servers have
+ * answered. */
 static void take_record(struct node *node)
 {
 	node->kept = find(node->nodes, node->ino);

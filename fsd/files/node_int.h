@@ -22,7 +22,7 @@ struct nodes {
 
 /* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
 int node_path(const struct node *node, char *room, size_t size);
-/* A child that is in the store already; NULL without memory. */
+/* Makes the node of a child that is in the store already; NULL without memory. */
 struct node *node_add_child(struct node *dir, const char *name,
 			    const struct stat *st);
 /* node.c: checks whether dir may get a new entry, and writes its path. node_made() is
@@ -31,7 +31,8 @@ int node_new_path(struct node *dir, const char *name, char *room, size_t size);
 int node_made(struct node *dir, const char *name, const char *path, int r,
 	      const struct stat *st, struct node **ret_node);
 void node_load_end(struct node *dir); /* ends a load that is under way */
-/* The store has entries that dir does not know: loads them at the next use. */
+/* Call it when the store has entries that dir does not know: loads them at the next
+ * use. */
 void node_load_again(struct node *dir);
 /* Return: NULL: dir has no node of this name, but may have a file if it is not loaded. */
 struct node *node_child(const struct node *dir, const char *name);
@@ -39,17 +40,19 @@ struct node *node_child(const struct node *dir, const char *name);
 /* node_inherit.c */
 int node_inherit_begin(struct nodes *nodes);
 void node_inherit_end(struct nodes *nodes);
-/* The kernel knows the number from before, as another file's than dir/name. */
+/* True if the kernel knows the number from an earlier server, as that of another file
+ * than dir/name. */
 bool node_is_others(struct nodes *nodes, const struct node *dir,
 		    const char *name, uint64_t ino);
-/* The path of dir/name below STATE/jobs. Return: 0 or -errno. */
+/* Writes the path of dir/name below STATE/jobs. Return: 0 or negative errno. */
 int node_child_path(const struct node *dir, const char *name, char *room,
 		    size_t size);
 void node_keep(struct node *node);   /* call it when the kernel knows the node */
 void node_unkeep(struct node *node); /* call it when the kernel has forgotten the node */
 /* Marks the record: the file is gone, and the kernel still knows its number. */
 void node_gone(struct node *node);
-/* node.c. The second: one that is in no tree; NULL without memory. */
+/* node.c: node_renumber() gives a node another number. node_new_unlinked() makes a node
+ * that is in no tree; NULL without memory. */
 void node_renumber(struct node *node, uint64_t ino);
 struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino, bool is_dir);
 
@@ -57,8 +60,8 @@ struct node *node_new_unlinked(struct nodes *nodes, uint64_t ino, bool is_dir);
 uint64_t node_ino_shuffle(uint64_t ino, uint64_t key);
 uint64_t node_ino_key(const struct store *store);
 
-/* node_data.c: its file gets a name in STATE/unlinked, if a handle or a run needs it; and
- * that name goes. */
+/* node_data.c: node_keep_file() gives a file a name in STATE/unlinked, if a handle or a
+ * run needs it; node_unkeep_file() removes that name. */
 void node_keep_file(struct node *node);
 void node_unkeep_file(struct node *node);
 #define NODE_UNLINKED_FMT "%016" PRIx64 /* name in STATE/unlinked, made from the node's

@@ -17,10 +17,11 @@ void last_error_set(struct users *users, uid_t uid, const char *path,
 		    const char *sentence);
 /* Borrowed until the next call here; NULL: uid was refused nothing yet. */
 const char *last_error_text(struct users *users, uid_t uid);
-/* Has the running request set uid's sentence? False also without a request. */
+/* Return: true if the running request has set uid's sentence; false also without a
+ * request. */
 bool last_error_is_set(struct users *users, uid_t uid);
-/* Copies the sentence that the running request has set for `from`. False: it has set
- * none. */
+/* Copies the sentence that the running request has set for `from` to uid. Return: false:
+ * it has set none. */
 bool last_error_pass_on(struct users *users, uid_t uid, uid_t from);
 
 #endif

@@ -52,7 +52,7 @@ void quota_count_job(struct quota_user *u, int more);
 /* Return: 0, or -EDQUOT with a sentence if uid may not have one more job. */
 int quota_check_job(struct quota *q, uid_t uid, struct err *err);
 
-/* Are bytes counted at all? u may be NULL. */
+/* Return: true if the bytes of users are counted. u may be NULL. */
 bool quota_has_bytes(const struct quota_user *u);
 uint64_t quota_bytes(const struct quota_user *u); /* 0: the user's bytes are not
 						   * counted */

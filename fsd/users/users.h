@@ -50,8 +50,9 @@ void users_count(struct users *users, uid_t uid, bool all,
 /* Return: NULL without memory. */
 struct user *user_of(struct users *users, uid_t uid);
 
-/* A job of the user came, went or was renamed now; the second: anything changed.
- * p may be NULL. The second returns the time. */
+/* user_listed() notes that a job of the user came, went or was renamed now;
+ * user_changed() that anything else of the user changed, and returns the time. p may be
+ * NULL. */
 void user_listed(struct users *users, struct user *p);
 uint64_t user_changed(struct users *users, struct user *p);
 
@@ -60,9 +61,10 @@ uint64_t user_changed(struct users *users, struct user *p);
 void user_count(struct user *p, enum job_state state, int more);
 
 /*
- * The open files of users take descriptors of the server. Return: 0, or -EMFILE with a
- * sentence: uid has as many as one user may have. The second counts one more, without
- * a check. Return: the record to close later; NULL: the operator, or no memory.
+ * The open files of users take descriptors of the server. user_may_open() checks whether
+ * uid may open one more. Return: 0, or -EMFILE with a sentence. user_opens() counts one
+ * more, without a check. Return: the record for user_closes(); NULL: uid is the operator,
+ * or no memory.
  */
 int user_may_open(struct users *users, uid_t uid, struct err *err);
 struct user *user_opens(struct users *users, uid_t uid);

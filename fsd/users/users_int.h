@@ -13,7 +13,7 @@ struct users {
 	uint64_t started_ns; /* CLOCK_REALTIME: when the mount was made */
 	uint64_t health_ns;  /* CLOCK_REALTIME: when the operator changed a file that all
 			      * see */
-	struct times times;  /* anybody's job or anything of .fsd changed */
+	struct times times;  /* when a job of any user, or a file of .fsd, changed */
 	uint64_t open_most;  /* most descriptors for the open files of one user */
 };
 
