@@ -128,7 +128,7 @@ static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 	bool lived = s->stage == STAGE_LIVES && !s->single;
 	char text[400];
 
-	/* The sentence is the lease's. */
+	/* Copy the sentence: drop_machine() frees the lease, which owns it. */
 	snprintf(text, sizeof(text), "%s%.300s",
 		 lived ? "its sandbox is lost: " : "", sentence);
 	s->stage = lived ? STAGE_LOST : STAGE_NEW;
@@ -245,7 +245,8 @@ static void on_ready(struct sched_slot *slot)
 
 	sched_join(slot, &s->hold); /* the machine outlives its runs */
 	if (s->single)
-		sched_leave(slot); /* sandbox_single.c counts the sessions */
+		sched_leave(slot); /* sandbox_single.c limits the number of sessions
+				    * instead */
 	s->lease = vm_lease(s->d->vm, &need, &sandbox_events, s);
 	if (!s->lease)
 		on_failed(s, VM_FAILED_START, "no machine can be asked for");

@@ -88,7 +88,8 @@ struct seat {
 				 * the sandbox; NULL: the next run asks for one */
 	bool granted;          /* the lease can take a run */
 	bool told;             /* the log of the first waiting run has the reason */
-	uint64_t steps, lease_steps; /* completed steps: in all; with this interpreter */
+	uint64_t steps, lease_steps; /* steps: all completed steps; lease_steps: those
+				      * with the present interpreter */
 	struct list waiting;   /* runs that wait: struct run, by living.in_session */
 	struct run *current;   /* borrowed: the run that uses the lease; or NULL */
 	struct loop_call next; /* begins the next run */
@@ -153,15 +154,15 @@ void sandbox_restart(struct sandbox *s);
  * errno with a sentence. */
 int sandbox_queue(struct sandbox *s, uint64_t memory, uint64_t old, struct err *err);
 
-/* sandbox.c: run_host.tell(). */
+/* sandbox.c: tell() of run_host.h: logs why the run waits. */
 void sandbox_tell(struct run *run);
 /* sandbox_single.c: sandboxes_check() for a session without a sandbox. */
 int single_check(struct fsd *d, uid_t uid, const struct job_config *c,
 		 const struct lang *lang, bool accepted, struct err *err);
 /* Finds the session that the run names, or makes it. Return: NULL without memory. */
 struct sandbox *single_of(struct run *run);
-/* sandbox_begin() with the config of this run, unless an earlier step has asked for a
- * machine already. */
+/* Calls sandbox_begin() with the config of this run, unless an earlier step has asked for
+ * a machine already. */
 int single_begin(struct sandbox *s, struct run *run, struct err *err);
 /* Drops the config of the step that asked for the machine: the next step asks again. */
 void single_forget(struct sandbox *s);
@@ -199,9 +200,9 @@ int sandbox_network_begin(struct sandbox *s, struct err *err);
 void sandbox_network_adopt(struct sandbox *s);
 /* Its machine has ended. No-op without a network. */
 void sandbox_network_end(struct sandbox *s);
-/* NULL: it has none. */
+/* Return: the network of the machine, borrowed; NULL: it has none. */
 struct machine_network *sandbox_network_of(const struct sandbox *s);
-/* The config of a sandbox has changed. */
+/* Call it when the config of a sandbox has changed. */
 void sandbox_network_changed(const struct sandbox *s);
 
 /* sandbox.c: asks for the machine, or for a build of its environment first; does nothing
@@ -216,8 +217,8 @@ void sandbox_end_at(struct sandbox *s, uint64_t until_ns);
 void sandbox_used(struct sandbox *s);
 /* Calls the watchers if the state has changed. */
 void sandbox_changed(struct sandbox *s);
-/* sandbox_time.c: the timers. The first call comes before all others for s, the second
- * stops the timers. */
+/* sandbox_time.c: the timers. Call sandbox_times_init() before all others for s.
+ * sandbox_times_done() stops the timers. */
 void sandbox_times_init(struct sandbox *s);
 void sandbox_times_done(struct sandbox *s);
 /* Arms the timers, after a time has changed. */
@@ -228,7 +229,7 @@ void sandbox_set_times(struct sandbox *s);
 void sandbox_keep_new(struct sandbox *s);
 void sandbox_keep(const struct sandbox *s); /* writes the times and the stage */
 void sandbox_keep_text(const struct sandbox *s);
-/* The environment of its machine. */
+/* Writes which environment the machine has. */
 void sandbox_keep_environment(struct sandbox *s);
 /* Makes the mux of a machine that several runs share. Return: it, for struct vm_share;
  * NULL: the table is full. */
@@ -252,8 +253,9 @@ void single_adopt(struct sandbox *s);
 /* Adopts the machine of s together with the step that runs there. replay: of that step,
  * recovered. Return: 0 or -ESRCH. */
 int single_take_run(struct sandbox *s, struct run *run, struct vm_replay *replay);
-/* Call both after all runs were adopted. The first ends the takeover of s. The second
- * frees the replay buffers that belong to no session and no run. */
+/* Call both after all runs were adopted. single_adopted() ends the takeover of s.
+ * singles_drop_replays() frees the replay buffers that belong to no session and no
+ * run. */
 void single_adopted(struct sandbox *s);
 void singles_drop_replays(struct fsd *d);
 

@@ -206,7 +206,7 @@ static int restore_config(struct sandbox *s, const struct sandbox_record *k)
 	return r;
 }
 
-/* Opens it by its id, as its name may lead to another environment now. */
+/* Opens the environment by its id, as its name may lead to another one now. */
 int sandbox_find_environment(struct sandbox *s, const struct sandbox_record *k)
 {
 	struct environment_places places = *environments_places(s->d->environments);
@@ -251,7 +251,8 @@ static int take_machine(struct sandbox *s, const struct sandbox_record *k)
 	return r;
 }
 
-/* Recovers the replay buffers of all runs in s. Before a frame is sent to the machine. */
+/* Recovers the replay buffers of all runs in s. Call it before a frame is sent to the
+ * machine. */
 static void recover_replays(const struct sandbox *s)
 {
 	struct handover *in = s->d->handover;

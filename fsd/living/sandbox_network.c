@@ -18,10 +18,10 @@
 struct sandbox_network {
 	struct machine_network *machine; /* owned */
 	char *line[LINES_MOST]; /* owned; a ring */
-	unsigned next;          /* the oldest line, or NULL */
+	unsigned next;          /* index of the oldest line, which is replaced next */
 };
 
-/* Takes text. */
+/* Adds text (consumed) to the ring, in place of the oldest line. */
 static void add_line(struct sandbox_network *n, char *text)
 {
 	free(n->line[n->next]);

@@ -33,7 +33,7 @@ static int check_network(const struct sandbox *s, const struct job_config *c,
 	const char *own = machine->network_text;
 	bool same = !c->network_text || (own && !strcmp(own, c->network_text));
 
-	/* a server that has taken the session over does not know what it had */
+	/* a server that has adopted the session does not know its network and ports */
 	if (!s->asked || (same && (!config_has_ports(&c->ports) ||
 				   config_ports_equal(&c->ports, &machine->ports))))
 		return 0;
@@ -83,7 +83,7 @@ static bool has_machine(const struct sandbox *s)
 	return s->hold.sched;
 }
 
-/* True if it has a machine or asks for one. */
+/* True if the session has a machine or asks for one. */
 static bool has_begun(const struct sandbox *s)
 {
 	return s->slot.user || s->lease;

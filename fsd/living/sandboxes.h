@@ -78,7 +78,7 @@ int sandbox_show_processes(struct sandbox *s, struct buf *out);
  * unchanged. */
 int sandbox_configure(struct sandbox *s, const char *text, size_t len,
 		      struct err *err);
-/* The same, but only checks the text. */
+/* Like sandbox_configure(), but only checks the text. */
 int sandbox_check_config(const struct sandbox *s, const char *text, size_t len,
 			 struct err *err);
 /* Sets the end from the text that a user has written to `until`. Return: 0 or -EINVAL
@@ -101,8 +101,8 @@ void sandbox_hold(struct sandbox *s);      /* a user has opened `hold` */
 /* Return: since when the machine has been idle or paused, in now_ns(); 0: it is in use,
  * or there is none. */
 uint64_t sandbox_idle_since(const struct sandbox *s);
-/* Takes that machine from the sandbox, for another user who waits. The sandbox shows why
- * it is lost; a single one gets another machine at its next step. */
+/* Takes the idle machine from the sandbox, for another user who waits. The sandbox shows
+ * why it is lost; a single one gets another machine at its next step. */
 void sandbox_take_back(struct sandbox *s);
 
 /* A file beside config.json: an editor writes it, then renames it to config.json. */

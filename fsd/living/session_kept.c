@@ -140,7 +140,8 @@ void single_adopt(struct sandbox *s)
 		return;
 	}
 	if (is_on_replay(s, t))
-		s->stage = STAGE_LIVES; /* true only if single_take_run() follows */
+		s->stage = STAGE_LIVES; /* for now: single_adopted() ends it if no step is
+					 * adopted */
 	if (t->rest && t->rest->sent)
 		why = take_idle(t);
 	if (why)
