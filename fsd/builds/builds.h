@@ -18,7 +18,7 @@ struct build;
 struct build_wait;
 
 struct build_wait_ops {
-	/* Calls with a sentence: what the job waits for, and how far the build is. */
+	/* Tells the job in a sentence what it waits for, and how far the build is. */
 	void (*tell)(struct build_wait *w, const char *sentence);
 	/* Called when the wait is over. why NULL: the environment exists; else a sentence
 	 * for `error`: it cannot be built. */

@@ -76,7 +76,8 @@ void fdstore_table_free(struct fdstore_table *t)
 	free(t);
 }
 
-/* Over the limit, or without memory, it stores nothing: the socket ends with its server. */
+/* Stores fd, which the table then owns. Over the limit, or without memory, it stores
+ * nothing: the socket ends with its server. */
 static void keep(struct fdstore_table *t, const struct fdstore_entry *e, int *fd)
 {
 	struct kept *k;

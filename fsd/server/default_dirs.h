@@ -8,7 +8,8 @@
 #include "vm/environment/environment.h"
 
 /*
- * Return: owned by the caller; NULL with errno, ENOENT: this user has no home.
+ * Returns the directory of the state for this user, owned by the caller. NULL with errno;
+ * ENOENT: this user has no home.
  */
 char *default_state_dir(void);
 /*
@@ -44,7 +45,7 @@ int program_beside(const char *name, char ret[PATH_MAX]);
 /* Returns path as absolute and without links; its last component may be a dead
  * mount. Owned by the caller. NULL with errno. */
 char *absolute_path(const char *path);
-/* The same for a path of which the last parts do not exist yet. */
+/* Like absolute_path(), but the last parts of path need not exist yet. */
 char *existing_path(const char *path);
 
 #endif

@@ -204,7 +204,7 @@ static struct image_about find_image(const char *image)
 }
 
 struct machines_record {
-	uint32_t live; /* never: without it, a server finds the facts anew */
+	uint32_t live; /* always 0: another server may drop it, and finds the facts */
 	struct vm_known known;
 };
 

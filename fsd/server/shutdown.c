@@ -102,7 +102,8 @@ static void on_idle(void *arg)
 
 struct disk_record {
 	uint32_t live;
-	uint32_t refused, read_only; /* why, an errno; and that they were too many */
+	uint32_t refused, read_only; /* refused: errno of the last refusal; read_only: 1
+				      * after too many refusals */
 	/* When the disk ended servers, the last time first: now_ns(). */
 	uint64_t refused_ns[REFUSALS];
 };

@@ -62,7 +62,8 @@
 
 struct supervisor {
 	const struct mount_options *options;
-	struct ready *ready; /* NULL: the process was notified */
+	struct ready *ready; /* the process to notify when the mount answers; NULL: none,
+			      * or it was notified */
 	/* owned: path of the service manager's socket; NULL once notified, or none
 	 * waits */
 	char *manager;
@@ -227,7 +228,8 @@ static ssize_t send_ready(const struct supervisor *h, const struct ready *ready)
 			: fdpass_send(ready->fd, "", 1, &root, 1, 0);
 }
 
-/* A private mount is part of a command, and no service. */
+/* Notifies the service manager that the mount answers. A private mount does not: it is
+ * part of a command, and no service. */
 static void tell_manager(struct supervisor *h)
 {
 	auto_free char *socket = take_ptr(h->manager);
