@@ -95,7 +95,7 @@ static void set_jobs(struct batch *b)
 				 2 * (unsigned)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
 }
 
-/* A job has two or three descriptors. */
+/* Raises the limit of open files: each running job takes two or three descriptors. */
 static void raise_limit(struct batch *b)
 {
 	struct rlimit limit;
@@ -134,7 +134,7 @@ static int open_mount(struct batch *b)
 	return 0;
 }
 
-/* Opens the mount by its path again; a private one has none. Return: it answers. */
+/* Opens the mount by its path; a private one has no path. Return: true if it answers. */
 static bool try_mount(struct batch *b)
 {
 	struct stat st;
@@ -165,7 +165,7 @@ static void take_signal(struct batch *b)
 	batch_on_signal(b, client_signal(&b->signals));
 }
 
-/* Forgets the jobs that are found in the mount again. */
+/* Forgets the jobs that run or have ended; batch_attach() finds them again. */
 static void forget_jobs(struct batch *b)
 {
 	for (unsigned i = 0; i < b->flights; i++) {
@@ -182,7 +182,7 @@ static void forget_jobs(struct batch *b)
 	b->next = 0;
 }
 
-/* Opens the others, which wait for their removal, in the mount that is there now. */
+/* In the mount that is there now, opens the jobs that only wait for their removal. */
 static void open_jobs(struct batch *b)
 {
 	for (unsigned i = 0; i < b->flights; i++)
@@ -373,7 +373,9 @@ static void work(struct batch *b)
 
 /* --- together ------------------------------------------------------------- */
 
-/* Gives OUT its identity, or compares. mount: the environment is known. */
+/* Takes the batch's id from OUT, and checks that OUT has results of the same batch.
+ * mount: the environment is known, so compare it, too. Return: 0; -ENOENT: OUT is new; or
+ * 2. */
 static int compare_identity(struct batch *b, bool mount)
 {
 	struct identity was;
@@ -469,7 +471,7 @@ static bool is_all_done(const struct batch *b)
 	return b->n.done == b->n.total;
 }
 
-/* Is there work, or a mount that may have jobs to be removed? */
+/* True if an input needs a run, or the mount may have jobs to be removed. */
 static bool needs_mount(const struct batch *b, uint32_t revoked)
 {
 	return revoked || !is_all_done(b) || !client_mount_is_private(b->o->run);

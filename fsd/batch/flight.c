@@ -231,7 +231,7 @@ static void stamp_input(const struct job_draft *d, struct stamp *ret)
 		stamp_add(ret, d->stdin_path);
 }
 
-/* The job was accepted. */
+/* Begins to wait for the end of a job that the mount has accepted. */
 static void started(struct batch *b, struct flight *f, struct job_draft *d)
 {
 	int r;
@@ -347,7 +347,8 @@ static unsigned memory_of(int dir)
 	return memory > 0 && memory < UINT32_MAX ? (unsigned)memory : 0;
 }
 
-/* A mount that died in the middle of the rename may have the new name and a draft. */
+/* True if the job is still a draft: the mount died in the middle of the rename, which
+ * gave it the new name and did not start it. */
 static bool is_draft(int dir)
 {
 	char state[16];
@@ -420,7 +421,7 @@ int batch_attach(struct batch *b)
 
 /* --- its end -------------------------------------------------------------- */
 
-/* The job was removed without a result. */
+/* Handles a job that was removed without a result. */
 static void gone(struct batch *b, struct flight *f, const char *why)
 {
 	uint32_t entry = f->entry;
@@ -444,7 +445,7 @@ static void refused(struct batch *b, struct flight *f)
 	batch_stop(b, 2);
 }
 
-/* A job without result.json. */
+/* Handles a job that has ended without result.json. error: of the attempt to read it. */
 static void without_result(struct batch *b, struct flight *f, int error)
 {
 	char state[16];

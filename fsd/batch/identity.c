@@ -96,7 +96,8 @@ static int add_project(struct sha *s, const struct run_client *c)
 		       : add_dir(s, dir, c->value[RUN_FOLLOW] != NULL, 0);
 }
 
-/* A pipe can be read once, and each job needs the program. */
+/* Copies a program that is no regular file into memory: a pipe can be read once, and each
+ * job needs the program. */
 static int keep_program(struct program *p)
 {
 	auto_close int memory = -1;
@@ -293,7 +294,7 @@ int identity_write(const struct identity *m, struct out *out, bool replace)
 
 /* --- the same? ------------------------------------------------------------ */
 
-/* Two lists as JSON: blanks and escapes do not count. */
+/* True if two lists in JSON are equal; blanks and escapes do not count. */
 static bool is_same_list(const struct buf *a, const struct buf *b)
 {
 	auto_json json_t *one = NULL, *other = NULL;

@@ -130,7 +130,7 @@ void journals_close(struct journals *j)
 	*j = (struct journals){ 0 };
 }
 
-/* Is the line a JSON object to its end? Of a line that was cut it is not. */
+/* True if the line is a complete JSON object. A line that was cut by a crash is not. */
 static bool is_whole(const char *line)
 {
 	bool text = false;

@@ -59,7 +59,7 @@ void journals_close(struct journals *j);
 const char *journal_member(const char *line, const char *name, size_t *len);
 /* Return: the number, or -1. */
 int64_t journal_number(const char *line, const char *name);
-/* Is the member this text? text: with its quotes. */
+/* Return: true if the member is this text. text: with its quotes. */
 bool journal_is(const char *line, const char *name, const char *text);
 
 #endif

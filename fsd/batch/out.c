@@ -124,9 +124,12 @@ static bool is_elsewhere(const char *other)
 	return on && strcmp(on + strlen(" on "), host) != 0;
 }
 
-/* Takes a lock against a second batch of this host. One of another host does no harm, since
- * each result is published once; NFS tells of its lock. Slurm begins an element anew while
- * the node that it has given up still runs it. Return: 0 or the exit code. */
+/*
+ * Takes a lock, so that no second batch of this host works on OUT. If a process of
+ * another host has it (on NFS), only warns and continues: each result is published once,
+ * so two batches do no harm. Slurm needs this: it starts an element again while the node
+ * that it gave up still runs it. Return: 0 or the exit code.
+ */
 static int take_lock(const struct out *o, const char *name, int how, int *ret_fd)
 {
 	char other[64] = "";
@@ -216,7 +219,7 @@ int out_sync(const struct out *o, const char *const *name, unsigned count)
 	return r;
 }
 
-/* Makes the directories that are to have the path. */
+/* Makes the parent directories of path. */
 static int make_parents(const struct out *o, const char *path)
 {
 	char copy[PATH_MAX];

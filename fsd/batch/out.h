@@ -65,8 +65,8 @@ void out_drop(const struct out *o, const char *name);
 /* Removes temporary directories that dead processes of this host have left. */
 void out_clean(struct out *o);
 
-/* Writes a file by a rename: begin, write, end. Return: descriptor or negative errno; 0
- * or negative errno. */
+/* Write a file by a rename: call out_file_begin(), write to its descriptor, call
+ * out_file_end(). Return: the descriptor, or 0; or negative errno. */
 int out_file_begin(struct out *o, char name[OUT_TEMPORARY]);
 int out_file_end(struct out *o, int fd, const char *name, const char *as);
 /* Ends a file as out_file_end() does, but replaces no file: -EEXIST. */

@@ -153,7 +153,7 @@ static int add_all(struct path_set *s)
 	return 0;
 }
 
-/* No input may be in another one. */
+/* Checks that the results of this input are not inside those of another one. */
 static int check_inside(const struct path_set *s, uint32_t i)
 {
 	char path[PATH_MAX];

@@ -16,7 +16,7 @@
 
 #define TOGETHER_NS (50 * NS_PER_MS)
 
-/* A call on OUT has failed. */
+/* Handles a failed call on OUT: starts no run for a while, and says why. */
 static void out_failed(struct batch *b, const char *path, int r)
 {
 	char text[PATH_MAX + 200];
@@ -83,8 +83,8 @@ static int sync_copied(struct batch *b)
 	return r ? r : out_sync(&b->out, name, count);
 }
 
-/* Is the result that is there this one? On NFS a rename that was repeated finds its
- * own. */
+/* True if the result at path is that of this flight: on NFS a repeated rename finds the
+ * result of the first one. */
 static bool is_own_result(struct batch *b, const struct flight *f, const char *path)
 {
 	int dir = out_result(&b->out, path);
@@ -103,7 +103,8 @@ static bool is_own_result(struct batch *b, const struct flight *f, const char *p
 	return own;
 }
 
-/* Another instance was first: its result stays, and its line is another journal's. */
+/* Handles a result that another instance has published first: that one stays, and the
+ * other instance's journal has its line. */
 static void was_second(struct batch *b, struct flight *f)
 {
 	out_drop(&b->out, f->made);

@@ -22,8 +22,8 @@ struct facts {
 	struct buf value;        /* owned: JSON in one line, or empty */
 };
 
-/* Reads result.json in the directory. Return: 0, -ENOENT, -EINVAL: it is none, or another
- * negative errno. Then, too, facts_done(). */
+/* Reads result.json in the directory. Return: 0; -ENOENT; -EINVAL: it is no result.json;
+ * or another negative errno. Call facts_done() also after an error. */
 int facts_read(int dir, struct facts *ret);
 void facts_done(struct facts *f);
 

@@ -71,7 +71,7 @@ static void take_end(const struct settings *set, struct entry *e, const char *li
 		    (journal_is(line, "\"placed\":", "true") ? ENTRY_PLACED : 0);
 }
 
-/* Has the input not run, or is its result nowhere? */
+/* True if the input has not run, or its result was lost. */
 static bool is_unread(const char *line)
 {
 	return journal_is(line, "\"status\":", "\"unreadable\"") ||
@@ -138,7 +138,8 @@ static int read_journals(struct batch *b)
 
 /* --- r/ ------------------------------------------------------------------- */
 
-/* Is this name one of a job of this batch and entry? *run: the number of its run. */
+/* True if this is the name of a job of this batch and entry. *run: the number of its
+ * run. */
 static bool is_job_of(const struct batch *b, const struct entry *e, const char *name,
 		      unsigned *run)
 {

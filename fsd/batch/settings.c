@@ -36,7 +36,7 @@ static int take_word(const char *option, const char *text, const char *const *wo
 	return wrong(option, text, must);
 }
 
-/* Takes a number that ends at the character. */
+/* Parses a number up to the character `end`. */
 static bool take_number(const char **text, char end, unsigned most, unsigned *ret)
 {
 	size_t len = strcspn(*text, (char[]){ end, '\0' });

@@ -21,7 +21,7 @@ static const char *const columns[] = { "try", "status", "exit_code", "wall_ms", 
 				       "peak_memory_bytes", "memory_mb", "queued_ms",
 				       "started", "ended", "host", "job" };
 
-/* TAB, newline and backslash as \t, \n and \\. */
+/* Writes a name, with TAB, newline and backslash as \t, \n and \\. */
 static void put_name(FILE *to, const char *name)
 {
 	for (; *name; name++)

@@ -94,7 +94,8 @@ struct batch {
 	uint32_t *again;         /* owned: indexes of the entries that run again */
 	unsigned agains, again_room;
 	struct counts n;
-	char *told[TOLD_MOST];   /* owned */
+	char *told[TOLD_MOST];   /* owned: sentences about the first failures, for the
+				  * end */
 	unsigned tolds;
 
 	unsigned losses;         /* times that the mount was lost since a run started */
@@ -160,8 +161,8 @@ void batch_on_signal(struct batch *b, int number);
 void batch_copy(struct batch *b, struct flight *f);
 /* Publishes all that were copied, writes their lines, removes their jobs. */
 void batch_publish(struct batch *b);
-/* The input has not run, or its result is nowhere. The next start tries again. status: of
- * its line. */
+/* Records that the input has not run, or that its result was lost: the next start tries
+ * again. status: the status in its journal line. */
 void batch_unread(struct batch *b, uint32_t entry, const char *status, const char *why);
 
 /* report.c: for people. */
@@ -171,7 +172,7 @@ uint64_t report_due(const struct batch *b);
 void report_tick(struct batch *b);
 /* Prints the line now. */
 void report_line(struct batch *b);
-/* A sentence, not in the middle of the bar. */
+/* Prints a sentence on a line of its own: removes the bar before. Return: code. */
 int report_say(struct batch *b, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Keeps the words about a failure for the end. */
@@ -180,7 +181,7 @@ void report_unread(struct batch *b, uint32_t entry, const char *why);
 void report_dry_run(struct batch *b, uint32_t revoked);
 /* Prints the memory that a private mount needs with so many machines at a time. */
 void report_private(const struct batch *b, unsigned machines);
-/* results.tsv, failed.txt and the last words. */
+/* Writes results.tsv and failed.txt, and prints the last sentences. */
 void report_end(struct batch *b);
 void report_done(struct batch *b);
 

@@ -59,7 +59,8 @@ static uint64_t memory_mb(const struct claim *c)
 		   MEMORY_MOST_MB);
 }
 
-/* An operator may allow less: then it gets the defaults. */
+/* Writes the job's config with limits for this archive. If the operator allows less,
+ * writes it without, and the job gets the defaults. */
 static int put_config(const struct claim *c, int draft, const char *ending,
 		      struct trouble *t)
 {

@@ -62,7 +62,7 @@ static bool has(const struct claim *c, const char *name)
 
 /* --- tries -------------------------------------------------------------------------- */
 
-/* A name may have any byte but "/" and NUL. */
+/* Appends a name, which may have any byte but "/" and NUL, in one line. */
 static void escape(struct buf *b, const char *name)
 {
 	for (; *name; name++) {
@@ -136,7 +136,8 @@ static void read_line(struct claim *c, const char *line, size_t len)
 	}
 }
 
-/* A last line without its newline was being written when the host died. */
+/* Reads the end of `tries`. A last line without its newline is ignored: it was being
+ * written when the host died. */
 static void read_tries(struct claim *c)
 {
 	auto_close int fd = openat(c->dir, TRIES, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -249,8 +250,8 @@ int claim_give_back(const struct place *p, struct claim *c)
 	return r < 0 ? r : undo(p, c, 0);
 }
 
-/* The last step that handles files had ended, and waited for a sync when the spool ended:
- * the entry is not to blame. */
+/* True if the last step that handles files had ended, and only waited for a sync when the
+ * spool ended. Then the entry is not the reason for that end. */
 static bool has_ended_well(const struct claim *c)
 {
 	bool takes = c->tried && !strcmp(c->tried, "take");
@@ -342,7 +343,7 @@ int claim_write_exit_code(struct claim *c, const char *text)
 
 /* --- publishing ----------------------------------------------------------- */
 
-/* Writes "NAME.7" for "NAME", in NAME_MAX bytes. */
+/* Writes NAME for number 1, "NAME.7" for number 7, in at most NAME_MAX bytes. */
 static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1])
 {
 	char end[16] = "";

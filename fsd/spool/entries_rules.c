@@ -53,7 +53,8 @@ static void unreadable(struct entries *e, struct entry *x, int r, int64_t now)
 		entries_wait(e, x, ENTRY_SLOW, now + MAX(e->settle_ms, 1u));
 }
 
-/* A large tree is not walked all the time, nor an entry that waits for long. */
+/* Return: when the entry is examined next. The pause grows with the cost of a survey, and
+ * with the time that the entry has waited. */
 static int64_t next_due(const struct entries *e, const struct entry *x, int64_t cost,
 			int64_t now)
 {

@@ -197,11 +197,12 @@ static const char *refused_key(const struct job_config *config)
 	return NULL;
 }
 
-/* Empty text becomes {}. needs_code, retries: ret. */
+/* Checks config.json; an empty text becomes {}. *needs_code: the job needs a file code.*;
+ * *retries: its "retry". */
 static int check_config(struct buf *text, bool *needs_code, unsigned *retries,
 			struct trouble *t)
 {
-	/* the mount has its operator's */
+	/* limits of fsd; the mount checks those of its operator */
 	const struct config_limits limits = { 31536000000u, MIB(1), 4096 };
 	struct job_config config;
 	struct err err = { 0 };

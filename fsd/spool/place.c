@@ -149,7 +149,8 @@ int place_open(struct place *p, const struct spool_options *o, struct err *err)
 	return r ? r : make_dir(p, p->run, p->instance, 0700, false, &p->mine, err);
 }
 
-/* Return: 0; -EBUSY; a filesystem without locks has none to wait for. */
+/* Locks the instance. Return: 0, also on a filesystem without locks; -EBUSY: another
+ * process has the lock; or another negative errno. */
 static int lock_instance(int dir, int *ret_lock)
 {
 	*ret_lock = openat(dir, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -165,7 +166,8 @@ static uint64_t inode_of(int fd)
 	return fstat(fd, &st) < 0 ? 0 : st.st_ino;
 }
 
-/* Return: false: there is no prefix of this very directory. */
+/* Reads the prefix. Return: false: this directory has none of its own (a copy has another
+ * inode). */
 static bool read_prefix(struct place *p)
 {
 	auto_close int fd = openat(p->mine, ID, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -39,12 +39,12 @@ int place_open(struct place *p, const struct spool_options *o, struct err *err);
 int place_lock(struct place *p, struct err *err);
 void place_close(struct place *p);
 
-/* Has DIR less free space than results need? */
+/* True if DIR has less free space than results need. */
 bool place_is_low(const struct place *p);
 
 /* True for the name of a claim's directory in run/INSTANCE. */
 bool place_is_claim(const char *name);
-/* Does any instance have the claim? */
+/* True if any instance has the claim. */
 bool place_has_claim(const struct place *p, const char *id);
 /* Moves the claims of a dead instance to run/INSTANCE. Return: how many; -EBUSY: its
  * process lives on this host; or negative errno. */

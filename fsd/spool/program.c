@@ -35,7 +35,7 @@ static int failed(struct spool *s, const struct job_draft *d, struct trouble *t)
 	return trouble(t, TROUBLE_PROGRAM, "%s", d->said);
 }
 
-/* The entry's name must not be that of another file of the job. */
+/* Checks that the entry's name is not that of another file of the job. */
 static int check_name(const struct spool *s, const struct claim *c, struct trouble *t)
 {
 	char place[BELOW_PATH];
@@ -61,7 +61,7 @@ static int set_args(struct spool *s, struct claim *c, struct job_args *args,
 	return r < 0 ? trouble(t, TROUBLE_MOUNT, "out of memory") : 0;
 }
 
-/* --retry. */
+/* Return: the value of --retry. */
 static unsigned retries_of(const struct spool *s)
 {
 	const char *text = s->o->program->value[RUN_RETRY];

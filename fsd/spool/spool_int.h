@@ -123,18 +123,19 @@ int claim_job_await(struct claim *c, int dir, struct trouble *t);
 
 /* Make the draft of a claim. Return: 0, or -1 with a trouble. */
 int put_draft(struct spool *s, struct claim *c, struct trouble *t);
-/* The same for a directory: copies all its entries, program and config.json included. */
+/* Like put_draft(), for a directory `from`: copies all its entries, program and
+ * config.json included. */
 int put_tree(struct spool *s, struct claim *c, int from, struct trouble *t);
-/* Makes the empty draft. Return: its directory, or -1. */
+/* Makes an empty draft for the claim. Return: the descriptor of its directory, or -1. */
 int put_begin(struct spool *s, struct claim *c, enum job_kind kind, struct trouble *t);
 int put_text(int draft, const char *name, const char *data, size_t len,
 		struct trouble *t);
-/* Copies the claim's input. */
+/* Copies the file `name` of the directory `from` into the draft, as `as`. */
 int put_copy(struct spool *s, int from, const char *name, int draft, const char *as,
 	       struct trouble *t);
 /* Copies the results of the job that has ended. */
 int claim_take_results(struct spool *s, struct claim *c, struct trouble *t);
-/* NAME of the results. */
+/* Writes the NAME of the results. */
 void put_base(const struct spool *s, const struct claim *c, char ret[NAME_MAX + 1]);
 
 /* --- archives (archive.c) ------------------------------------------------- */
@@ -147,8 +148,8 @@ int archive_take(struct spool *s, struct claim *c, struct trouble *t);
 
 /* --- the program of --program (program.c) --------------------------------- */
 
-/* Return: 0 or the exit code, and standard error has the sentence. Then, too,
- * program_end(). */
+/* Return: 0 or the exit code, and standard error has the sentence. Call program_end()
+ * also after an error. */
 int program_begin(struct spool *s);
 void program_end(struct spool *s);
 /* Makes the draft of a claim. */
@@ -168,9 +169,9 @@ void claims_drop_orphans(struct spool *s);
 
 /* --- the rest ------------------------------------------------------------- */
 
-/* No entry is claimed for a while. */
+/* Lets the spool claim no entry for a while. text: why. */
 void spool_block(struct spool *s, enum block why, const char *text);
-/* The mount has accepted a job. */
+/* Call it when the mount has accepted a job: entries are claimed again. */
 void spool_unblock(struct spool *s);
 
 /* Writes DIR/status if that is due. */
@@ -180,7 +181,7 @@ extern const char *const block_names[BLOCK_MAX];
 /* Removes some results that are too old. */
 void clean_round(struct spool *s);
 void clean_end(struct spool *s);
-/* UINT64_MAX: never. */
+/* Return: when clean_round() has work; UINT64_MAX: never. */
 uint64_t clean_due_ns(const struct spool *s);
 /* Completes removals that a killed process had begun. */
 void clean_leftovers(const struct spool *s);

@@ -148,8 +148,8 @@ static void fail(struct spool *s, struct claim *c, enum job_status status,
 	sync_first(s, c, STEP_PUBLISH);
 }
 
-/* The input cannot be read, or an archive ends early: this may change, so it is tried for
- * a while. */
+/* Handles an input that cannot be read, or an archive that ends early. This may change,
+ * so the step is tried again for a while. */
 static void unreadable(struct spool *s, struct claim *c, const struct trouble *t)
 {
 	uint64_t now = now_ns();
@@ -179,7 +179,8 @@ static void give_back(struct spool *s, struct claim *c)
 	}
 }
 
-/* The mount's state is another one, or somebody has removed the job. */
+/* Handles an accepted job that is gone: the mount has another state directory now, or
+ * somebody has removed the job. */
 static void lost_job(struct spool *s, struct claim *c)
 {
 	if (c->lost >= c->retries) {
@@ -194,7 +195,8 @@ static void lost_job(struct spool *s, struct claim *c)
 	c->step = STEP_CHECK;
 }
 
-/* Return: 0; -1: the mount is dead. The claim may be freed. */
+/* Handles the trouble that a step has met. Return: 0; -1: the mount is dead. The claim
+ * may be freed. */
 static int meet(struct spool *s, struct claim *c, const struct trouble *t)
 {
 	switch (t->kind) {
@@ -242,7 +244,7 @@ static int begin(struct claim *c, const char *word, struct trouble *t)
 	return r < 0 ? trouble_disk(t, r) : 0;
 }
 
-/* r: of entry_check(). */
+/* Sets the next step, or the trouble, by the result of entry_check(), which is r. */
 static int checked(struct claim *c, int r, const struct err *err, struct trouble *t)
 {
 	static const int passing[] = { EACCES, EIO, ESTALE, ENOENT, EMFILE, ENFILE, ENOMEM };
@@ -269,7 +271,8 @@ static int step_check(struct spool *s, struct claim *c, struct trouble *t)
 		       checked(c, entry_check(c->dir, CLAIM_INPUT, &err), &err, t);
 }
 
-/* The draft is whole. */
+/* Call it when the draft is complete: writes `submitted`, which must be synced before the
+ * draft is renamed. */
 static int submit_next(struct spool *s, struct claim *c, struct trouble *t)
 {
 	int r = claim_set_submitted(c);
@@ -304,8 +307,8 @@ static int state_of(int dir)
 	return n < 0 ? (int)n : state_parse(text);
 }
 
-/* A draft did not start when it was renamed: the queue was full just then, or the job is
- * not complete. */
+/* Starts a job by its ctl. The rename of its draft did not start it: the queue was full
+ * then, or the job is not complete. */
 static int start(int dir, struct trouble *t)
 {
 	auto_close int fd = openat(dir, "ctl", O_WRONLY | O_CLOEXEC);

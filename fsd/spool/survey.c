@@ -55,7 +55,7 @@ static uint64_t hash_below(uint64_t parent, const char *name, const struct stat 
 
 /* --- files ------------------------------------------------------------------ */
 
-/* The first error stays. */
+/* Notes the path of an error, unless one is noted already. Return: r. */
 static int failed(struct survey *s, int r, const char *path)
 {
 	if (!s->path[0])
@@ -135,7 +135,8 @@ static int survey_below(struct survey *s, int dir, const char *name,
 	return r < 0 ? failed(s, r, path) : survey_list(s, r, &here);
 }
 
-/* fd: owned. A file that is removed during this call makes the entry a written one. */
+/* Surveys the entries of a directory. fd: owned. If a file is removed during this call,
+ * the entry counts as one that is being written. */
 static int survey_list(struct survey *s, int fd, const struct level *at)
 {
 	DIR *d = fdopendir(fd);

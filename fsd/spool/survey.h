@@ -49,7 +49,7 @@ bool sight_same(const struct sight *a, const struct sight *b);
 /* True if both are the same file with the same content, even if a rename has set its
  * ctime. For directories both surveys must be deep. */
 bool sight_same_content(const struct sight *a, const struct sight *b);
-/* Will an error of survey_take() stay as long as the entry does not change? */
+/* True if an error of survey_take() stays as long as the entry does not change. */
 bool survey_is_lasting(int r);
 /* Judges a claimed entry by a deep survey that asked for writers and has returned r.
  * Return: as entry_check(). */

@@ -34,7 +34,8 @@ struct watch_events {
 	/* Return: a descriptor that is readable when there are events; or negative errno,
 	 * -EREMOTE: there may be changes without one. */
 	int (*open)(int dir);
-	/* Reads all events that are there. Return: has the directory to be scanned? */
+	/* Reads all events that are there. Return: true if the directory must be
+	 * scanned. */
 	bool (*read)(int fd, watch_fn *fn, void *arg);
 	/* Other hosts' changes make no event, and open() cannot tell where. */
 	bool is_partial;

@@ -40,7 +40,7 @@ static int open_events(int dir)
 	return fd;
 }
 
-/* Return: has the directory to be scanned? */
+/* Calls fn for one event. Return: true if the directory must be scanned. */
 static bool pass_on(const struct inotify_event *ev, watch_fn *fn, void *arg)
 {
 	if (!ev->len) /* lost events, or of the directory itself */
