@@ -383,8 +383,9 @@ static void text_readme(struct buf *out)
 	buf_str(out, readme_rest);
 }
 
-/* Says that sandboxes and sessions keep all machines or processors. "busy": an
- * idle machine of another user can be ended for uid; "full": none can. */
+/* Appends that sandboxes and sessions keep all machines or processors. "busy": an idle
+ * machine of another user can be ended for uid; "full": none can. Return: whether they
+ * do. */
 static bool text_kept(struct fsd *d, uid_t uid, struct buf *out)
 {
 	struct sched_kept kept;
@@ -417,7 +418,8 @@ static void text_health(struct fsd *d, uid_t uid, struct buf *out)
 		buf_fmt(out, "%s\n", err.text);
 }
 
-/* An alert cannot read a sentence, so the figures have a number for it. */
+/* Adds to the figures a number that says whether jobs can run: an alert cannot read the
+ * sentence of .fsd/health. */
 static void text_stats(struct fsd *d, uid_t uid, struct buf *out)
 {
 	auto_buf struct buf health = { 0 };

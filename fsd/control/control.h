@@ -4,7 +4,7 @@
  * is a number: row | language << 8 | field << 16 | session << 24. Language and
  * field count from 1 and exist below templates/; session and field below
  * sessions/. In lost+found/ the session is an entry's number. All functions run
- * on the loop; fsd_ctl's and texts that read the disk may wait in a fiber.
+ * on the loop; control_ctl() and texts that read the disk may wait in a fiber.
  */
 #ifndef FSD_CONTROL_H
 #define FSD_CONTROL_H
@@ -31,12 +31,12 @@ void control_list(struct fsd *d, uid_t uid, uint64_t dir,
 /* Name of the directory with a machine's files; guest_inode.c has all entries
  * below it. */
 #define CONTROL_FILES "files"
-#define CONTROL_ROOT "root" /* The same for a sandbox's root. */
+#define CONTROL_ROOT "root" /* as CONTROL_FILES, for the root of a sandbox */
 struct sandbox *control_session(struct fsd *d, uint64_t entry);
 /* Returns the key of the session or sandbox whose files/ the entry is, with
  * GUEST_ROOT if it is root/; 0: neither. */
 uint64_t control_files(uint64_t entry);
-/* Takes over the times of the mount from the previous server. */
+/* Restores the times of the mount as the previous server knew them. */
 void control_take_over(struct fsd *d);
 /* Appends the whole text of a file, as uid may see it. Return: 0 or negative
  * errno. */

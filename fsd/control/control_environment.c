@@ -119,7 +119,7 @@ static int on_package(void *arg, const struct environment_package *p)
 	return buf_fmt(arg, "%s %s %s\n", p->source, p->name, p->version);
 }
 
-/* The image's list has "name version" lines. */
+/* Prints the image's packages, from a list of "name version" lines. */
 static int text_image(const struct shown *s, struct buf *out)
 {
 	const char *list = image_of(s->d)->packages, *at = list ? list : "";

@@ -13,7 +13,8 @@
 
 #define CONTROL_PORTS "ports" /* the directory's name; it is in no listing */
 
-/* The directory of that owner. Return: 0, or -ENOENT: it has no ports now. */
+/* Finds the directory of that owner's ports. Return: 0, or -ENOENT: it has no ports
+ * now. */
 int control_ports_dir(const struct fsd *d, enum port_owner owner, uint64_t no,
 		      uint64_t *ret_entry);
 /* Like control_find() and the others, for entries whose row is FSD_VFILE_PORTS. */
@@ -25,10 +26,11 @@ mode_t control_ports_mode(uint64_t entry);
 void control_ports_list(const struct fsd *d, uint64_t dir,
 			void (*fn)(void *arg, const char *name, uint64_t entry),
 			void *arg);
-/* The ports that the entry belongs to, or NULL: it is gone, or elsewhere. */
+/* Return: the ports that the entry belongs to; NULL: they are gone, or the entry is
+ * elsewhere. */
 const struct ports *control_ports(const struct fsd *d, uint64_t entry);
-/* A socket `name` is made in the directory by a process of uid. Return: 0, and it may be;
- * -EPERM. */
+/* Checks whether a process of uid may make the socket `name` in the directory. Return: 0
+ * or -EPERM. */
 int control_ports_make(const struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		       uint64_t *ret_entry);
 

@@ -61,7 +61,7 @@ static void stats_users(struct fsd *d, uid_t uid, bool all, struct buf *out)
 		stats_user(out, uid, &has);
 }
 
-/* The verdicts of the door; nothing on a mount without a policy. */
+/* Prints the verdicts of the door; nothing on a mount without a policy. */
 static void stats_network(const struct fsd *d, struct buf *out)
 {
 	uint64_t told[NET_TOLD_MAX];
@@ -90,7 +90,8 @@ static void stats_waits(const struct fsd *d, struct buf *out)
 		    since ? (now - MIN(since, now)) / NS_PER_S : 0);
 }
 
-/* A gauge, once more under the name that it had before this release. */
+/* Prints a gauge twice: under its name, and under the name that it had before this
+ * release. */
 static void renamed_line(struct buf *out, const char *name, const char *old,
 			 const char *help, uint64_t value)
 {
@@ -160,7 +161,7 @@ static void stats_build(const struct fsd *d, enum vm_accel accel,
 		vm_accel_names[accel], environments_image(d->environments)->id);
 }
 
-/* Once more under the name and in the unit that it had before this release. */
+/* Prints the longest stall of the loop twice: in seconds, and as before this release. */
 static void stats_stall(const struct fsd *d, struct buf *out)
 {
 	uint64_t us = loop_stall_ns(d->loop) / 1000;
