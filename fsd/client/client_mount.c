@@ -106,7 +106,7 @@ int client_mount_at(struct client_mount *m, const char *mnt)
 	return m->root < 0 ? client_complain(1, "%s: %s", mnt, strerror(errno)) : 0;
 }
 
-/* Return: NULL: a private one. */
+/* Return: the path of the mount; NULL: a private one is wanted. */
 static const char *mount_of(const struct run_client *c)
 {
 	return is_set(c, RUN_PRIVATE) ? NULL : which_mount(c->value[RUN_MOUNT]);

@@ -17,7 +17,7 @@ struct client_signals {
 	int fd;       /* owned: a signalfd, or -1 */
 	int more;     /* set by the caller: another signal, or 0 */
 	uint64_t got; /* bit set of the signals that have come */
-	int last;     /* the last error of these, or 0 */
+	int last;     /* number of the last one, or 0 */
 };
 #define CLIENT_SIGNALS_NONE { .fd = -1 }
 
@@ -45,7 +45,7 @@ int client_mount_open(struct client_mount *m, const struct run_client *c,
  * sentence. */
 int client_mount_at(struct client_mount *m, const char *mnt);
 void client_mount_close(struct client_mount *m); /* does nothing if there is none */
-/* Does client_mount_open() start a private one? */
+/* True if client_mount_open() starts a private mount. */
 bool client_mount_is_private(const struct run_client *c);
 /* Return: how long a command waits for a mount that does not answer: FSD_PATIENCE in
  * seconds, or a minute. */

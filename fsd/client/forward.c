@@ -35,7 +35,7 @@ struct way {
 	char data[BUFFER];
 	size_t from, to; /* the bytes that wait: data[from .. to) */
 	bool eof;        /* the source has ended */
-	bool shut;       /* and the other side knows */
+	bool shut;       /* the other side knows of that end */
 };
 
 struct pair {
@@ -189,7 +189,7 @@ static void serve_pairs(struct forward *f, const struct pollfd *poll)
 	}
 }
 
-/* Waits for anything, and does it. Return: 0 or negative errno. */
+/* Waits for an event on any connection, and handles it. Return: 0 or negative errno. */
 static int turn(struct forward *f)
 {
 	struct pollfd all[2 * PAIRS + 1];

@@ -16,7 +16,8 @@
  *   program_done(&program);
  *
  * A draft holds no buffers: its files are copied by blocks on the stack. Functions that
- * return int give 0, or an exit code; of the draft d.said has the sentence then.
+ * return int give 0, or an exit code. After a failure of draft d, d.said has the
+ * sentence.
  */
 #ifndef FSD_JOB_DRAFT_H
 #define FSD_JOB_DRAFT_H
@@ -39,7 +40,7 @@ struct program {
 };
 
 /* Finds and opens the program that the options mean. Standard error has the sentence of
- * an error. Then, too, program_done(). */
+ * an error. Call program_done() also after an error. */
 int program_find(const struct run_client *c, struct program *p);
 void program_done(struct program *p);
 
@@ -67,7 +68,7 @@ int job_args_make(struct job_args *a, const struct run_client *c, const char *co
 		  unsigned count, bool last);
 void job_args_done(struct job_args *a);
 
-/* Adds the config.json that the options make, which has no key that they have not.
+/* Appends the config.json of the options: it has a key only for an option that was given.
  * Standard error has the sentence of a wrong value. program: of zeros for a sandbox. */
 struct job_draft;
 int client_config(const struct job_draft *d, struct buf *ret);
@@ -81,7 +82,7 @@ enum draft_fault {
 };
 
 struct job_draft {
-	/* The caller's, borrowed. */
+	/* The caller sets these; they are borrowed. */
 	const struct run_client *c;
 	const struct program *program;
 	const struct client_mount *mount;
@@ -93,7 +94,7 @@ struct job_draft {
 	const char *stdin_path;         /* the job's standard input; or NULL */
 	bool streams_stdin;             /* standard input is sent while the job runs */
 
-	/* The draft's. */
+	/* The functions below set these. */
 	char name[NAME_MAX + 1]; /* name in the mount; "": not made yet */
 	int dir;          /* owned: the draft's directory, or -1 */
 	int hold;         /* owned: the job is removed when this closes; or -1 */
@@ -119,7 +120,8 @@ int job_draft_submit(struct job_draft *d, const char *name);
  * one, too, unless keep. */
 void job_draft_done(struct job_draft *d, bool keep);
 
-/* Adds text, which is of the job's file `error`, in the words of the command line. */
+/* Appends text of the job's file `error`, with the words of the command line in place of
+ * the job's. */
 void job_draft_errors(const struct job_draft *d, const char *text, struct buf *ret);
 
 /* Records a failure. Return: code. */

@@ -14,7 +14,7 @@
 #include "layout/layout.h"
 #include "vm/os/loop.h"
 
-#define WAIT_NS (2 * NS_PER_S) /* somebody may hold it, too */
+#define WAIT_NS (2 * NS_PER_S) /* another process may hold the job, too */
 
 void job_drop(int dir)
 {

@@ -7,7 +7,7 @@
 #ifndef FSD_JOB_DROP_H
 #define FSD_JOB_DROP_H
 
-/* Holds the job for a moment. dir: its directory. It goes soon. */
+/* Holds the job for a moment, so that the mount soon removes it. dir: its directory. */
 void job_drop(int dir);
 /*
  * Waits until a job has gone, after job_drop(). If another process holds the job, or the

@@ -123,7 +123,8 @@ static int64_t time_of(const char *text)
 	return (int64_t)timegm(&tm) * 1000 + ms;
 }
 
-/* A line of the log: a time, a blank, a sentence. A state's own word begins it. */
+/* Reads a line of the log: a time, a blank, a sentence. A sentence that reports a new
+ * state begins with the state's word. */
 static void take_event(struct job_view *v, const char *line)
 {
 	const char *said = strchr(line, ' ');

@@ -20,13 +20,13 @@ struct job_view {
 	char message[512];    /* from result.json, as one line; "": none */
 	char language[24];
 	char error[512];      /* the first sentence of error; "": none */
-	char waits[512];      /* the log's word on a draft or a queued job */
+	char waits[512];      /* what a draft or a queued job waits for, by its log */
 	int64_t wall_ms, cpu_ms, peak_bytes; /* -1: not known */
 	int64_t memory_mb, priority; /* from config.json, or the defaults */
 	uid_t uid;
 	int64_t since_ms;     /* when the job entered its present state */
 	int64_t queued_ms;    /* when the job was queued */
-	int64_t started_ms;   /* began; wall clock, 0: not known */
+	int64_t started_ms;   /* when it began. These three: wall clock, 0: not known */
 };
 
 /* Reads the job in the directory dir. Return: 0; -ENOENT: it was removed; or another
@@ -38,14 +38,14 @@ bool job_view_is_good(const struct job_view *v);
 
 /* Appends "NAME: STATE, ..." in one line without its end, for a person. */
 void job_view_line(const char *name, const struct job_view *v, struct buf *out);
-/* The same as a JSON object. path: of the job's directory. */
+/* Like job_view_line(), as a JSON object. path: of the job's directory. */
 void job_view_json(const char *path, const char *name, const struct job_view *v,
 		   struct buf *out);
 /* Return: why the job is in its state: its error, its message, or what it waits for; "":
  * unknown. */
 const char *job_view_reason(const struct job_view *v);
 
-/* A duration as a person says it: "120 ms", "3.2 s", "5 min", "2 h", "4 d". */
+/* Writes a duration for a person: "120 ms", "3.2 s", "5 min", "2 h", "4 d". */
 void job_view_age(int64_t ms, char ret[32]);
 /* Wall clock now, in milliseconds. */
 int64_t job_view_now_ms(void);

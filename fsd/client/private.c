@@ -104,7 +104,7 @@ static void learn_owner(int root)
 	      &st);
 }
 
-/* Return: as private_start(), or PRIVATE_NO_NAMESPACE. */
+/* Waits until the mount answers. Return: as private_start(), or PRIVATE_NO_NAMESPACE. */
 static int await_ready(struct private_mount *p, int ready, int signals)
 {
 	int r = await(ready, signals, p->dir, sizeof(p->dir), NULL), status;
@@ -164,7 +164,7 @@ void private_stop(struct private_mount *p)
 	*p = (struct private_mount)PRIVATE_NONE;
 }
 
-/* --- what those have left whose processes were all killed at once: see own_dir.h --- */
+/* --- directories of holders that were killed: own_dir.h ---------------------- */
 
 #define UNMOUNT_WAIT_MS 2500
 

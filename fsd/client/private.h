@@ -38,8 +38,8 @@
 
 struct private_mount {
 	unsigned jobs;         /* the client's: about how many it will have */
-	const char *const *rules; /* borrowed: what its jobs may reach; */
-	unsigned rule_count;      /* none: they have no network */
+	const char *const *rules; /* borrowed: what its jobs may reach */
+	unsigned rule_count;      /* 0: they have no network */
 	char dir[PRIVATE_DIR]; /* "": not known yet */
 	char mnt[PRIVATE_PATH];
 	int root;              /* descriptor of the mount's root, or -1 */
@@ -57,7 +57,8 @@ void private_stop(struct private_mount *p); /* does nothing if there is none */
 void private_clean(void);
 /* Return: the directory in which private mounts are made. */
 const char *private_base(void);
-/* Removes such a directory with all its entries, and before that a dead mount in it. */
+/* Removes the directory of a private mount with all its entries, and before that a dead
+ * mount in it. */
 void private_remove(const char *dir);
 
 #endif

@@ -43,7 +43,8 @@ static bool is_empty(int at, const char *name)
 	return S_ISDIR(st.st_mode) ? is_empty_dir(at, name) : st.st_size == 0;
 }
 
-/* The job is private to its user, the results are as any file that the user makes. */
+/* Gives a copy the mode of a file that the user makes: the job's files are private to the
+ * user. */
 static int open_to_others(struct results_copy *c, const char *name)
 {
 	struct stat st;

@@ -15,8 +15,8 @@
 
 /* --- watching it -------------------------------------------------------------------- */
 
-/* poll(2), until that is due. Return: 0, or the exit code, and standard error says
- * why. */
+/* Calls poll(2), at most until the mount's health must be asked for. Return: 0, or the
+ * exit code, and standard error says why. */
 static int await_any(struct client *k, struct pollfd *p, nfds_t count)
 {
 	uint64_t now = now_ns();
@@ -170,8 +170,8 @@ static int run_job(struct client *k)
 	return r ? r : client_outcome(k);
 }
 
-/* The signal that ended the job, or 0: the program has ended by one, or we have ended the
- * program because of the second one. */
+/* Return: the signal that ended the job, if the program has ended by one that we got, or
+ * we have killed it because of a second one; 0: no signal has ended it. */
 static int ended_by(const struct client *k, int code)
 {
 	const struct client_signals *s = &k->signals;

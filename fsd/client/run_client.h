@@ -22,7 +22,7 @@ struct run_client {
 	unsigned get_count;
 	const char **packages;        /* --packages; owned by the caller */
 	unsigned package_count;
-	const char **networks;        /* of --network; likewise */
+	const char **networks;        /* --network; owned by the caller */
 	unsigned network_count;
 	uint16_t ports[LIMIT_PORTS];  /* of --port */
 	unsigned port_count;

@@ -43,7 +43,8 @@ static void json_text(struct buf *b, const char *text, size_t len)
 	buf_str(b, "\"");
 }
 
-/* A text that is no UTF-8 is the list of its bytes, which config.json takes as well. */
+/* Appends a text. If it is no UTF-8, appends the list of its bytes, which config.json
+ * takes as well. */
 static void json_bytes(struct buf *b, const char *text)
 {
 	size_t len = strlen(text);
@@ -135,7 +136,7 @@ static int value(struct buf *b, enum run_opt opt, const char *text)
 	return 0;
 }
 
-/* A program below the directory of -C is run where it is, as a command. */
+/* Runs a program below the directory of -C where it is, as a command. */
 static void add_command(const struct program *p, struct buf *b)
 {
 	key(b, "mode");

@@ -12,7 +12,7 @@
 
 #define EXIT_CUT 125    /* instead of 0, when something was dropped */
 
-/* There is no exit_code. */
+/* Handles a job without exit_code: prints why. Return: the exit code. */
 static int no_outcome(struct client *k)
 {
 	char state[16];
@@ -25,7 +25,7 @@ static int no_outcome(struct client *k)
 		    "ended is not known", k->mount.mnt, strerror(errno));
 }
 
-/* The whole of a file of the job's, into memory. */
+/* Reads a whole file of the job into memory. */
 static void read_file(struct client *k, const char *name, struct buf *ret)
 {
 	auto_close int fd = openat(k->draft.dir, name, O_RDONLY | O_CLOEXEC);
@@ -126,7 +126,7 @@ static bool tell_limits(struct client *k, const struct result_brief *b)
 	return files || b->stdout_dropped || b->stderr_dropped;
 }
 
-/* The same for files that -g asked for. */
+/* Like tell_limits(), for the files that -g asked for. */
 static bool tell_gets(struct client *k, const struct buf *text,
 		      const struct result_brief *b)
 {
@@ -174,8 +174,8 @@ static void tell_session(struct client *k, const struct result_brief *b)
 			    "have made; the next step begins it anew", b->session);
 }
 
-/* Files of a program go with the job, unless somebody takes them. In a session or a
- * sandbox they stay where they are. */
+/* Warns that the program's files will go with the job, because no option takes them. In a
+ * session or a sandbox they stay where they are. */
 static void tell_files(struct client *k, const struct result_brief *b)
 {
 	const struct run_client *c = k->c;
@@ -203,7 +203,7 @@ static void tell_fresh(struct client *k, const struct result_brief *b)
 			    (int)b->fresh_why.len, b->fresh_why.data);
 }
 
-/* Return: something was cut. */
+/* Prints what result.json says. Return: true if results were cut. */
 static bool look_at_result(struct client *k)
 {
 	auto_buf struct buf text = { 0 };

@@ -28,8 +28,8 @@ struct target {
 	struct beside b;
 };
 
-/* Opens the directory that the path is in. Return: 0 or negative errno; then, too,
- * beside_end(). */
+/* Opens the directory that the path is in. Return: 0 or negative errno. Call beside_end()
+ * also after an error. */
 static int open_target(struct target *t, const char *given)
 {
 	int r = below_path(given, t->path), at;
@@ -66,7 +66,7 @@ static int not_opened(const struct target *t, int error)
 			strerror(error));
 }
 
-/* No two of them may be one, or one in the other. */
+/* Checks that no two targets are the same, and that none is inside another one. */
 static int check_pairs(const struct run_client *c, unsigned i)
 {
 	char path[BELOW_PATH], other[BELOW_PATH];
@@ -82,8 +82,8 @@ static int check_pairs(const struct run_client *c, unsigned i)
 	return 0;
 }
 
-/* A directory is replaced with all that is in it: not one that the user gives to the
- * job. */
+/* Refuses a target that is a directory with something in it that the user gives to the
+ * job: the whole directory would be replaced. */
 static int check_holds(const struct target *t, const char *real, const char *option,
 		       const char *path)
 {

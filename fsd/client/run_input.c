@@ -48,7 +48,7 @@ void input_close(struct input *in)
 	fd_close(&in->feed);
 }
 
-/* Can bytes be looked at without being taken? */
+/* True if bytes of standard input can be looked at without being taken. */
 static bool can_copy(struct input *in)
 {
 	socklen_t size = sizeof(int);
@@ -142,7 +142,8 @@ static void take_away(struct input *in, size_t size)
 		n = read(STDIN_FILENO, room, MIN(left, sizeof(room)));
 }
 
-/* The program has read everything, or will read no more. */
+/* If the program has read all that was sent, takes those bytes out of standard input. If
+ * it will read no more, ends the input. */
 static void on_sent(struct input *in)
 {
 	struct pollfd p = { .fd = in->feed, .events = POLLPRI };

@@ -56,7 +56,7 @@ bool input_place(const struct run_client *c, const char *path, char ret[BELOW_PA
 	return is_contents(path) || last_name(path, ret);
 }
 
-/* The first name of a path in the job. */
+/* Writes the first name of a path in the job to ret. */
 static void top_name(const char *place, char ret[BELOW_PATH])
 {
 	snprintf(ret, BELOW_PATH, "%.*s", (int)strcspn(place, "/"), place);
@@ -98,7 +98,8 @@ int input_check(const struct run_client *c, const char *path, char place[BELOW_P
 	return 0;
 }
 
-/* No two inputs may stand in one place, or one in the other. */
+/* Checks that no earlier input has the same place in the job, or one inside it or around
+ * it. */
 static int check_others(const struct run_client *c, unsigned i, const char *place)
 {
 	char other[BELOW_PATH];

@@ -59,22 +59,23 @@ struct client {
 	char health[600];  /* the health that was printed last */
 	char waits[512];   /* the last printed reason why the job waits */
 	uint64_t failing_ns; /* since when no machine can be started; 0: machines start */
-	bool lost;         /* output that found no room, which was said */
+	bool lost;         /* some output could not be written: a sentence about it was
+			    * printed */
 	bool unread;       /* a reader of the output has gone */
-	bool given_up;     /* a reader paused, and we were to end */
+	bool given_up;     /* a reader paused after a signal: the output was given up */
 };
 
 /* Functions that return int: 0, or the exit code, and standard error has the
  * sentence. */
 
 /* run_program.c */
-/* Looks at its first bytes. Return: false: they do not say which language it is, and ret
- * has the sentence. */
+/* Checks the program's first bytes. Return: false: they do not say which language it is,
+ * and ret has the sentence. */
 bool program_check(const struct run_client *c, const struct program *p,
 		   const char *data, size_t len, struct err *ret);
 
 /* functions of run_config.c */
-/* Is the option on the command line? */
+/* True if the option is on the command line. */
 bool run_is_given(const struct run_client *c, enum run_opt opt);
 
 /* run_inputs.c */
@@ -95,15 +96,16 @@ static inline bool is_same_file(const struct stat *a, const struct stat *b)
 
 /* functions of run_put.c */
 bool project_has_config(const struct run_client *c);
-/* The project, the program, the inputs, standard input. */
+/* Copies the project, the program, the inputs and standard input into the draft. */
 int draft_put_files(struct job_draft *d);
 /* Makes config.json: keys from the command line replace those of the project's file. */
 int draft_make_config(struct job_draft *d, struct buf *ret);
-/* The last file. A refusal comes at a write or at the close. */
+/* Writes config.json, the last file of a draft. A refusal comes at a write or at the
+ * close. */
 int draft_put_config(struct job_draft *d, const struct buf *config);
 
 /* run_input.c */
-/* Is standard input of a kind that is streamed? */
+/* True if standard input is of a kind that is streamed. */
 bool input_is_open(const struct run_client *c);
 /* Call it after the job was submitted. */
 void input_begin(struct client *k);
@@ -112,8 +114,8 @@ void input_begin(struct client *k);
 nfds_t input_poll(const struct client *k, struct pollfd *p);
 /* Call it when poll(2) reports that descriptor. */
 void input_go_on(struct client *k);
-/* The program has ended and has read so many bytes in total. The other bytes stay in
- * standard input, for other processes that share it. */
+/* Call it when the program has ended: it has read so many bytes in total. The other bytes
+ * stay in standard input, for other processes that share it. */
 void input_end(struct client *k, uint64_t read);
 void input_close(struct input *in);
 
@@ -136,16 +138,17 @@ void waits_begin(struct client *k);
 int waits_tell(struct client *k);
 
 /* run_stream.c */
-/* A small file of the job as text. Return: its length, or -1 with errno. */
+/* Reads a small file of the job as text. Return: its length, or -1 with errno. */
 ssize_t client_read(struct client *k, const char *name, char *room, size_t size);
-/* Return: false: there is no program that could have got it. */
+/* Writes a verb to the job's ctl. Return: false: there is no program that could have got
+ * it. */
 bool client_ctl(struct client *k, const char *verb);
-/* Takes a signal that has come. The first one goes to the program, the next one ends it.
- * A job that runs may be without its program for a while yet. */
+/* Takes a signal that has come: the first one goes to the program, the next one ends the
+ * job. A running job may not have its program yet. */
 void client_on_signal(struct client *k);
 /* Writes whole lines to standard error; its reader may be gone. */
 void client_tell(struct client *k, const char *text);
-/* client_complain() for a client that has begun to copy output. */
+/* Like client_complain(), for a client that has begun to copy output. */
 int client_fail(struct client *k, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Prints to standard output, where the job's stdout goes, too. */
@@ -163,13 +166,13 @@ static inline bool is_set(const struct run_client *c, enum run_opt opt)
 	return c->value[opt] != NULL;
 }
 
-/* Is standard input the program itself (FILE is "-")? */
+/* True if standard input is the program itself (FILE is "-"). */
 static inline bool is_program_on_stdin(const struct run_client *c)
 {
 	return c->file && !strcmp(c->file, "-");
 }
 
-/* Does the job get the client's standard input? */
+/* True if the job gets the client's standard input. */
 static inline bool takes_stdin(const struct run_client *c)
 {
 	return !is_program_on_stdin(c) && !is_set(c, RUN_NO_STDIN);

@@ -25,8 +25,8 @@ static bool is_input(const struct run_client *c, const char *path)
 	return false;
 }
 
-/* Can a file of the job be called so? As a job's name it is text without control
- * characters, which config.json can have. */
+/* True if a file of the job can have this name. Like a job's name it must be text without
+ * control characters, which config.json can have. */
 static bool can_be_named(const struct run_client *c, const char *path)
 {
 	const char *name = last_name(path);
@@ -42,8 +42,8 @@ static const struct lang *language_of(const struct run_client *c, const char *pa
 				       : lang_by_ending(last_name(path));
 }
 
-/* Does the job's program keep a name of its own? In a sandbox, where the files of several
- * jobs lie, config.json takes no "main". */
+/* True if the job's program may keep its own name. In a sandbox, where the files of
+ * several jobs lie, config.json takes no "main". */
 static bool may_be_named(const struct run_client *c)
 {
 	return !is_set(c, RUN_SANDBOX);
@@ -56,8 +56,12 @@ static void set_name(const struct run_client *c, struct program *p,
 {
 	const struct lang *lang = language_of(c, path);
 
-	/* A plain interpreter that waits knows no other name, and a start without it is
-	 * slower. Types are erased of a file alone that its name says to have some. */
+	/*
+	 * The types of a program are erased only if its name has the ending of the
+	 * language. So a file with another ending gets the language's usual name. It is
+	 * also the only name that a warm interpreter knows; a start without one is
+	 * slower.
+	 */
 	if (lang && lang->erased &&
 	    lang_by_ending(last_name(path)) != lang) {
 		snprintf(p->name, sizeof(p->name), "%s", lang->code);
@@ -152,7 +156,8 @@ static int only_code(const char *dir, int at)
 			count ? "more than one" : "no");
 }
 
-/* A program below DIR is run where it is, so that it finds the files beside it. */
+/* Finds a program below DIR. It is run where it is, so that it finds the files beside
+ * it. */
 static int main_below(const struct run_client *c, struct program *p)
 {
 	const struct lang *lang = language_of(c, c->value[RUN_MAIN]);

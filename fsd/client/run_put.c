@@ -40,7 +40,7 @@ bool project_has_config(const struct run_client *c)
 	return project_has(c, CONFIG);
 }
 
-/* Asked before each block: a signal means that there will be no job. */
+/* Called before each block of a copy. If a signal has come, there will be no job. */
 static int goes_on(void *arg)
 {
 	struct job_draft *d = arg;
@@ -50,7 +50,7 @@ static int goes_on(void *arg)
 		      : 0;
 }
 
-/* The same, until there is something to read. */
+/* Waits until there is something to read, or a signal comes. Return: as goes_on(). */
 static int await_input(struct job_draft *d, int from)
 {
 	struct pollfd p[2] = { { .fd = from, .events = POLLIN },
@@ -71,7 +71,7 @@ struct source {
 	enum draft_fault fault;
 };
 
-/* Does the mount fail, whatever is copied? */
+/* True if the mount fails, whatever is copied. */
 static bool is_of_mount(int error)
 {
 	static const int those[] = { EAGAIN, EDQUOT, ENOSPC, ESHUTDOWN, ENOTCONN,
@@ -137,7 +137,7 @@ static int goes_on_putting(void *arg)
 	return goes_on(p->d);
 }
 
-/* The program itself has its place already. */
+/* True for the program itself, which has its place in the job already. */
 static bool is_program(void *arg, const char *name)
 {
 	const struct putting *p = arg;
@@ -228,7 +228,8 @@ static bool is_own(void *arg, const char *name)
 	return true;
 }
 
-/* No project may have these at its top: they are files of the job itself. */
+/* Checks that the project has no such names at its top: they are files of the job
+ * itself. */
 static int check_names(struct job_draft *d, const char *path, int at)
 {
 	for (int row = 1; row < JOB_VFILE_MAX; row++) {
@@ -262,7 +263,7 @@ static int put_project(struct job_draft *d)
 
 /* --- the rest ------------------------------------------------------------- */
 
-/* A call on a file of the job has failed. */
+/* Stores the failure of a call on a file of the job. */
 static int call_failed(struct job_draft *d, const char *name)
 {
 	d->error = errno;
@@ -410,7 +411,7 @@ static int put_stdin(struct job_draft *d)
 	return copy_stream(d, &own);
 }
 
-/* A program finds the directory where it is to leave a file of -g. */
+/* Makes the directory in which the program is to leave a file of -g. */
 static int make_directory(struct job_draft *d, const char *path)
 {
 	const struct source s = { "-g ", "", DRAFT_FAILED };
@@ -443,7 +444,8 @@ int draft_put_files(struct job_draft *d)
 	return r ? r : put_stdin(d);
 }
 
-/* A refusal comes at a write or at the close, with a sentence in `error`. */
+/* Writes config.json. A refusal comes at a write or at the close, with a sentence in
+ * `error`. */
 int draft_put_config(struct job_draft *d, const struct buf *config)
 {
 	int fd = openat(d->dir, CONFIG, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);

@@ -5,7 +5,8 @@
 
 /* Sentences name this command from now on; borrowed. Without a call: "run". */
 void client_speaks_as(const char *command);
-/* Return: code. Only before the job's output is copied: it may wait for a reader. */
+/* Prints the sentence. Return: code. Only before the job's output is copied: the call may
+ * wait for a reader. */
 int client_complain(int code, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

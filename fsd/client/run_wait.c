@@ -39,7 +39,7 @@ static int give_up(struct client *k)
 			(unsigned long long)s, k->mount.mnt);
 }
 
-/* Do the two texts differ by figures only? */
+/* True if the two texts differ by figures only. */
 static bool is_same(const char *a, const char *b)
 {
 	static const char digits[] = "0123456789";

@@ -15,7 +15,8 @@
 #include "run_int.h"
 #include "where.h"
 
-/* The mount has refused a call: errno says why, and mostly the mount in a sentence. */
+/* Prints why the mount has refused a call: errno says it, and mostly the mount in a
+ * sentence. */
 static int refused(const char *mnt, const char *name)
 {
 	int code = errno;

@@ -36,8 +36,8 @@ struct submitting {
 
 /* --- what it is ------------------------------------------------------------------ */
 
-/* The last name of the source, without the ending of a program's, unless --name says
- * one. */
+/* Finds the job's name: --name, or else the last name of the source without the ending of
+ * a program's name. */
 static int find_name(struct submitting *s, const char *path)
 {
 	const char *given = s->c->value[SUBMIT_NAME];
@@ -90,7 +90,7 @@ static bool find_program(const struct submitting *s, char near[NAME_MAX + 1])
 	return found;
 }
 
-/* A project without a program would be a draft for ever. */
+/* Refuses a project without a program: it would be a draft for ever. */
 static int check_program(const struct submitting *s)
 {
 	const char *dir = s->c->value[RUN_PROJECT];
@@ -176,7 +176,7 @@ static int make_draft(struct submitting *s)
 					    strerror(errno)) : 0;
 }
 
-/* --main was named, so a link is followed. */
+/* Copies the program of --main. A link is followed, because the user has named it. */
 static int put_main(struct submitting *s)
 {
 	const char *file = s->c->value[RUN_MAIN];
@@ -199,7 +199,8 @@ static int said(const struct job_draft *d, int r)
 		       r : client_complain(r, "%s", d->said);
 }
 
-/* config.json is the last: when it is refused, all the rest is there, for --keep. */
+/* Fills the draft. config.json is the last file: when it is refused, all the rest is
+ * there, for --keep. */
 static int fill(struct submitting *s)
 {
 	auto_buf struct buf config = { 0 };
@@ -219,7 +220,8 @@ static int fill(struct submitting *s)
 
 /* --- its start -------------------------------------------------------------------- */
 
-/* Return: 0, -EEXIST, or negative errno. */
+/* Renames the draft to name, which must be free. Return: 0, -EEXIST, or another negative
+ * errno. */
 static int rename_to(struct submitting *s, const char *name)
 {
 	struct job_draft *d = &s->draft;

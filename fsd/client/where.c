@@ -125,7 +125,8 @@ int where_sandbox(const char *mnt, const char *name, char ret[WHERE_SANDBOX])
 
 /* --- the nearest name ------------------------------------------------------ */
 
-/* ret: "" if no name is near enough to be meant. */
+/* Finds the name in the mount that is nearest to `name`; ret is "" if none is near
+ * enough. */
 static void nearest(const char *mnt, const char *name, char ret[NAME_MAX + 1])
 {
 	unsigned best = NEAR_NOT, seen = 0;
@@ -163,7 +164,7 @@ static int no_job(const char *mnt, const char *name, struct err *err)
 
 /* --- jobs ------------------------------------------------------------------ */
 
-/* A name in a mount that answers. */
+/* Finds the job of this name in a mount that answers. */
 static int take_name(const char *mnt, const char *name, struct job_place *ret,
 		     struct err *err)
 {
@@ -184,7 +185,7 @@ static int take_name(const char *mnt, const char *name, struct job_place *ret,
 	return 0;
 }
 
-/* The path leads to no job: the error says what it is instead. */
+/* Makes the error for a path that leads to no job: it says what the path is instead. */
 static int no_job_path(const char *text, char *path, struct err *err)
 {
 	char deep[PATH_MAX], *slash;

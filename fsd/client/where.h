@@ -37,7 +37,8 @@ int where_takes(int at, const char *path, struct err *err);
  * descriptor of the mount. Return: false: there is none, and ret is "". */
 bool where_last_error(int root, const char *name, char *ret, size_t size);
 
-/* The directory of a sandbox. Return: 0; -EINVAL: it cannot be a sandbox's name. */
+/* Writes the path of a sandbox's directory. Return: 0; -EINVAL: it cannot be a sandbox's
+ * name. */
 #define WHERE_SANDBOX (PATH_MAX + NAME_MAX + 32)
 int where_sandbox(const char *mnt, const char *name, char ret[WHERE_SANDBOX]);
 
@@ -50,7 +51,7 @@ int where_sandbox(const char *mnt, const char *name, char ret[WHERE_SANDBOX]);
 int where_job(const char *asked, const char *text, struct job_place *ret,
 	      struct err *err);
 
-/* The job's path, as a user would write it. */
+/* Writes the job's path, as a user would write it. */
 void where_path(const struct job_place *job, char ret[PATH_MAX + NAME_MAX + 2]);
 /* Opens the job's directory. Return: descriptor or negative errno. */
 int where_open(const struct job_place *job, struct err *err);

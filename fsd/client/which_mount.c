@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The uid that made the mount of fsd at path. The kernel says so, not the mount. The last
- * line for a path is the uppermost mount. Return: -1: there is none. */
+/* Return: the uid that made the mount of fsd at path; -1: there is none. The kernel says
+ * so, not the mount. The last line for a path is the uppermost mount. */
 static long long mounted_by(const char *table, const char *path)
 {
 	FILE *f = setmntent(table, "re");
@@ -44,7 +44,7 @@ static bool may_enter(const char *path)
 	return access(path, X_OK) == 0 || errno != EACCES;
 }
 
-/* The mount of this user's own service. Return: NULL: there is none. */
+/* Return: the mount of this user's own service; NULL: there is none. */
 static const char *users_own(const char *table)
 {
 	static char path[PATH_MAX]; /* the returned path */

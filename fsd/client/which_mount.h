@@ -12,7 +12,7 @@
  * enter it; else NULL. A mount that somebody else made is never found: the command would
  * trust what it shows. The text is valid until the next call; one thread may call. */
 const char *which_mount(const char *option);
-/* The same, with another file in the form of /proc/self/mounts. */
+/* Like which_mount(), with another file in the form of /proc/self/mounts. */
 const char *which_mount_by(const char *option, const char *table);
 
 #endif
