@@ -92,7 +92,7 @@ static const struct forbids {
 	  "sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
-/* The first character of a file; 0: it cannot be read. */
+/* Return: the first character of a file; 0: it cannot be read. */
 static char first_of(const char *path)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);

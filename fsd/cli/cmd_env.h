@@ -54,7 +54,7 @@ const char *env_state(const struct environment_places *places,
 		      const struct env_image *image, bool sums,
 		      struct environment **ret, struct err *err);
 
-/* A line for each environment: does it fit the image in dir? Return: 0 or 1. */
+/* Prints for each environment whether it fits the image in dir. Return: 0 or 1. */
 int env_fit(const char *dir);
 
 /* Writes a size as "612 bytes" or "1.4 MB". */

@@ -78,7 +78,7 @@ static int find_program(char ret[PATH_MAX + 64], char exe[PATH_MAX])
 	return complain("env", 1, "%s was not found; install fsd anew", ret);
 }
 
-/* The value of --NAME, which the program reads as well. */
+/* Return: the value of --NAME, which the program reads as well; or NULL. */
 static const char *value_of(const char *name, int argc, char **argv)
 {
 	size_t len = strlen(name);

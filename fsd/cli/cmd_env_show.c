@@ -32,7 +32,7 @@ static void parent_name(const struct env_call *call, const char *id,
 			       ENVIRONMENT_NAME_MAX + 1);
 }
 
-/* The modules that are imported before a job comes, for people. */
+/* Appends the modules that are imported before a job comes, for people. */
 static void warm_modules(const struct environment *e, struct buf *out)
 {
 	auto_buf struct buf text = { 0 };
@@ -237,7 +237,8 @@ static int print_texts(const struct environment *e, struct err *err)
 	return 0;
 }
 
-/* The texts are JSON already, and verified by their sums. */
+/* Prints the environment as JSON. Its texts are JSON already, and verified by their
+ * sums. */
 static int print_json(const struct env_call *call, const struct environment *e,
 		      struct err *err)
 {

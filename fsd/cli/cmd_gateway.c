@@ -38,7 +38,8 @@ static int find_program(char path[PATH_MAX])
 
 #define ANSWER_MS 5000
 
-/* fsd-gateway alone knows them. If it is not installed, there are none. */
+/* Calls fn for each option in the help of fsd-gateway, which alone knows its options. If
+ * it is not installed, there are none. */
 static void option_lines(void (*fn)(void *arg, const char *line), void *arg)
 {
 	char program[PATH_MAX], text[16384], *line, *rest = text;

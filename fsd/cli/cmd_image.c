@@ -11,7 +11,7 @@
 #include "cmd_env.h"
 #include "fsd/server/default_dirs.h"
 
-/* The directory of this program. */
+/* Finds the directory of this program. */
 static void program_dir(char ret[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
@@ -59,7 +59,7 @@ static int list_image(const char *dir)
 	return show("image", dir, "manifest", "`make image` in the sources builds an image");
 }
 
-/* The recipe is a script beside the image's default place. */
+/* Runs the recipe: a script beside the image's default place. */
 static int build_image(const char *dir)
 {
 	static const char *const places[] = { "../guest/image/build.sh",

@@ -20,7 +20,7 @@ static const struct cli_option mount_option[] = {
 	{ 0 },
 };
 
-/* ret: the mount. Return: 0 or the exit code. */
+/* Finds the mount and writes its path to ret. Return: 0 or the exit code. */
 static int find_mount(const char *command, const char *asked, char ret[PATH_MAX])
 {
 	struct err err = { 0 };
@@ -63,7 +63,7 @@ static int sandbox_new(const struct cli_command *self, int argc, char **argv)
 	return r ? r : sandbox_client_new(&c, mnt, argv[optind]);
 }
 
-/* A small file of a sandbox, its first line; "": there is none. */
+/* Reads the first line of a small file of a sandbox; "": there is none. */
 static void read_line(int dir, const char *name, const char *file, char room[64])
 {
 	char path[NAME_MAX + 32];
@@ -127,7 +127,7 @@ static int write_verb(const char *path, const char *verb)
 	return fd < 0 || write(fd, verb, strlen(verb)) < 0 ? -1 : 0;
 }
 
-/* verb: of ctl; NULL: it ends. */
+/* Writes the verb to the sandbox's ctl; verb NULL: ends the sandbox. Return: 0 or 1. */
 static int one(const char *command, const char *mnt, const char *name,
 	       const char *verb)
 {

@@ -183,7 +183,7 @@ static int no_service(const char *command, const char *mnt, int r)
 			strerror(-r));
 }
 
-/* --now MNT, the options of umount and upgrade. */
+/* Reads the options of umount and upgrade, and the operand MNT. */
 static int now_options(const struct cli_command *self, int argc, char **argv,
 		       bool *ret_now)
 {
@@ -279,7 +279,7 @@ static int command_upgrade(const struct cli_command *self, int argc, char **argv
 	r = wait_for_end(server);
 	if (r < 0)
 		return complain("upgrade", 1, "%s", strerror(-r));
-	/* The next server answers it. */
+	/* The next server answers this call, so it waits until that one serves. */
 	if (getxattr(mnt, "user.fsd.version", version, sizeof(version) - 1) < 0)
 		return complain("upgrade", 1, "%s: %s", mnt, strerror(errno));
 	if (getxattr(mnt, "user.fsd.upgrade", outcome, sizeof(outcome) - 1) < 0)

@@ -154,7 +154,7 @@ static int put(const char *dir, const char *name, const char *text)
 	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* The file of the job; ret is "" if it cannot be read. */
+/* Reads a file of the job; ret is "" if it cannot be read. */
 static void read_of(const char *job, const char *name, char *ret, size_t size)
 {
 	char path[PATH_MAX + 240];
@@ -219,7 +219,7 @@ static int run_job(const struct making *m, const char *name,
 	return -1;
 }
 
-/* A job that needs so much has a template of its size made. */
+/* Makes the template for large machines, by a job that needs so much memory. */
 static int run_large(const struct making *m)
 {
 	char config[64], why[600];
@@ -232,7 +232,8 @@ static int run_large(const struct making *m)
 	return 0;
 }
 
-/* name was checked: nothing in it needs an escape. */
+/* Makes the template of an environment, by a job in it. name was checked: nothing in it
+ * needs an escape. */
 static int run_in(const struct making *m, const char *name)
 {
 	char config[320], why[600] = "";
@@ -473,7 +474,7 @@ static int add_environment(struct making *m, const char *name)
 	return 0;
 }
 
-/* fsd env warm. */
+/* Makes the templates for fsd env warm. */
 int template_of_environments(const char *dir, char **names, int count)
 {
 	struct making m = { .mount = { .pidfd = -1, .stderr_fd = -1 },

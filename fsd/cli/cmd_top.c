@@ -82,7 +82,8 @@ static int by_state(const void *a, const void *b)
 	       x->v.since_ms > y->v.since_ms;
 }
 
-/* A job that has ended is a figure in the head, and no row. */
+/* Reads a job into a row. A job that has ended gets no row: it is a figure in the
+ * head. */
 static void read_row(struct top *t, const char *name)
 {
 	struct job_place at;
@@ -136,7 +137,7 @@ static void add_up(void *arg, const char *label, double value)
 	*(double *)arg += value;
 }
 
-/* The newest at the end. */
+/* Adds a sample at the end, and drops the oldest one if there are too many. */
 static void sample(struct top *t)
 {
 	double ended = 0;
@@ -186,7 +187,7 @@ static void some(void *arg, const char *class, double value)
 		buf_fmt(arg, "   %.0f %s", value, class);
 }
 
-/* Classes are environment/MiB/processors. */
+/* Prints idle machines by class: environment/MiB/processors. */
 static void idle(const struct top *t, struct buf *out)
 {
 	buf_fmt(out, "idle      %llu of %llu MiB",
@@ -257,7 +258,7 @@ static void health(const struct top *t, char *ret, size_t size)
 		snprintf(ret, size, "?");
 }
 
-/* The stats file tells figures of all jobs to the operator alone. */
+/* Prints the head. The stats file has figures of all jobs only for the operator. */
 static void head(struct top *t, struct buf *out)
 {
 	char text[512];

@@ -77,7 +77,8 @@ static int await_change(const struct waiter *w, int dir, int state)
 	return r;
 }
 
-/* Return: 0 all is well, 1, or EXIT_TIME_OVER. */
+/* Prints how the wait for a job has ended. Return: 0: all is well; 1; or
+ * EXIT_TIME_OVER. */
 static int tell_end(const struct waiter *w, const struct job_place *at,
 		    const struct job_view *v, int r)
 {

@@ -38,7 +38,7 @@ struct run_client;
  * reason was said. */
 int run_options_take(struct run_client *c, const struct cli_command *self,
 		     int argc, char **argv);
-/* Handles one of these options; its value is optarg. Return: as the function above. */
+/* Handles one of these options; its value is optarg. Return: as run_options_take(). */
 int run_option_take(struct run_client *c, const struct cli_command *self, int opt);
 /* A row of the tables in run_options.h as an option of a command. */
 #define RUN_OPTION_ROW(number, letter, name, arg, kind, key, help, takes, words) \

@@ -101,7 +101,7 @@ static void offer_options(char *prefix, const struct cli_command *c)
 			snprintf(text, sizeof(text), "--%s", o->name);
 			offer(prefix, text);
 		}
-		/* Short ones only where nothing longer was begun. */
+		/* Offers short options only if no longer text was begun. */
 		snprintf(text, sizeof(text), "-%c", o->id);
 		if (o->id < CLI_LONG && (!o->name || strcmp(prefix, "-") == 0))
 			offer(prefix, text);
@@ -175,7 +175,7 @@ static void offer_value(const char *prefix, enum cli_takes takes,
 	}
 }
 
-/* The option of a word such as "--mount", "--mount=x", "-M"; NULL: none. */
+/* Return: the option of a word such as "--mount", "--mount=x", "-M"; NULL: none. */
 static const struct cli_option *option_of(const struct cli_command *c,
 					  const char *word)
 {

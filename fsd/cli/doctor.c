@@ -65,7 +65,7 @@ int choose_qemu(struct vm_qemu *ret, struct err *err)
 
 /* --- what apt knows --------------------------------------------------------------- */
 
-/* The version behind a key; "": it is not there. */
+/* Finds the version behind a key; "": it is not there. */
 static void version_behind(const char *text, const char *key, char ret[64])
 {
 	const char *at = strstr(text, key);
@@ -126,7 +126,7 @@ static void look_at_apt(struct vm_qemu *q, char ret_newer[64])
 
 /* --- the finding ------------------------------------------------------------------ */
 
-/* The tree that the path is in: it is .../usr/bin/NAME. */
+/* Verifies the tree of a QEMU that was brought, whose path is .../usr/bin/NAME. */
 static int verify(const struct vm_qemu *q, struct err *err)
 {
 	char root[VM_QEMU_PATH_MAX];

@@ -18,7 +18,7 @@ void found(struct finding *f, enum verdict verdict, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Prints the finding as a line. Return: true if it is bad. */
 bool finding_print(const char *name, const struct finding *f);
-/* The image that a mount takes by default. */
+/* Checks the image that a mount takes by default. */
 void check_image(struct finding *f);
 /* Checks the QEMU that a mount takes by default. */
 void check_qemu(struct finding *f);

@@ -315,8 +315,9 @@ static void check_state_lost(const struct place *at, struct finding *f)
 	lost(entries(at->dir, "lost+found"), "the file why beside each", f);
 }
 
-/* The holes of a template in memory become its pages, and these are charged to the
- * machine that reads them: its control group may then end it. */
+/* Checks the file system of a state directory. One in memory is poor: the holes of a
+ * template become its pages there, and are charged to the machine that reads them. Its
+ * control group may then end it. */
 static void check_disk(const struct place *at, struct finding *f)
 {
 	struct statfs fs;

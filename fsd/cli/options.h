@@ -59,10 +59,10 @@ struct cli_command {
 	void (*option_lines)(void (*fn)(void *arg, const char *line), void *arg);
 };
 
-/* The verb of a command, by its own word; NULL: it has no such. */
+/* Return: the verb of a command, by its own word; NULL: it has no such verb. */
 const struct cli_command *cli_verb(const struct cli_command *command,
 				   const char *word);
-/* The word that a verb is called by. */
+/* Return: the word by which a verb is called. */
 const char *cli_word(const struct cli_command *verb);
 
 /* The tables that getopt_long() wants. */
