@@ -24,7 +24,7 @@ static inline void list_cursor_begin(struct list_cursor *w, struct list *cursors
 	list_add_tail(cursors, &w->node);
 }
 
-/* Does nothing if it was not begun. */
+/* Ends the cursor. Does nothing if it was not begun. */
 static inline void list_cursor_end(struct list_cursor *w)
 {
 	list_del(&w->node);

@@ -11,7 +11,7 @@
 #define GONE UINT32_MAX /* mark of a removed entry, so that searches go on */
 #define SMALLEST 64
 
-/* The table has at least twice as many slots as keys. */
+/* Makes an index with at least twice as many slots as keys. */
 int slot_index_new(struct slot_index *p, uint32_t count)
 {
 	size_t size = SMALLEST;

@@ -26,7 +26,7 @@ struct slot_index {
 
 /* Makes an index for at most count keys. Return: 0 or -ENOMEM. */
 int slot_index_new(struct slot_index *p, uint32_t count);
-/* A zeroed struct is valid here and in a search. */
+/* Frees the index. A zeroed struct is valid here and in a search. */
 void slot_index_done(struct slot_index *p);
 void slot_index_add(struct slot_index *p, uint64_t hash, uint32_t slot);
 /* Finds the next slot whose key may have this hash; *i is the hash at first.

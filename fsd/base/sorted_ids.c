@@ -33,7 +33,7 @@ static int compare(const void *a, const void *b)
 	return x->no < y->no ? -1 : x->no > y->no;
 }
 
-/* Usually the numbers were added in order. */
+/* True if the numbers are in order already, which is usual. */
 static bool is_sorted(const struct sorted_ids *o)
 {
 	for (size_t i = 1; i < o->count; i++)

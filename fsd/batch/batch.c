@@ -238,7 +238,7 @@ static void check_health(struct batch *b)
 
 /* --- the loop ------------------------------------------------------------- */
 
-/* The next input that is to run. Return: false: there is none. */
+/* Finds the next input that is to run. Return: false: there is none. */
 static bool next_entry(struct batch *b, uint32_t *ret)
 {
 	struct batch_list *l = &b->list;

@@ -193,7 +193,7 @@ void identity_done(struct identity *m)
 	buf_done(&m->options);
 }
 
-/* The first line of a file of the mount, or "". */
+/* Reads the first line of a file of the mount; "": there is none. */
 static void read_line(int root, const char *path, char *ret, size_t size)
 {
 	job_view_text(root, path, ret, size);

@@ -94,11 +94,11 @@ const char *batch_list_line(const struct batch_list *l, uint32_t i);
 unsigned batch_list_fields(const struct batch_list *l, uint32_t i, char line[LIST_LINE],
 		     const char *field[LIST_FIELDS]);
 /*
- * The path of its results below r/: "in/a.csv", "%2E%2E/a", "17".
- * Return: 0; -EINVAL: it has none; -ENAMETOOLONG.
+ * Writes the path of the results of entry i below r/: "in/a.csv", "%2E%2E/a", "17".
+ * Return: 0; -EINVAL: the entry has none; -ENAMETOOLONG.
  */
 int batch_list_path(const struct batch_list *l, uint32_t i, char ret[PATH_MAX]);
-/* The entry of a key, or NULL. */
+/* Return: the entry of a key, or NULL. */
 struct entry *batch_list_find(const struct batch_list *l, uint64_t key);
 
 #endif

@@ -124,7 +124,7 @@ static void place(struct batch *b, struct flight *f)
 	else if (r == -EEXIST)
 		was_second(b, f);
 	else if (r == -ENOENT)
-		f->step = STEP_ENDED; /* somebody has removed the copy */
+		f->step = STEP_ENDED; /* another process has removed the copy */
 	else
 		out_failed(b, path, r);
 }
@@ -175,7 +175,8 @@ static void count_end(struct batch *b, const struct flight *f)
 	b->n.failed += f->failed;
 }
 
-/* The results are published: removes the job; the input is done, or runs again. */
+/* Ends a flight whose results are published: removes the job; the input is done, or runs
+ * again. */
 static void finish(struct batch *b, struct flight *f)
 {
 	struct entry *e = &b->list.entry[f->entry];

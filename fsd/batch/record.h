@@ -35,7 +35,7 @@ struct stamp {
 	int64_t mtime_ns;
 };
 
-/* Adds the file or directory at path. Return: 0 or negative errno. */
+/* Adds the state of the file or directory at path to s. Return: 0 or negative errno. */
 int stamp_add(struct stamp *s, const char *path);
 
 struct record {

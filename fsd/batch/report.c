@@ -174,7 +174,7 @@ void report_tick(struct batch *b)
 
 /* --- failures ------------------------------------------------------------- */
 
-/* The last line of the job's stderr that is not empty, or "". */
+/* Finds the last line of the job's stderr that is not empty, or "". */
 static void last_line(int dir, char ret[256])
 {
 	auto_close int fd = openat(dir, "stderr", O_RDONLY | O_CLOEXEC);

@@ -153,7 +153,7 @@ void batch_mount_failed(struct batch *b, int error, const char *what);
 void batch_pause(struct batch *b, const char *why);
 /* Starts no further run; fsd batch ends with that code. */
 void batch_stop(struct batch *b, int code);
-/* A signal came: the first one stops, the next one ends at once. */
+/* Handles a signal: the first one stops the batch, the next one ends it at once. */
 void batch_on_signal(struct batch *b, int number);
 
 /* publish.c: results from the mount to OUT. */

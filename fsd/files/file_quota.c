@@ -62,8 +62,8 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 	return 0;
 }
 
-/* The run's results are gone: the open ones count for the user from now on. All open
- * files of one `vfile` are the same file, which counts once. */
+/* Call it when the run's results are removed: the open ones count for the user from now
+ * on. All open files of one `vfile` are the same file, which counts once. */
 static void orphan_open(struct file_owner *owner)
 {
 	struct quota_user *u = owner->quota.user;

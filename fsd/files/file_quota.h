@@ -92,8 +92,8 @@ void quota_unlinked(struct node *node);
 void quota_orphan(struct node *node);
 /* Call it when the last handle of the file was closed. */
 void quota_closed(struct node *node);
-/* For an open file that had lost its name under an earlier server: it counts for u (NULL:
- * for no user). */
+/* Lets u (NULL: no user) pay for an open file that had lost its name under an earlier
+ * server. */
 void quota_gone(struct node *node, struct quota_user *u);
 
 /* The move of a node to dir, where it replaces old, if that is not NULL. */

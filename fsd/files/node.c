@@ -70,7 +70,8 @@ static void maybe_free(struct node *node)
 		node_free(node);
 }
 
-/* The kernel's lookups end with the mount; it does not forget them one by one. */
+/* Frees the table. The kernel's lookups end with the mount; it does not forget them one
+ * by one. */
 void nodes_free(struct nodes *nodes)
 {
 	struct hash_node *h;
@@ -130,8 +131,9 @@ static uint64_t make_ino(const struct node *dir, const char *name, ino_t ino)
 }
 
 /*
- * The kernel may still know the number of a file that is gone and whose inode
- * the store's file system has given out again: bits above 48 tell them apart.
+ * Finds a free number: the kernel may still know that of a file that is gone, and the
+ * store's file system may have given its inode to a new file. Bits above 48 tell the two
+ * apart.
  */
 static uint64_t free_ino(struct nodes *nodes, const struct node *dir,
 			 const char *name, uint64_t ino)
@@ -403,7 +405,8 @@ static unsigned height(const struct node *node, unsigned most)
 	return h;
 }
 
-/* A tree is gone through by recursion: none may grow by being moved. */
+/* Checks that a moved tree does not become too high: functions that go through a tree
+ * recurse. */
 static int check_height(const struct node *node, const struct node *dir)
 {
 	return dir->depth + 1 + height(node, LIMIT_DEPTH) > LIMIT_DEPTH
@@ -420,8 +423,8 @@ int node_new_path(struct node *dir, const char *name, char *room, size_t size)
 	return r < 0 ? r : node_child_path(dir, name, room, size);
 }
 
-/* The file could not be made. If the failing disk keeps a part of it, the part would
- * block the next file of that name, and the directory's removal: show the part. */
+/* Handles a file that could not be made. If the failing disk keeps a part of it, the part
+ * would block the next file of that name, and the directory's removal: shows the part. */
 static int not_made(struct node *dir, const char *path, int r)
 {
 	struct stat st;

@@ -119,7 +119,7 @@ struct nodes_use {
 };
 int nodes_new(const struct nodes_use *use, struct nodes **ret_nodes);
 void nodes_free(struct nodes *nodes);
-/* The linked or referenced node of this number, or NULL. */
+/* Return: the linked or referenced node of this number, or NULL. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 
 /*
@@ -209,7 +209,7 @@ void node_unref(struct node *node); /* may free it */
 void node_lookup_add(struct node *node);
 void node_forget(struct node *node, uint64_t count); /* may free it */
 
-/* The path below its area, "a/b/c". Return: length, or -ENAMETOOLONG. */
+/* Writes the path below its area, "a/b/c". Return: length, or -ENAMETOOLONG. */
 int node_rel_path(const struct node *node, char *room, size_t size);
 
 #endif

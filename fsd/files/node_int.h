@@ -20,7 +20,7 @@ struct nodes {
 	struct slot_index inherited;  /* records that no node has, by ino */
 };
 
-/* The path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
+/* Writes the path below STATE/jobs. Return: length, -ESTALE or -ENAMETOOLONG. */
 int node_path(const struct node *node, char *room, size_t size);
 /* Makes the node of a child that is in the store already; NULL without memory. */
 struct node *node_add_child(struct node *dir, const char *name,

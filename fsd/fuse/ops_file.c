@@ -459,7 +459,7 @@ static int do_sync(void *arg)
 	return (s->data ? fdatasync(s->fd) : fsync(s->fd)) < 0 ? -errno : 0;
 }
 
-/* The fsync(2) waits, so the handle stays open. */
+/* Syncs an open file. The fsync(2) waits, so the handle stays open. */
 void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync,
 	      struct fuse_file_info *fi)
 {

@@ -94,7 +94,7 @@ int ask_done_error(enum wire_fs_op op);
 void ask_may_be_again(struct ask *a);
 /* Answers a request that the previous server has done; consumes a. */
 void ask_was_done(struct ask *a);
-/* Both free a in the end. */
+/* Sends the present question, or fails the request with r. Both free a in the end. */
 void ask_send(struct ask *a);
 void ask_fail(struct ask *a, int r);
 void ask_free(struct ask *a);

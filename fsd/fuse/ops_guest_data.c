@@ -425,7 +425,8 @@ static void list_answered(struct ask *a, const uint8_t *data, size_t size)
 		reply_listing(a);
 }
 
-/* Without a machine files/ is empty. */
+/* Handles a failed listing: without a machine files/ of a session is empty. Return:
+ * false: the error stays. */
 static bool list_failed(struct ask *a, int r)
 {
 	struct machine_files h;

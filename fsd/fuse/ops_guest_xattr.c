@@ -38,7 +38,8 @@ static void hidden_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
-/* For other files than directories the attribute does not exist. */
+/* Answers that a file, which is no directory, does not have the attribute. Return: false:
+ * the error is another one. */
 static bool hidden_failed(struct ask *a, int r)
 {
 	if (r != -ENOTDIR)

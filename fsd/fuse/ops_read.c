@@ -67,7 +67,7 @@ static void reply_file(fuse_req_t req, struct handle *h, size_t size, off_t off)
 	ssize_t n = 0;
 
 	size = MIN(size, READ_MAX);
-	/* Of a growing stream, no more than stat() reports. */
+	/* Read no more of a growing stream than stat(2) reports. */
 	if (h->kept->run && h->t.job->run && h->kept->run == h->t.job->meta.run)
 		size = (size_t)MIN(size, stream_left(h, off));
 	if (h->t.kind == T_VFILE && h->t.vfile == JOB_VFILE_LOG)

@@ -41,8 +41,8 @@ static void undone(struct job *job)
 }
 
 /*
- * For a rename that cannot be undone: the call succeeds if it is persisted that
- * the job is refused. Otherwise the next server would find a draft, so the call
+ * Ends a rename that has not started the job and cannot be undone. It succeeds if it is
+ * persisted that the job is refused. Otherwise the next server would find a draft, so it
  * fails.
  */
 static int stay_refused(const struct job *job, int failure)

@@ -111,7 +111,7 @@ static void doubt_closes(struct fsd *d)
 	}
 }
 
-/* Does something that is open need this name of STATE/unlinked? */
+/* True if something that is open needs this name of STATE/unlinked. */
 static bool is_needed(void *arg, const char *name)
 {
 	struct fsd *d = arg;

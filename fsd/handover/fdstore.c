@@ -74,7 +74,7 @@ void fdstore_drop(struct fdstore *s, enum fdstore_kind kind, uint64_t id)
 		tell(s, FDSTORE_DROP, kind, id, -1);
 }
 
-/* A compromised server may have stored any descriptor. Only a socket is accepted: a wait
+/* True if fd is a socket. A compromised server may have stored any descriptor, and a wait
  * for another kind might never end. */
 static bool is_socket(int fd)
 {

@@ -40,7 +40,7 @@ int environments_new(const struct environment_options *options,
 void environments_free(struct environments *all); /* NULL is fine */
 /* Borrowed. */
 const struct image_about *environments_image(const struct environments *all);
-/* The directories that belong to no user. Borrowed. */
+/* Return: the directories that belong to no user. Borrowed. */
 const struct environment_places *environments_places(const struct environments *all);
 /* As soon as the loop runs, makes the templates that options.warm names. */
 void environments_warm(struct fsd *d);

@@ -252,7 +252,7 @@ void events_store(struct store *store, struct events_batch *b)
 					     b->records.data, b->records.len);
 }
 
-/* The records are dropped without a note if the job was queued again meanwhile: then
+/* Notes the result of a write. Does nothing if the job was queued again meanwhile: then
  * job->events belongs to another run. */
 void events_stored(struct job *job, const struct events_batch *b)
 {

@@ -252,8 +252,8 @@ static int put_lines(struct events_reader *r, const struct buf *text)
 	return ret;
 }
 
-/* Does the same for `shown`, of which only complete lines are used. Return: as
- * put_data(). */
+/* Makes the lines of count more bytes of `shown`, of which only complete lines are used.
+ * Return: as put_data(). */
 static int put_shown(struct events_reader *r, struct sources *s, uint32_t count)
 {
 	uint64_t came = r->came[ORDER_SHOWN];
@@ -283,7 +283,8 @@ static int put_shown(struct events_reader *r, struct sources *s, uint32_t count)
 	return ret;
 }
 
-/* Each attempt begins by being queued, and is a run of its own. */
+/* Return: the number of the attempt that begins with this state; 0: none does. Each
+ * attempt begins by being queued, and is a run of its own. */
 static unsigned attempt_of(const struct sources *s, uint32_t state)
 {
 	return state == JOB_QUEUED ? s->job->meta.attempt : 0;
@@ -334,7 +335,8 @@ static int use_record(struct events_reader *r, struct sources *s)
 	return ret;
 }
 
-/* A file that does not exist is an empty stream. Return: 0 or negative errno. */
+/* Finds the size of a stream; one without a file is empty. Return: 0 or negative
+ * errno. */
 static int stream_size(struct sources *s, struct piece *p, uint64_t *ret_size)
 {
 	struct stat st = { 0 };

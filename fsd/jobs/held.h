@@ -18,8 +18,8 @@ static inline bool held_by(const struct job *job, unsigned vfile)
 
 /* `hold` was opened once more. */
 void held_more(struct job *job);
-/* An open file of `hold` was closed. After the last one the job is removed, if its record
- * says that it is held. */
+/* Call it when an open file of `hold` was closed. After the last one the job is removed,
+ * if its record says that it is held. */
 void held_less(struct job *job);
 /* Call it when a server starts, for a job whose record says that it is held. Return: true
  * if no process has `hold` open any more: the job will be removed, and the caller must

@@ -72,7 +72,7 @@ void jobs_free(struct jobs *jobs);    /* Call it when no job has a reference. NU
 /* Return: borrowed, or NULL. Both load the job if it is unloaded. */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);
-/* The list of all loaded jobs (unloaded_jobs.h), the oldest first; its nodes are
+/* Return: the list of all loaded jobs (unloaded_jobs.h), the oldest first; its nodes are
  * job->all. */
 struct list *jobs_all(struct fsd *d);
 uint64_t jobs_last_seq(const struct fsd *d);
@@ -113,7 +113,8 @@ struct name_claim {
 	struct list waiting; /* fibers that wait for the name, of struct claim_place */
 };
 void name_claim(struct fsd *d, struct name_claim *c, const char *name);
-/* Does not wait. Return: false if a job has the name, or another fiber has claimed it. */
+/* Like name_claim(), but does not wait. Return: false if a job has the name, or another
+ * fiber has claimed it. */
 bool name_claim_free(struct fsd *d, struct name_claim *c, const char *name);
 void name_release(struct name_claim *c);
 
@@ -125,7 +126,7 @@ void name_release(struct name_claim *c);
 ssize_t job_pread(struct job *job, int fd, char *room, size_t size,
 		  uint64_t offset);
 
-/* The text of `error` (borrowed); "": empty. */
+/* Return: the text of `error` (borrowed); "": empty. */
 const char *job_error(struct job *job);
 /* Replaces the text of `error` (NULL: none); a newline is added. */
 void job_set_error(struct job *job, const char *sentence);

@@ -68,7 +68,7 @@ struct storing {
 	struct job_lines lines;
 };
 
-/* On a thread. */
+/* Stores the events and the lines. On a thread for the disk. */
 static int do_store(void *arg)
 {
 	struct storing *s = arg;

@@ -29,7 +29,7 @@ struct job_results {
 
 /* --- output/ ---------------------------------------------------------------- */
 
-/* The output/ of the newest run (borrowed), or NULL. The first call searches the
+/* Return: the output/ of the newest run (borrowed), or NULL. The first call searches the
  * store. */
 struct node *job_output(struct job *job);
 /* Like job_output(), but the job gives up the node: the caller owns it from now on. */

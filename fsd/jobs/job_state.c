@@ -28,7 +28,8 @@ void job_fill_accepted(const struct job *job, struct job_meta *m)
 		job_fill_promised(job, job->accept.no, m);
 }
 
-/* If the disk is full the old record stays, and the next server shows that state. */
+/* Writes the job's record. If the disk is full the old record stays, and the next server
+ * shows that state. */
 static void job_record(struct job *job, bool again)
 {
 	struct job_meta meta = job->meta;
@@ -43,7 +44,7 @@ static void job_record(struct job *job, bool again)
 			  job->meta.name, strerror(-r));
 }
 
-/* The common part of entering a state; idempotent. */
+/* Does what is common to all entries of a state; idempotent. */
 static void job_enter(struct job *job, bool log)
 {
 	events_state(job);

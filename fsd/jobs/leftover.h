@@ -11,8 +11,9 @@
 #include "job.h"
 #include "fsd/base/sorted_ids.h"
 
-/* Adds a job to a list. Without memory the job waits for the next start, and the log
- * says so. The second: to the list of its state, queued or refused, if it has one. */
+/* leftover_enlist() adds a job to a list. Without memory the job waits for the next
+ * start, and the log says so. leftover_list() adds it to the list of its state, queued or
+ * refused, if it has one. */
 void leftover_enlist(struct sorted_ids *list, const struct job_meta *m);
 void leftover_list(struct fsd *d, const struct job_meta *m);
 /* Call it before the first job. take_up() takes listed jobs up until now_ns() reaches
@@ -31,14 +32,16 @@ void leftover_found(struct job *job);
 void leftover_done(struct job *job);
 /* Like leftover_found(), for a job that was just loaded: no user has asked for it yet. */
 void leftover_loaded(struct job *job);
-/* A user has asked for the job: its directory is in the kernel's cache now. */
+/* Call it when a user has asked for the job: its directory is in the kernel's cache
+ * now. */
 void leftover_seen(struct job *job);
 /* Sets how many servers have tried to begin the job's newest run, and since when the job
  * waits (MONOTONIC; 0: unknown). */
 void leftover_retry(struct job *job, unsigned tries, uint64_t queued_ns);
-/* A new run was accepted: its wait begins now. */
+/* Call it when a new run was accepted: its wait begins now. */
 void leftover_forget_wait(struct job *job);
-/* The job was queued once more and has no run: it is taken up after the others. */
+/* Adds a job that was queued once more and has no run: it is taken up after the
+ * others. */
 void leftover_add(struct job *job);
 
 #endif

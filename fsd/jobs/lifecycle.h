@@ -18,19 +18,21 @@ int lifecycle_new(struct loop *loop, void (*on_idle)(void *arg), void *arg,
 	      struct lifecycle **ret);
 void lifecycle_free(struct lifecycle *s); /* NULL is fine */
 
-/* No new jobs start: the operator drains the mount, or the server stops. */
+/* Return: true if no new jobs start: the operator drains the mount, or the server
+ * stops. */
 bool lifecycle_is_draining(const struct lifecycle *s);
 void lifecycle_set_draining(struct lifecycle *s, bool draining);
-/* The service ends as soon as no run needs this server. A stopping server drains, too. */
+/* Return: true if the service ends as soon as no run needs this server. A stopping server
+ * drains, too. */
 bool lifecycle_is_stopping(const struct lifecycle *s);
 void lifecycle_stop(struct lifecycle *s);
-/* This server ends as soon as no run needs it, and another one takes over. A stop ends
- * this stage. */
+/* Return: true if this server ends as soon as no run needs it, and another one takes
+ * over. A stop ends this stage. */
 bool lifecycle_is_handing_over(const struct lifecycle *s);
 void lifecycle_hand_over(struct lifecycle *s);
 /* Return: true if runs begin: the server neither stops nor hands over. */
 bool lifecycle_begins_runs(const struct lifecycle *s);
-/* No machine can be started any more. */
+/* Return: true if no machine can be started any more. */
 bool lifecycle_is_broken(const struct lifecycle *s);
 void lifecycle_break(struct lifecycle *s);
 

@@ -28,14 +28,14 @@ struct parsed_config *parsed_config_get(struct job *job, struct node *node);
 /* Like parsed_config_get(), for a file that no open handle can write to: an empty file
  * counts as `{}`, unless a write to it has failed. */
 struct parsed_config *parsed_closed(struct job *job, struct node *node);
-/* The node of the job's config.json (borrowed), or NULL. */
+/* Return: the node of the job's config.json (borrowed), or NULL. */
 struct node *parsed_config_node(struct job *job);
 /* Returns a new reference to the config of a job whose run has begun, or to the
  * defaults if it has none. The config is valid; its environments may be gone. The fiber
  * waits until the files are loaded. NULL: there is no valid config, or no memory. */
 struct parsed_config *parsed_begun(struct job *job);
-/* For a result < 0. Return: true if the text is wrong; false if this host could not read
- * or check it. */
+/* Call it for a result < 0. Return: true if the text is wrong; false if this host could
+ * not read or check it. */
 bool parsed_config_is_wrong(const struct parsed_config *p);
 /* True if parsed_config_get() would be slow now. */
 bool parsed_config_is_slow(const struct job *job, const struct node *node);
@@ -45,8 +45,8 @@ bool parsed_config_is_slow(const struct job *job, const struct node *node);
  */
 int parsed_config_prefetch(struct job *job, struct node *node, void (*done)(void *arg),
 			   void *arg);
-/* Does the same if parsed_config_get() would be slow; the calling fiber, if any, waits
- * for the end. */
+/* Like parsed_config_prefetch(), but the calling fiber waits for the end. Does nothing if
+ * parsed_config_get() would not be slow, or outside of fibers. */
 void parsed_config_prepare(struct job *job, struct node *node);
 /* Return: p, with one more reference. p is not NULL. */
 struct parsed_config *parsed_config_ref(struct parsed_config *p);

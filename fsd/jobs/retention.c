@@ -153,7 +153,8 @@ static bool on_slice(struct time_slice *t, uint64_t until)
 	return false;
 }
 
-/* A timer calls it, so no function is in the middle of a change of a job. */
+/* Starts the slices of `remove`. A timer calls it, so no function is in the middle of a
+ * change of a job. */
 static void on_soon(struct loop_timer *t)
 {
 	struct fsd *d = t->arg;

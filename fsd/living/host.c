@@ -50,8 +50,8 @@ static int lease(struct run *run, struct err *err)
 	return 0;
 }
 
-/* A run without a seat may still have a lease: sandbox_take_run() has adopted what its
- * machine had sent before it died. */
+/* Takes the run off its seat. A run without one may still have a lease:
+ * sandbox_take_run() has adopted what its machine had sent before it died. */
 static void leave(struct run *run)
 {
 	if (run->living.seat)

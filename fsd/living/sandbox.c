@@ -120,8 +120,8 @@ static void set_why(struct sandbox *s, const char *why)
 	snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
-/* No machine could be started, or the machine has died. A single sandbox gets another
- * machine at its next step. */
+/* Handles that no machine could be started, or that the machine has died. A single
+ * sandbox gets another machine at its next step. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct sandbox *s = arg;
@@ -204,8 +204,8 @@ static void on_making(void *arg, const char *sentence)
 	each_run(arg, run_events.making, sentence);
 }
 
-/* The jailer has ended. The next server does not know that a session waited for a
- * machine, so each of its runs fails now. */
+/* Handles the end of the jailer. The next server does not know that a session waited for
+ * a machine, so each of its runs fails now. */
 static void on_lost_jailer(void *arg)
 {
 	struct sandbox *s = arg;
@@ -447,7 +447,7 @@ void sandbox_drop(struct sandbox *s)
 	free(s);
 }
 
-/* The number comes from the clock, as a counter would show each user how many sessions
+/* Return: a number from the clock, as a counter would show each user how many sessions
  * others begin. It is part of an inode number, whose bits last for nine years of
  * uptime. */
 uint64_t sandboxes_next_no(struct fsd *d)

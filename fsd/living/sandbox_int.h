@@ -276,11 +276,12 @@ int seat_go_on_with(struct seat *t, unsigned lane, struct run *run);
 /* sandbox_seats.c: puts the run into a seat (run->living.seat), and asks for the
  * sandbox's machine. Return: as sandboxes_check(). */
 int sandbox_enter(struct run *run, struct err *err);
-/* run_host.leave() (does nothing without a seat), put_off() and retry(). */
+/* sandbox_seats.c: leave(), put_off() and retry() of run_host.h. leave() does nothing
+ * without a seat. */
 void sandbox_leave(struct run *run);
 bool sandbox_put_off(struct run *run, const char *sentence);
 bool sandbox_retry(struct run *run);
-/* sandbox_kept.c: run_host.outlives(), sign() and adopt(). */
+/* sandbox_kept.c: outlives(), sign() and adopt() of run_host.h. */
 bool sandbox_outlives(const struct run *run);
 void sandbox_sign(const struct run *run, struct vm_replay *t);
 int sandbox_take_run(struct run *run, struct vm_replay *t);

@@ -64,8 +64,8 @@ static void on_granted(void *arg)
 	loop_defer(t->sandbox->d->loop, &t->next);
 }
 
-/* The lane failed while no run had it. If the machine has died, the sandbox gets an event
- * of its own. */
+/* Handles a lane that failed while no run had it. If the machine has died, the sandbox
+ * gets an event of its own. */
 static void on_failed(void *arg, enum vm_failure why, const char *sentence)
 {
 	struct seat *t = arg;
@@ -241,7 +241,8 @@ void seats_go(struct sandbox *s)
 			   &list_entry(pos, struct seat, node)->next);
 }
 
-/* The sandbox did not report that its machine died, so only the lane is gone. */
+/* Fails the run: the sandbox did not report that its machine died, so only the lane is
+ * gone. */
 static void on_late(struct loop_call *c)
 {
 	struct seat *t = c->arg;

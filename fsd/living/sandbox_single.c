@@ -49,8 +49,8 @@ static int check_network(const struct sandbox *s, const struct job_config *c,
 		       c->session);
 }
 
-/* A later step may ask for the network, packages and environment of the session, or name
- * none. */
+/* Checks that a later step asks for the network, packages and environment of the session,
+ * or for none. */
 int single_check_step(const struct sandbox *s, const struct job_config *c,
 		      struct err *err)
 {

@@ -125,7 +125,7 @@ void sandbox_files_list(struct sandbox *s,
 			void (*fn)(void *arg, const char *name, uint64_t no),
 			void *arg);
 
-/* The sessions of a sandbox: found by name, found by number, listed. */
+/* Find a session of a sandbox by name, find it by number, list all sessions of it. */
 struct seat *sandbox_session(struct sandbox *s, const char *name);
 struct seat *sandbox_session_by_no(struct fsd *d, uint64_t no);
 struct sandbox *seat_sandbox(const struct seat *t);
@@ -134,8 +134,8 @@ void sandbox_sessions_list(struct sandbox *s,
 			   void *arg);
 /* Return: the seat of a single sandbox. */
 struct seat *sandbox_seat(const struct sandbox *s);
-/* The files in a session's directory, by index from 0: the name (NULL behind the last)
- * and the text. A session without a sandbox has more files. */
+/* Return the name of a file in a session's directory, by index from 0 (NULL behind the
+ * last), and append its text. A session without a sandbox has more files. */
 const char *seat_field_name(unsigned field, bool single);
 int seat_field(const struct seat *t, unsigned field, struct buf *out);
 /* Ends a session: cancels its steps, ends its interpreter. */

@@ -536,7 +536,8 @@ void inotify_new(struct fsd *d)
 	d->inotify = n;
 }
 
-/* Some events may be sent twice: a note is dropped only after it was sent. */
+/* Continues with the events that the previous server had pending. Some may be sent twice:
+ * a note is dropped only after it was sent. */
 void inotify_take_over(struct fsd *d)
 {
 	struct untold_record *u;

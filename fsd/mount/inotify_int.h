@@ -86,7 +86,7 @@ struct inotify {
 	/* when the helper was started; pause before the next one */
 	uint64_t started_ns, pause_ns;
 	bool has_mount; /* the helper has the mount's root open */
-	bool is_clone; /* ... as a clone, which is in no directory tree */
+	bool is_clone; /* the helper has it as a clone, which is in no directory tree */
 	bool knows_dev;
 	uint32_t dev_major, dev_minor; /* device of the mount, if knows_dev */
 };

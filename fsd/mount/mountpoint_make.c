@@ -89,7 +89,7 @@ int mountpoint_check(const char *mountpoint, struct err *err)
 	return 0;
 }
 
-/* Has the library mount, which also knows fusermount3. The session serves no
+/* Lets the library mount, because it also knows fusermount3. The session serves no
  * request: each server makes its own. */
 static struct fuse_session *make_session(bool allow_other)
 {

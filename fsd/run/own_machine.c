@@ -19,8 +19,8 @@ static void on_build_tell(struct build_wait *w, const char *sentence)
 	job_log(container_of(w, struct run, queue.build)->job, "%s", sentence);
 }
 
-/* After a build the run is queued. It asks for no second build, even if the environment
- * that was built does not fit. */
+/* Queues the run after a build, or ends it if that has failed. It asks for no second
+ * build, even if the environment that was built does not fit. */
 static void on_built(struct build_wait *w, const char *why)
 {
 	struct run *run = container_of(w, struct run, queue.build);

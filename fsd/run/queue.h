@@ -21,8 +21,8 @@ struct run_queue {
 
 /* Queues an accepted run: it waits for its turn, lists its inputs, asks for a machine. */
 void run_queue(struct run *run);
-/* The same for a run that is not accepted yet. Return: 0, also if the run waits; 1: call
- * run_collect_later(); negative errno with a sentence. */
+/* Like run_queue(), for a run that is not accepted yet. Return: 0, also if the run waits;
+ * 1: call run_collect_later(); negative errno with a sentence. */
 int run_ask(struct run *run, struct err *err);
 /* For the host, when the run's turn has come: prepares the run, lists inputs for a
  * millisecond, and asks for the machine when all are listed. Return: as run_ask(). */
@@ -30,7 +30,7 @@ int run_get_ready(struct run *run, struct err *err);
 /* Return: the run's place among the runs that an earlier server had queued; 0: this server
  * has queued it. */
 uint64_t run_queued_before(const struct run *run);
-/* As run_get_ready(), and lists the rest of the inputs later. */
+/* Like run_get_ready(), and lists the rest of the inputs later. */
 void run_make_ready(struct run *run);
 /* Lists inputs for a millisecond, also if the run is not granted yet. */
 void run_collect_more(struct run *run);

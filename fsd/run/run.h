@@ -38,8 +38,8 @@ void run_spec_done(struct run_spec *spec);
  * holds the job; the fiber may wait. */
 bool run_needs_input(struct job *job, const struct node *node);
 
-/* A user writes a program of this name, so a run is likely soon: the pool makes a machine
- * ready for its language. */
+/* Call it when a user writes a program of this name: a run is likely soon, so the pool
+ * makes a machine ready for its language. */
 void run_expect(struct fsd *d, uid_t uid, const char *name);
 
 /* True if the job's run has a machine and no timeout. A server that ends does not wait

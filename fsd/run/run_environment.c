@@ -60,7 +60,7 @@ int run_find_environment(struct run *run, struct err *err)
 	return 0;
 }
 
-/* The text is allocated, as few runs have one and a waiting run should be small. */
+/* Allocates the text, because few runs have one and a waiting run should be small. */
 int run_say_why(struct run *run, const char *fmt, ...)
 {
 	char *text = NULL;

@@ -52,7 +52,7 @@ static void on_timer(struct loop_timer *t)
 
 #define NOT_STORED "the job's results cannot be stored in the state directory"
 
-/* For the operator's log. run_result.c logs the end. */
+/* Logs the start for the operator. run_result.c logs the end. */
 static void log_start(const struct run *run)
 {
 	const struct job_meta *meta = &run->job->meta;
@@ -288,8 +288,8 @@ static void on_exited(void *arg, const struct wire_exit *e)
 			(double)run->spec.config->linger_ms / 1000);
 }
 
-/* A guest may send any number. Above INT64_MAX it counts as unknown: some JSON readers
- * cannot represent it. */
+/* Divides a number of the guest, which may be any. Above INT64_MAX it counts as unknown:
+ * some JSON readers cannot represent it. */
 static uint64_t scaled(uint64_t value, uint64_t divisor)
 {
 	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;

@@ -29,7 +29,8 @@ void feed_init(struct run *run)
 	run->feed.in = -1;
 }
 
-/* The pipe has room, or its reading end is closed: the writers must try again. */
+/* Called when the pipe has room, or its reading end is closed: the writers must try
+ * again. */
 static void on_room(struct loop_fd *src, uint32_t events)
 {
 	struct run *run = src->arg;

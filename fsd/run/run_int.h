@@ -171,7 +171,7 @@ static inline bool run_is_ending(const struct run *run)
 int run_prepare(struct run *run, struct err *err);
 /* Frees all that run_prepare() and run_collect() have made. */
 void run_unprepare(struct run *run);
-/* The program's path in the machine, below the home directory. Borrowed. */
+/* Return: the program's path in the machine, below the home directory. Borrowed. */
 const char *run_code_name(const struct run *run);
 /* Remembers the run's environment for run_expect(): the user's next job likely has the
  * same. */

@@ -33,7 +33,7 @@ extern const struct run_network_hooks run_network_hooks;
  * one. Return: 0, or negative errno with a sentence. */
 int run_network_begin(struct run *run, const struct run_network_hooks *hooks,
 		      struct err *err);
-/* The run has the network of a session's machine from now on; n NULL: it has none. */
+/* Gives the run the network of a session's machine from now on; n NULL: it has none. */
 void run_network_join(struct run *run, const struct run_network_hooks *hooks,
 		      struct machine_network *n);
 /* Another server had begun the run, whose machine this one has adopted: the run keeps
@@ -46,9 +46,10 @@ void run_networks_adopted(struct fsd *d);
 void run_network_exited(struct run *run);
 /* Return: true if that delivery is not finished; complete() is called when it is. */
 bool run_network_waits(struct run *run);
-/* The run is about to end: its figures do not change any more. */
+/* Call it when the run is about to end: stops the events of its network, so its figures
+ * do not change any more. */
 void run_network_stop(struct run *run);
-/* The run's own machine has ended. */
+/* Frees the network of the run's own machine; call it when that machine has ended. */
 void run_network_leave(struct run *run);
 /* Fills what result.json says; borrowed from the run. */
 void run_network_fill(const struct run *run, struct job_result *res);

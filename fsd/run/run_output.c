@@ -76,7 +76,8 @@ void run_over_quota(struct run *run)
 	job_log(run->job, "some of the output is left out: " RUN_OVER_QUOTA);
 }
 
-/* The entries that the guest has named were counted when they came. */
+/* Adds the entries that the guest has not named; the others were counted when their names
+ * came. */
 void run_guest_left_out(struct run *run, uint32_t count)
 {
 	run->tree.dropped += count - MIN(count, run->output_queue.announced_left);

@@ -232,7 +232,8 @@ static struct last_environments *last_of(struct runs *runs, uid_t uid)
 	return l;
 }
 
-/* The user's next job in this language likely has the same environment as the last one. */
+/* Names to the pool the environment of the last job in this language: the next one likely
+ * has the same. */
 void run_expect(struct fsd *d, uid_t uid, const char *name)
 {
 	const struct lang *lang = lang_by_ending(name);

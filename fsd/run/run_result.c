@@ -239,8 +239,8 @@ static int not_kept(struct run *run, int r)
 	return store_failure(run);
 }
 
-/* The disk is read-only, so the record stays "running" or "queued". Shows the end that
- * the next server will give the run, so that readers see the same under both. */
+/* Handles a read-only disk, on which the record stays "running" or "queued". Shows the
+ * end that the next server will give the run, so that readers see the same under both. */
 static void not_on_record(struct run *run, int r)
 {
 	struct run_end *end = &run->end;
@@ -403,8 +403,8 @@ static void on_later(struct loop_timer *t)
 	fiber_run(on_end, run);
 }
 
-/* The disk is full. The record says "queued" or "running", so a restart would run the job
- * or interrupt it: the run has not ended for readers, and tries again. */
+/* Handles a full disk. The record says "queued" or "running", so a restart would run the
+ * job or interrupt it: the run has not ended for readers, and tries again. */
 static void wait_for_room(struct run *run, int r)
 {
 	char text[200];

@@ -203,7 +203,8 @@ void run_reject_promised(struct job *job, const char *message)
  * or uses the old run's machine or files.
  */
 
-/* A program that ended by itself, or was cancelled or timed out, gets no other run. */
+/* True if another run may follow. A program that has ended by itself, or was cancelled or
+ * timed out, is not run again. */
 bool run_may_again(const struct run *run, enum job_status status)
 {
 	const struct job_meta *m = &run->job->meta;

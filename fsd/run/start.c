@@ -32,8 +32,9 @@ struct step {
 	struct events_batch seen; /* events that readers have seen and no file has */
 };
 
-/* On a thread. Each part is on the disk before the next one is written. So if the server
- * or the host dies in between, the job is as before, or as after all of them. */
+/* Writes the record and all that it depends on. On a thread. Each part is on the disk
+ * before the next one is written. So if the server or the host dies in between, the job
+ * is as before, or as after all of them. */
 static int do_step(void *arg)
 {
 	struct step *s = arg;
@@ -127,9 +128,9 @@ static void go_on(struct run *run)
 		run_begin(run, run->lease);
 }
 
-/* The record cannot be written, but close(2) has reported the job as accepted, and an
- * earlier record says "queued". That is enough: a new server reads the missing fields from
- * config.json. Later records of the run wait for the disk. */
+/* Accepts the run although its record cannot be written: close(2) has reported the job as
+ * accepted, and an earlier record says "queued". That is enough: a new server reads the
+ * missing fields from config.json. Later records of the run wait for the disk. */
 static void accept_promised(struct run *run)
 {
 	struct job *job = run->job;

@@ -244,7 +244,7 @@ static struct sched_slot *passer(struct sched *s, const struct sched_user *u)
 	return NULL;
 }
 
-/* The next slot that fits, or NULL. */
+/* Return: the next slot that fits, or NULL. */
 static struct sched_slot *next(struct sched *s)
 {
 	struct sched_slot *slot;

@@ -183,7 +183,8 @@ void sched_kick(struct sched *s);
 
 /* The machines of sessions and sandboxes, as the files below .fsd show it. */
 struct sched_kept {
-	unsigned machines, own;  /* machines kept by all users; by the user who asks */
+	unsigned machines, own;  /* machines: kept by all users; own: kept by the user who
+				  * asks */
 	/* "machines" or "memory": sessions and sandboxes keep all of it, so no job of
 	 * usual size can begin before one of them ends; NULL: they do not */
 	const char *all;

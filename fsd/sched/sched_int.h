@@ -78,7 +78,7 @@ struct sched {
 
 /* Finds the user, or adds it. NULL: out of memory. */
 struct sched_user *sched_user_of(struct sched *s, uid_t uid);
-/* Time of machines that u has had, and ADVANCE_NS for each that it has. */
+/* Return: the time of machines that u has had, and ADVANCE_NS for each that it has. */
 uint64_t sched_account(const struct sched_user *u, uint64_t now);
 /* Like sched_account(), without ADVANCE_NS. */
 uint64_t sched_served(const struct sched_user *u, uint64_t now);
@@ -102,7 +102,8 @@ void sched_take_turns(struct sched *s);
 /* Reads the host's memory. now false: a reading of the last FRESH_NS is used again. */
 void sched_read_memory(struct sched *s, bool now);
 
-/* reservation.c. Return: bytes that a machine may use whose program may use `memory`. */
+/* reservation.c. Return: the bytes that a machine may use if its program may use
+ * `memory`. */
 uint64_t sched_need(uint64_t memory);
 /* Promises memory and processors to a machine. hold must hold no promise. u NULL: no user
  * is charged. */

@@ -44,8 +44,8 @@ uint64_t sched_served(const struct sched_user *u, uint64_t now)
 	return sched_account(u, now) - u->has.machines * ADVANCE_NS;
 }
 
-/* The user has a waiting run again: sets its account as sched.h says of a user who
- * returns. */
+/* Called when the user has a waiting run again: sets its account as sched.h says of a
+ * user who returns. */
 static void user_begin(struct sched *s, struct sched_user *u)
 {
 	uint64_t served;

@@ -30,8 +30,9 @@ static int keep_only(int fd)
 	return close_range((unsigned)kept + 1, ~0u, 0) < 0 ? -errno : kept;
 }
 
-/* Without a log the service would keep the caller's standard error open, and a process
- * that reads it to its end would wait for ever. */
+/* Prints that the log cannot be opened, and ends the start: without a log the service
+ * would keep the caller's standard error open, and a process that reads it to its end
+ * would wait for ever. */
 static int no_log(const struct mount_options *options, int error)
 {
 	return complain("mount", 1, "the log %s/fsd.log cannot be opened: %s",

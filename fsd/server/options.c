@@ -160,8 +160,8 @@ static int set_size(uint64_t *to, const char *name, const char *text,
 		       "bytes, or one with K, M or G; 0 is %s", name, text, zero);
 }
 
-/* In struct vm_options 0 means the default. On the command line it means no
- * idle machine, for which 1 byte serves. */
+/* Parses --idle-memory. 0 means no idle machine, for which 1 byte serves, because in
+ * struct vm_options 0 means the default. */
 static int set_idle(struct mount_options *o, const char *text, struct err *err)
 {
 	int r = set_size(&o->vm.idle_memory, "idle-memory", text,

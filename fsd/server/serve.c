@@ -97,8 +97,8 @@ static int watch_signals(struct fsd *d, bool private, struct loop_fd *src)
 		sigaddset(&set, SIGTERM);
 	}
 	sigaddset(&set, SIGUSR1); /* end after the running jobs */
-	sigaddset(&set, SIGUSR2); /* ... and another server follows */
-	/* ... and another server follows at once */
+	sigaddset(&set, SIGUSR2); /* the same, and another server follows */
+	/* end at once, and another server follows */
 	sigaddset(&set, SUPERVISOR_NOW);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -128,8 +128,8 @@ static void on_vm_changed(void *arg)
 		sched_kick(d->sched);
 }
 
-/* This server's jailer has ended, and its machines with it, but not those of
- * earlier servers. Another server has a jailer of its own. */
+/* Hands over to another server, which has a jailer of its own: this server's jailer has
+ * ended, and its machines with it, but not those of earlier servers. */
 static void on_vm_broken(void *arg)
 {
 	struct fsd *d = arg;
@@ -140,7 +140,8 @@ static void on_vm_broken(void *arg)
 	shutdown_hand_over(d, false);
 }
 
-/* Jobs do not need the broker, so the handover waits until none is running. */
+/* Hands over to another server. Jobs do not need the broker, so it waits until none
+ * runs. */
 static void on_broker_gone(void *arg)
 {
 	shutdown_hand_over(arg, false);

@@ -82,14 +82,14 @@ struct supervisor {
 	uint64_t started_ns; /* when it started the server (now_ns()) */
 	bool serves, ever_served;
 	bool ending; /* a user has asked for the end */
-	bool given_up; /* ... and a candidate was killed because of that */
+	bool given_up; /* `ending` is set, and a candidate was killed because of it */
 	unsigned tries;
 	int code; /* exit code of the service; < 0: not yet */
 };
 
 /* --- the server -------------------------------------------------------------------- */
 
-/* The signal that ends a server at once. */
+/* Returns the signal that ends a server at once. */
 static int ending_signal(const struct supervisor *h)
 {
 	return h->options->die_with_parent ? SUPERVISOR_LEAVE : SIGTERM;

@@ -176,7 +176,7 @@ int archive_take(struct spool *s, struct claim *c, struct trouble *t)
 	struct job_view v;
 	int r = dir < 0 ? dir : job_view_read(dir, &v);
 
-	if (r == -ENOENT) /* somebody has removed it */
+	if (r == -ENOENT) /* a user has removed the unpacking job */
 		return trouble(t, TROUBLE_UNREADABLE, "the job that unpacks it is gone");
 	if (r < 0)
 		return trouble_mount(t, r, -1);

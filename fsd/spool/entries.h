@@ -81,17 +81,18 @@ int entries_timeout_ms(const struct entries *e, int64_t now);
 int entries_update(struct entries *e, int64_t now, struct err *err);
 
 /*
- * The complete entry that was seen first, of those of one scan the first by name (bytes).
- * Examines it once more: an entry that has changed meanwhile is complete no longer.
- * Return: its name, valid until the next call with e; NULL: there is none.
+ * Finds the complete entry that was seen first; if one scan found several, the first by
+ * name (bytes). Examines it once more: an entry that has changed meanwhile is complete no
+ * longer. Return: its name, valid until the next call with e; NULL: there is none.
  */
 const char *entries_next(struct entries *e, int64_t now);
 
 /*
- * The caller has renamed it to `input` in the directory `at`. Forgets the entry, removes
- * its marker FILE.ready, and checks what was claimed as entry_check() does. Return: 0;
- * -EBUSY: `is still being written`, has changed since it was complete, or cannot be read
- * for now: rename it back; other negative errno: it can never run. The sentence says why.
+ * Call it when the caller has renamed the entry to `input` in the directory `at`. Forgets
+ * the entry, removes its marker FILE.ready, and checks what was claimed as entry_check()
+ * does. Return: 0; -EBUSY: `is still being written`, has changed since it was complete,
+ * or cannot be read for now: rename it back; other negative errno: it can never run. The
+ * sentence says why.
  */
 int entries_claimed(struct entries *e, const char *name, int at, const char *input,
 		    struct err *err);

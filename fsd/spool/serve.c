@@ -223,7 +223,8 @@ static void raise_files(unsigned window)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* patient: the mount was there before, so it may come back. Return: 0 or an exit code. */
+/* Opens the mount. patient: the mount was there before, so wait for it to come back.
+ * Return: 0 or an exit code. */
 static int open_mount(struct spool *s, bool patient)
 {
 	struct err err = { 0 };

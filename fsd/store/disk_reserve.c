@@ -118,7 +118,7 @@ static bool find_room(struct disk_reserve *r)
 	return found == 0 && has_some(r);
 }
 
-/* A run needs a directory as well, and a quota may forbid one. */
+/* True if a directory can be made: a run needs one, too, and a quota may forbid it. */
 static bool may_make(const struct disk_reserve *r)
 {
 	int e = mkdirat(r->root, "room", 0700) < 0 ? errno : 0;

@@ -31,8 +31,8 @@ struct job_record *meta_copy_new(struct handover *in, uint64_t no)
 	return k;
 }
 
-/* No later store takes effect before this one, so a server that is killed leaves them
- * in order. */
+/* Sets `torn`. No later store to memory takes effect before this one, so a server that is
+ * killed leaves them in order. */
 static void set_torn(struct job_record *k, uint32_t torn)
 {
 	__atomic_store_n(&k->torn, torn, __ATOMIC_SEQ_CST);
@@ -87,7 +87,7 @@ void meta_copy_free(struct handover *in, struct job_record *k)
 		handover_del(in, &job_records, k);
 }
 
-/* The ranges are those of store_meta_parse(). */
+/* Checks the ranges of all fields; they are those of store_meta_parse(). */
 static bool is_sane(const struct job_record *k)
 {
 	return k->no && k->no <= INT64_MAX && k->mode <= 0777 &&

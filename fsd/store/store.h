@@ -212,8 +212,8 @@ uint64_t store_count(const struct store *s, uint64_t no, const char *part,
 /* This room only: writes "ID" or "ID/tail"; ret_path has STORE_PATH_MAX bytes. */
 void store_job_path(uint64_t no, const char *tail, char *ret_path);
 
-/* This room only: prints meta; parses it (ret->no is kept, ret->name is owned); parses an
- * entry's name, which must be spelled as store_id() spells it. text is changed.
+/* This room only. They print meta; parse it (ret->no is kept, ret->name is owned); and
+ * parse an entry's name, which must be spelled as store_id() spells it. text is changed.
  * Return: 0, -EINVAL or -ENOMEM. */
 int store_meta_print(const struct job_meta *meta, struct buf *out);
 int store_meta_parse(char *text, struct job_meta *ret);

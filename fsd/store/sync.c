@@ -215,7 +215,8 @@ struct again {
 	const struct job_meta *meta;
 };
 
-/* A failed sync of `attempts` is only logged: losing it costs less than the job. */
+/* Syncs `attempts`, then writes meta. A failed sync is only logged: losing `attempts`
+ * costs less than the job. */
 static int do_again(void *arg)
 {
 	const struct again *a = arg;

@@ -45,7 +45,8 @@ static void on_found(void *arg, const struct job_meta *m)
 	leftover_list(f->d, m); /* lists refused jobs, too: they need their sentence */
 }
 
-/* A run that may have begun is adopted, ends, or is queued for a retry. */
+/* Takes up the runs that may have begun: each is adopted, ends, or is queued for a
+ * retry. */
 static void recover(struct fsd *d, struct sorted_ids *running)
 {
 	uint64_t no;

@@ -15,7 +15,8 @@ struct users;
 /* Replaces uid's sentence: "PATH: SENTENCE". Without memory nothing changes. */
 void last_error_set(struct users *users, uid_t uid, const char *path,
 		    const char *sentence);
-/* Borrowed until the next call here; NULL: uid was refused nothing yet. */
+/* Return: uid's sentence, borrowed until the next call here; NULL: uid was refused
+ * nothing yet. */
 const char *last_error_text(struct users *users, uid_t uid);
 /* Return: true if the running request has set uid's sentence; false also without a
  * request. */

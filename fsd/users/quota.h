@@ -38,7 +38,7 @@ int quota_parse_size(const char *text, uint64_t *ret_bytes);
 /* *ret is NULL if there is no limit at all, which is fine for all below. */
 int quota_new(const struct quota_limits *limits, struct quota **ret);
 void quota_free(struct quota *q);
-/* The use and the limits of uid. Return: false if there are no quotas. */
+/* Finds the use and the limits of uid. Return: false if there are no quotas. */
 bool quota_of(struct quota *q, uid_t uid, struct quota_use *ret_use,
 	      struct quota_limits *ret_limits);
 void quota_each(struct quota *q,
@@ -46,7 +46,7 @@ void quota_each(struct quota *q,
 		void *arg);
 
 bool quota_counts_bytes(const struct quota *q);
-/* NULL without quotas or without memory. */
+/* Finds or makes the sums of uid. Return: NULL without quotas or without memory. */
 struct quota_user *quota_user(struct quota *q, uid_t uid);
 void quota_count_job(struct quota_user *u, int more);
 /* Return: 0, or -EDQUOT with a sentence if uid may not have one more job. */

@@ -30,12 +30,12 @@ struct user {
 	uint64_t bytes;          /* memory of the user's open files: user_weigh() */
 };
 
-/* The mount begins to exist now. open_most: descriptors that the open files of one
- * user may take. limits: of each user. Return: 0 or -ENOMEM. */
+/* Makes the table of users; the mount begins to exist now. open_most: descriptors that
+ * the open files of one user may take. limits: of each user. Return: 0 or -ENOMEM. */
 int users_new(uint64_t open_most, const struct quota_limits *limits,
 	      struct users **ret);
 void users_free(struct users *users); /* NULL is fine */
-/* The mount began before this server, and its health changed last, at these times
+/* Sets when the mount began, before this server, and when its health changed last
  * (CLOCK_REALTIME). */
 void users_began(struct users *users, uint64_t started_ns, uint64_t health_ns);
 uint64_t users_started_ns(const struct users *users);
@@ -87,7 +87,7 @@ void user_unweigh(struct user_weight *w);     /* does nothing if w has no bytes 
 
 /* Root, or the user that runs the daemon: may see the figures of all users. */
 bool is_operator(uid_t uid);
-/* The times that uid sees. */
+/* Return: the times that uid sees. */
 struct times user_times(struct users *users, uid_t uid);
 
 #endif
