@@ -196,9 +196,10 @@ void sandbox_fill_slot(struct sandbox *s, uint64_t memory);
 /* sandbox_network.c: gives the machine, which was just granted, the network of its config.
  * Return: 0, or negative errno with a sentence. */
 int sandbox_network_begin(struct sandbox *s, struct err *err);
-/* The machine of a killed server was adopted: so is its network, if it had one. */
+/* Call it when the machine of a killed server was adopted: adopts its network, if it has
+ * one. */
 void sandbox_network_adopt(struct sandbox *s);
-/* Its machine has ended. No-op without a network. */
+/* Call it when the machine has ended. No-op without a network. */
 void sandbox_network_end(struct sandbox *s);
 /* Return: the network of the machine, borrowed; NULL: it has none. */
 struct machine_network *sandbox_network_of(const struct sandbox *s);

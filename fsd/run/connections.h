@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connections of one program, for result.json and for the job's log: at most
- * CONNECTIONS_MOST of each. Where there are more, a refusal has precedence over a
- * connection that was made. They lie in one piece of memory without pointers, which
- * outlives a server that is killed. Pure: no I/O.
+ * CONNECTIONS_MOST connections, and as many lines of the log. If there are more, a
+ * refusal has precedence over a connection that was made. They lie in one piece of memory
+ * without pointers, which outlives a server that is killed. Pure: no I/O.
  */
 #ifndef FSD_CONNECTIONS_H
 #define FSD_CONNECTIONS_H
@@ -29,7 +29,7 @@ struct connections {
 	uint32_t live, run;
 	uint64_t job;
 	uint32_t totals_only; /* do not list connections */
-	uint32_t unlisted; /* open ones that have no place, and are counted as dropped */
+	uint32_t unlisted; /* open ones without a place in item; counted as dropped */
 	uint64_t sent, received; /* bytes of all connections */
 	uint64_t dropped;        /* connections that are not listed */
 	uint64_t last;           /* the last `order` that was given */

@@ -40,9 +40,11 @@ void run_network_join(struct run *run, const struct run_network_hooks *hooks,
  * its network, or its log says that it is lost. No-op for a job without one, or in a session or
  * sandbox. */
 void run_network_adopt(struct run *run, const struct run_network_hooks *hooks);
-/* After the last run was adopted: forgets what belongs to no run and no machine. */
+/* Call it after the last run was adopted: drops the records of networks that belong to no
+ * run and no machine. */
 void run_networks_adopted(struct fsd *d);
-/* The program has ended: delivers what is under way, if the machine is the run's own. */
+/* Call it when the program has ended: begins to deliver what is under way, if the machine
+ * is the run's own. */
 void run_network_exited(struct run *run);
 /* Return: true if that delivery is not finished; complete() is called when it is. */
 bool run_network_waits(struct run *run);
