@@ -42,11 +42,12 @@ chmod 711 "$out" "$work" && chmod -R a+rX "$work/debs"
 (cd "$work/debs" && dpkg-scanpackages . /dev/null >Packages 2>"$out/log")
 
 # shellcheck disable=SC2016 # expanded by apt-get
-sources=$(apt-get indextargets --format \
+SOURCES=$(apt-get indextargets --format \
 	'$(ORIGIN)|$(CODENAME)|deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
 	'Created-By: Packages' |
 	sed -n "s/^Debian|$codename\(-updates\|-security\)\?|//p" | grep ' main$' | sort -u)
-[ -n "$sources" ] || die "apt has no archive of Debian $codename; run: apt-get update"
+export SOURCES
+[ -n "$SOURCES" ] || die "apt has no archive of Debian $codename; run: apt-get update"
 
 # The user of the image has the number that a pod's manifest names (fsd.yaml).
 packages=$(cd "$work/debs" && for deb in *.deb; do dpkg-deb -f "$deb" Package; done | paste -sd,)
@@ -63,9 +64,10 @@ mmdebstrap --format=tar --variant=essential --include="$packages" \
 		echo fsd:x:1000: >>"$1/etc/group"
 		install -d -o 1000 -g 1000 -m 755 "$1/run/fsd"
 		install -d -o 1000 -g 1000 -m 700 "$1/var/lib/fsd"' \
+	--customize-hook='printf "%s\n" "$SOURCES" >"$1/etc/apt/sources.list"' \
 	--customize-hook="install -m 755 '$here/entry.sh' \"\$1/usr/bin/fsd-container\"" \
 	"$codename" "$work/root.tar" - >>"$out/log" 2>&1 <<END || {
-$sources
+$SOURCES
 deb [trusted=yes] copy:$work/debs ./
 END
 	tail -n 15 "$out/log" >&2

@@ -14,7 +14,7 @@
 set -eu
 
 jobs=/run/fsd/jobs
-# The keys of the gateway, one a line, as podman and Kubernetes mount them.
+# The keys of the gateway, one a line. FSD_API_KEYS may have them instead.
 keys=${FSD_KEYS:-/run/secrets/fsd-keys}
 
 die() {
@@ -42,9 +42,13 @@ make_place() {
 
 # The gateway reads keys from a file that none but its user may read.
 copy_keys() {
+	if [ -n "${FSD_API_KEYS:-}" ]; then
+		(umask 077 && echo "$FSD_API_KEYS" >/run/fsd/keys)
+		return
+	fi
 	[ -r "$keys" ] || die "the gateway has no keys: $keys is not there or cannot be" \
-		"read; make one with \`fsd gateway --new-key\` and mount the file there, or" \
-		"name another place in FSD_KEYS"
+		"read; make one with \`fsd gateway --new-key\` and mount the file there, name" \
+		"another place in FSD_KEYS, or put the keys into FSD_API_KEYS"
 	(umask 077 && cat "$keys" >/run/fsd/keys.new && mv /run/fsd/keys.new /run/fsd/keys)
 }
 
@@ -82,12 +86,13 @@ serve() {
 serve_gateway() {
 	status=0
 	copy_keys
+	unset FSD_API_KEYS
 	if start_mount && [ -z "${ending:-}" ]; then
 		fsd-gateway --mount $jobs --listen 0.0.0.0:3000 --api-key-file /run/fsd/keys "$@" &
 		gateway=$!
 		# The gateway is a client of the mount, so it ends first.
 		trap 'kill "$gateway" 2>/dev/null || :' TERM INT
-		trap 'copy_keys && kill -HUP "$gateway" || :' HUP
+		[ ! -r "$keys" ] || trap 'copy_keys && kill -HUP "$gateway" || :' HUP
 		[ -z "${ending:-}" ] || kill "$gateway"
 		end_of "$gateway" || status=$?
 		trap '' TERM INT HUP

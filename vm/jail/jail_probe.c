@@ -26,6 +26,8 @@
 #include "vm/os/loop.h"
 
 #define GREETING_NS (10 * NS_PER_S)
+/* /proc of another user's process. A container's root has no such right. */
+#define UNSEEN "it cannot be looked at (%s); that takes the capability SYS_PTRACE"
 
 void jail_probe_open(struct jail_probe *p)
 {
@@ -58,27 +60,32 @@ static const struct {
 	{ "uts", WALL_UTS }, { "cgroup", WALL_CGROUP_NS },
 };
 
-static bool differs(int proc, pid_t pid, const char *file)
+/* Return: 1: the namespace is not ours; 0: it is; or negative errno. */
+static int differs(int proc, pid_t pid, const char *file)
 {
 	char path[64], ours[64] = "", theirs[64] = "";
 
 	snprintf(path, sizeof(path), "%d/ns/%s", (int)pid, file);
 	if (readlinkat(proc, path, theirs, sizeof(theirs) - 1) < 0)
-		return false;
+		return -errno;
 	snprintf(path, sizeof(path), "self/ns/%s", file);
-	return readlinkat(proc, path, ours, sizeof(ours) - 1) > 0 &&
-	       strcmp(ours, theirs) != 0;
+	if (readlinkat(proc, path, ours, sizeof(ours) - 1) < 0)
+		return -errno;
+	return strcmp(ours, theirs) != 0;
 }
 
 static void look_at_namespaces(int proc, pid_t pid, struct walls *w)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(namespace_files); i++) {
 		enum wall wall = namespace_files[i].wall;
+		int r = w->wall[wall].state == WALL_ABSENT ? 1 :
+			differs(proc, pid, namespace_files[i].file);
 
-		if (w->wall[wall].state != WALL_ABSENT &&
-		    !differs(proc, pid, namespace_files[i].file))
+		if (r == 0)
 			wall_set(w, wall, WALL_ABSENT,
 				 "a machine was seen in the daemon's own");
+		else if (r < 0)
+			wall_set(w, wall, WALL_ABSENT, UNSEEN, strerror(-r));
 	}
 }
 
@@ -95,9 +102,11 @@ static void look_at_root(int proc, pid_t pid, struct walls *w)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
 		snprintf(path, sizeof(path), "%d/root/%s", (int)pid, never[i]);
-		if (faccessat(proc, path, F_OK, 0) == 0 || errno != ENOENT)
+		if (faccessat(proc, path, F_OK, 0) == 0)
 			wall_set(w, WALL_ROOT, WALL_ABSENT,
 				 "/%s was seen in a machine's root", never[i]);
+		else if (errno != ENOENT)
+			wall_set(w, WALL_ROOT, WALL_ABSENT, UNSEEN, strerror(errno));
 	}
 }
 
