@@ -81,17 +81,20 @@ EOF'
 }
 
 @test "an element whose node is given up goes on elsewhere, while the old one still runs" {
-	user sh -c 'seq 100 >list; printf "sleep 400\nout done\n" >program.sh'
+	user sh -c 'seq 150 >list; printf "sleep 400\nout done\n" >program.sh'
 	run -0 user sbatch --parsable --array=1 "$BATCH" -o out -j 1 --args list program.sh
 	local job=$output node
 	results 2
 	node=$(where "$job")
 	kill -KILL "$(cat "$CLUSTER/slurmd.$node.pid")"
 	goes_on "$job" "$node"
+	# A node that is back ends the old one.
+	# shellcheck disable=SC2016 # for the other shell
+	bounded 60 sh -c 'until grep -q "out: process [0-9]* on $1 works on it, too" slurm-*.out
+		do sleep 0.1; done' x "$node"
 	node_start "$node"
 	ends "$job"
-	grep -q "out: process [0-9]* on $node works on it, too" slurm-*.out
-	whole 100
+	whole 150
 	is_idle "$node"
 	nothing_of nobody
 }
