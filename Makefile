@@ -38,7 +38,7 @@ DEB_PACKAGES := build-essential debhelper dpkg-dev fakeroot lintian
 # To make the image for containers.
 OCI_PACKAGES := mmdebstrap umoci uidmap
 OCI_TEST_PACKAGES := podman crun slirp4netns netavark catatonit curl jq
-PACKAGE_TEST_PACKAGES := $(DEB_PACKAGES) prometheus
+PACKAGE_TEST_PACKAGES := $(DEB_PACKAGES) gnupg prometheus
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
 TEST_PACKAGES += $(if $(filter 12,$(DEBIAN)),yash)

@@ -8,7 +8,7 @@
 #
 #   RELEASE     the release of Debian, if it is not that of this host; APT_CONFIG then
 #               names an apt.conf(5) with its archives and lists
-#   KEY         a key of gpg: SHA256SUMS.asc is its signature
+#   KEY         a key of gpg: SHA256SUMS.asc is its signature, and other bytes each time
 #
 # The closure is computed against an empty status file. One that is computed against what
 # a host has installed lacks packages on a barer host.
@@ -86,12 +86,17 @@ for environment; do
 	"$top/build/fsd" env export "$environment" "$work/environments/$environment.env"
 done
 
+signed=
+[ -z "${KEY:-}" ] || signed="    gpgv --keyring FILE SHA256SUMS.asc SHA256SUMS
+                                the sums are of a key in FILE. Debian 13 has sqv instead,
+                                with the same arguments. Do so before you run install.sh.
+"
 sed "s/@RELEASE@/$release/" "$here/install.sh" >"$work/install.sh"
 chmod 755 "$work/install.sh"
 cat >"$work/README" <<EOF
 fsd $version for Debian $release (amd64), for a host without a network.
 
-    sha256sum -c SHA256SUMS     every file is as it was made (install.sh does so too)
+$signed    sha256sum -c SHA256SUMS     every file is as it was made (install.sh does so too)
     ./install.sh                as root: installs fsd, its image and all that it needs
     ./install.sh --help         what else there is
 

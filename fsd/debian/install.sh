@@ -13,9 +13,10 @@ release=@RELEASE@
 
 usage() {
 	cat <<EOF
-usage: install.sh [--no-image] [--gateway] [--download-check]
+usage: install.sh [--no-image] [--gateway] [--key FILE] [--download-check]
   --no-image        without the guest image: \`fsd mount --image\` names another
   --gateway         fsd-gateway too
+  --key FILE        the sums must be signed by a key in FILE, of gpg --export
   --download-check  only look whether every file is as it was made
 EOF
 }
@@ -24,20 +25,42 @@ die() {
 	exit 1
 }
 
-image=fsd-image gateway= check=
-for option; do
-	case $option in
+image=fsd-image gateway= key= check=
+while [ $# -gt 0 ]; do
+	case $1 in
 	--no-image) image= ;;
 	--gateway) gateway=fsd-gateway ;;
+	--key)
+		[ $# -gt 1 ] || die '--key needs a file'
+		key=$(realpath -- "$2")
+		shift
+		;;
 	--download-check) check=1 ;;
 	--help) usage && exit ;;
 	*) usage >&2 && exit 2 ;;
 	esac
+	shift
 done
 
+# Debian 12 has gpgv for apt, Debian 13 has sqv.
+is_signed() {
+	if command -v gpgv >/dev/null; then
+		gpgv --quiet --keyring "$key" SHA256SUMS.asc SHA256SUMS
+	else
+		sqv --keyring "$key" SHA256SUMS.asc SHA256SUMS
+	fi
+}
+
+cd "$here"
+if [ -n "$key" ]; then
+	echo 'install.sh: checking the signature'
+	[ -e SHA256SUMS.asc ] || die "the bundle is not signed; without --key it is installed so"
+	is_signed || die "SHA256SUMS is not signed by a key in $key; take the bundle for another's"
+fi
 echo 'install.sh: checking the sums'
-(cd "$here" && sha256sum --quiet --strict -c SHA256SUMS) ||
-	die "a file is not as it was made: copy the bundle anew"
+find . -type f ! -name SHA256SUMS ! -name SHA256SUMS.asc -printf '%P\n' | sort |
+	xargs -d '\n' sha256sum | diff SHA256SUMS - >&2 ||
+	die "the files are not those that were made; copy the bundle anew"
 [ -z "$check" ] || exit 0
 
 [ "$(id -u)" = 0 ] || die "only root can install packages; run it as root"

@@ -18,6 +18,10 @@ shift
 releases=("${@:-12}")
 [ $# -gt 0 ] || releases=(12 13)
 log=$out/log
+keys=$out/keys
+export GNUPGHOME=$keys
+# shellcheck source=tests/lib/environment.bash
+. "$top/tests/lib/environment.bash"
 mkdir -p "$out"
 
 count=0
@@ -116,10 +120,11 @@ boot() {
 	rm -rf "$system"
 	mkdir "$system"
 	# shellcheck disable=SC2016 # for the other shell
-	BUNDLE=$bundle \
+	BUNDLE=$bundle KEYS=$keys \
 		/usr/bin/python3 -B "$top/tests/lib/systemd.py" boot "$system" --with $$ \
 		--root "$out/root$release" --setup '
 			tar -C "$ROOT/opt" -xf "$BUNDLE"
+			cp "$KEYS"/*.pub "$ROOT/opt"
 			echo anna:x:1000:1000::/home/anna:/bin/bash >>"$ROOT/etc/passwd"
 			echo anna:x:1000: >>"$ROOT/etc/group"
 			install -d -o 1000 -g 1000 "$ROOT/home/anna"'
@@ -131,17 +136,69 @@ alerts() {
 	promtool test rules "$top/tests/prometheus/fsd.test.yml"
 }
 
+# make_keys — a key that signs, and that of another: ours.pub, others.pub.
+make_keys() {
+	local name
+	rm -rf "$keys"
+	mkdir -m 700 "$keys"
+	for name in ours others; do
+		gpg --batch --passphrase '' --quick-generate-key "$name@example.org" ed25519 sign never
+		gpg --export "$name@example.org" >"$keys/$name.pub"
+	done
+}
+
+make_environment() {
+	ENVIRONMENTS=$out/environments
+	rm -rf "$ENVIRONMENTS" "$out/tree"
+	mkdir -p "$out/tree/usr/lib"
+	echo hello >"$out/tree/usr/lib/greeting"
+	environment_make greeting "$out/tree"
+}
+
 make_bundle() {
 	"$here/root.sh" "$release" "$out/root$release" systemd-sysv dbus
-	RELEASE=$release APT_CONFIG=$out/root$release.apt \
-		"$top/fsd/debian/bundle.sh" "$debs" "$out/bundle"
+	make_keys
+	make_environment
+	RELEASE=$release APT_CONFIG=$out/root$release.apt KEY=ours@example.org \
+		FSD_ENVIRONMENTS=$out/environments \
+		"$top/fsd/debian/bundle.sh" "$debs" "$out/bundle" greeting
 	bundle=$(echo "$out"/bundle/fsd-*-debian"$release"-amd64.tar)
 	[ "$(stat -c %s "$bundle")" -le $((140 << 20)) ]
 }
 
+# A bundle that was changed is refused by the sums, and one with sums of another by the key.
+refuses_bundles() {
+	# shellcheck disable=SC2016 # for the other shell
+	there sh -ec 'cd /opt/fsd-*
+		refused() {
+			if ./install.sh --download-check "$@" 2>/tmp/why; then exit 1; fi
+			grep "$why" /tmp/why
+		}
+		./install.sh --download-check --key /opt/ours.pub
+		why="not signed by a key in /opt/others.pub"
+		refused --key /opt/others.pub
+		why="files are not those that were made"
+		cp environments/greeting.env environments/more.env
+		refused
+		rm environments/more.env
+		mv README /tmp/README
+		refused
+		(cat /tmp/README && echo more) >README
+		refused
+		sha256sum README >>SHA256SUMS
+		why="not signed by a key in /opt/ours.pub"
+		refused --key /opt/ours.pub
+		sed -i "\$d" SHA256SUMS
+		mv SHA256SUMS.asc /tmp
+		why="bundle is not signed"
+		refused --key /opt/ours.pub
+		mv /tmp/README /tmp/SHA256SUMS.asc .'
+	not there test -e /usr/bin/fsd
+}
+
 install_bundle() {
 	local began=$EPOCHSECONDS
-	there sh -c '/opt/fsd-*/install.sh --gateway'
+	there sh -c '/opt/fsd-*/install.sh --gateway --key /opt/ours.pub'
 	echo $((EPOCHSECONDS - began)) >"$out/seconds"
 	there fsd version
 }
@@ -152,12 +209,26 @@ starts_nothing() {
 }
 
 runs_by_unit() {
-	there systemctl start fsd
+	there sh -ec 'echo "FSD_OPTIONS=--network-allow example.org" >/etc/default/fsd
+		systemctl start fsd
+		systemctl status fsd | grep fsd-door'
 	[ "$(there runuser -u anna -- fsd run -c 'print(6 * 7)')" = 42 ]
 }
 
+# The first program of a user's, whose machine has no template yet. Its time and that of the
+# installation are what a user waits for.
 runs_alone() {
-	[ "$(there runuser -u anna -- fsd run --private -c 'print(6 * 7)')" = 42 ]
+	local began=$EPOCHSECONDS installed
+	[ "$(there runuser -u anna -- fsd run -c 'print(6 * 7)')" = 42 ]
+	installed=$(cat "$out/seconds")
+	echo "installed in $installed s, the first program of a user ended" \
+		"$((EPOCHSECONDS - began + installed)) s after the installation began" >"$out/seconds"
+	[ $((EPOCHSECONDS - began + installed)) -le $((60 * ${SLOW:-1})) ]
+}
+
+runs_in_environment() {
+	[ "$(there runuser -u anna -- fsd run --environment greeting \
+		-c 'print(open("/usr/lib/greeting").read(), end="")')" = hello ]
 }
 
 upgrades() {
@@ -195,6 +266,7 @@ purges() {
 }
 
 end() {
+	[ ! -d "$keys" ] || gpgconf --kill all
 	[ ! -e "$system/unshare" ] ||
 		/usr/bin/python3 -B "$top/tests/lib/systemd.py" stop "$system"
 }
@@ -202,7 +274,7 @@ system=$out/system
 trap end EXIT
 
 echo 'TAP version 13'
-echo "1..$((1 + 11 * ${#releases[@]}))"
+echo "1..$((1 + 13 * ${#releases[@]}))"
 release=${releases[0]}
 says 'each alert for Prometheus fires when it must, and only then' alerts
 for release in "${releases[@]}"; do
@@ -212,14 +284,16 @@ for release in "${releases[@]}"; do
 	says 'the bundle has all that they need, and is below 140 MiB' make_bundle
 	bundle=$(echo "$out"/bundle/fsd-*-debian"$release"-amd64.tar)
 	says 'a bare root comes up, without a network' boot
+	says 'a bundle that was changed, or that another has signed, is refused' refuses_bundles
 	says 'one command installs the bundle there' install_bundle
 	says 'the installation starts and enables nothing' starts_nothing
+	says "a user's first program runs in a mount of its own, within a minute" runs_alone
 	says "a user's program runs by the service" runs_by_unit
-	says "a user's program runs in a mount of its own" runs_alone
+	says 'a program has the environment of the bundle' runs_in_environment
 	says 'the job that runs during an upgrade ends as without' upgrades
 	says 'a removal ends the service and keeps its state' removes
 	says 'a purge leaves what users have, and nothing else' purges
-	echo "# installed in $(cat "$out/seconds" 2>/dev/null) s"
+	echo "# $(cat "$out/seconds" 2>/dev/null)"
 	end
 done
 exit $failed
