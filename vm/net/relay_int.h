@@ -27,6 +27,9 @@
 #define RELAY_BUCKETS 256u
 #define RELAY_WAIT_NS (5 * NS_PER_S) /* longest wait for a door, for the rate, or for a
 				      * hello */
+/* How long a new port is tried while no program listens: less than the 5 s that clients
+ * of HTTP wait by default, so that they get an answer and may ask again. */
+#define RELAY_TRIES_NS (4 * NS_PER_S)
 
 struct relay;
 

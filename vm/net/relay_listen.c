@@ -28,7 +28,7 @@ static void on_listener(struct loop_fd *src, uint32_t events)
 	(void)events;
 	if (fd >= 0 && may_connect(l->relay, fd))
 		stream_accepted(l->relay, l->port, take_fd(&fd),
-				l->since_ns + RELAY_WAIT_NS);
+				l->since_ns + RELAY_TRIES_NS);
 	/* a listener that fails would wake the loop for ever */
 	else if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 		listen_del(l->relay, l->port);

@@ -312,10 +312,10 @@ static void test_port_without_listener(void)
 	relay_passes(p, 101);
 	guest_gets(p, WIRE_NET_ANSWER, NET_ANSWER_NONE, 999999);
 	ok(guest_gets(p, WIRE_NET_CONNECT, 0, ++id), "it is tried again");
-	relay_passes(p, 5000);
+	relay_passes(p, 3900);
 	guest_gets(p, WIRE_NET_ANSWER, NET_ANSWER_NONE, 999999);
 	guest_put(p, .type = WIRE_NET_RESET, .id = id, .arg = NET_RESET_REFUSED);
-	is_int(server_end(fd), 0, "for 5 s");
+	is_int(server_end(fd), 0, "for 4 s");
 	is_int((int)server_hears(p).told, NET_TOLD_REFUSED, "and told");
 	close(fd);
 	relay_ends(p);
