@@ -7,7 +7,9 @@ world.py DIR — this process has the servers' namespace: a name server, HTTP on
 on 82, downloads on 83. A child has the other namespace, and mounts of its own with
 resolv.conf and hosts for it. Prints the child's process id when all answer, and ends both
 with its standard input. DIR/www is what HTTP serves, DIR/ca.pem the authority of the
-certificates.
+certificates. The official suites (gateway/official) ask hosts of the internet by
+address or name: STATUSES has what these answer here. Names below LOOPBACK lead to the
+asking namespace itself.
 """
 import ctypes
 import functools
@@ -28,10 +30,14 @@ NAMES, SERVER, OTHER = "93.184.216.1", "93.184.216.10", "93.184.216.11"
 PRIVATE, SECRET, OWN = "10.9.9.1", "169.254.169.254", "93.184.216.2"
 FAR = "93.184.217.1"  # no way leads there
 DEAD = "93.184.216.99"  # does not answer, as behind a firewall that drops
+CHECK, SITE = "93.184.216.12", "93.184.216.13"
+STATUSES = {"1.1.1.1": 301, "8.8.8.8": 302, CHECK: 204, SITE: 200}
+LOOPBACK = ".sbx.example"
 ALIASES = {"alias.test": "example.test"}
 HOSTS = {"example.test": SERVER, "other.test": OTHER, "private.test": PRIVATE,
          "meta.test": SECRET, "own.test": OWN, "a.wild.test": SERVER,
-         "closed.test": SERVER, "sneaky.test": PRIVATE, "far.test": FAR, "dead.test": DEAD}
+         "closed.test": SERVER, "sneaky.test": PRIVATE, "far.test": FAR, "dead.test": DEAD,
+         "connectivitycheck.gstatic.com": CHECK, "e2b.dev": SITE}
 SILENT = {"silent.test"}
 A, CNAME = 1, 5
 
@@ -71,7 +77,8 @@ def join(pid):
     ip("link", "set", "v0", "up")
     for address in (NAMES, SERVER, OTHER, PRIVATE):
         ip("addr", "add", address + "/24", "dev", "v0")
-    ip("addr", "add", SECRET + "/32", "dev", "v0")
+    for address in (SECRET, *STATUSES):
+        ip("addr", "add", address + "/32", "dev", "v0")
     ip("link", "set", "lo", "up", pid=pid)
     ip("link", "set", "v1", "up", pid=pid)
     for address in (OWN, "10.9.9.2"):
@@ -102,11 +109,12 @@ def answer(data):
     if name in SILENT:
         return None
     real, out = ALIASES.get(name, name), []
+    address = "127.0.0.1" if real.endswith(LOOPBACK) else HOSTS.get(real)
     if real != name:
         out.append(record(name, CNAME, pack_name(real)))
-    if kind == A and real in HOSTS:
-        out.append(record(real, A, socket.inet_aton(HOSTS[real])))
-    code = 0 if real in HOSTS else 3
+    if kind == A and address:
+        out.append(record(real, A, socket.inet_aton(address)))
+    code = 0 if address else 3
     return (data[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, len(out), 0, 0) +
             question + b"".join(out))
 
@@ -137,7 +145,22 @@ class Handler(http.server.SimpleHTTPRequestHandler):
                                     else "-", self.connection.getsockname()[0],
                                     words[0] % words[1:]))
 
+    def send_status(self):
+        """Returns False if this server has files."""
+        status = STATUSES.get(self.connection.getsockname()[0])
+        if status:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        return bool(status)
+
+    def do_HEAD(self):
+        if not self.send_status():
+            super().do_HEAD()
+
     def do_GET(self):
+        if self.send_status():
+            return
         if self.path == "/hello":
             self.send_text(b"hello from " + self.headers["Host"].encode() + b"\n")
         elif self.path.startswith("/big/"):
@@ -246,8 +269,10 @@ def certificates(directory):
                        stderr=subprocess.DEVNULL)
     with open(at("ext"), "w") as f:
         f.write("subjectAltName=DNS:example.test,DNS:other.test,DNS:alias.test,"
-                "DNS:*.wild.test,IP:%s\nauthorityKeyIdentifier=keyid\n"
-                "subjectKeyIdentifier=hash\nextendedKeyUsage=serverAuth\n" % SERVER)
+                "DNS:*.wild.test,DNS:connectivitycheck.gstatic.com,DNS:e2b.dev,"
+                "%s\nauthorityKeyIdentifier=keyid\n"
+                "subjectKeyIdentifier=hash\nextendedKeyUsage=serverAuth\n" %
+                ",".join("IP:" + address for address in (SERVER, *STATUSES)))
     run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
         "-days", "3650", "-subj", "/CN=test authority", "-keyout", at("ca.key"), "-out",
         at("ca.pem"), "-addext", "keyUsage=critical,keyCertSign")

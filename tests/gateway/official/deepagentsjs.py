@@ -16,9 +16,13 @@ def fresh(tree, to):
     shutil.copytree(tree, to)
 
 
-def run(suite, place):
+def install(suite, place):
     # two of them disagree about a third's version, and work with the pins
-    modules = vitest.packages(place, OURS, NPM, "--legacy-peer-deps")
+    return vitest.packages(place, OURS, NPM, "--legacy-peer-deps")
+
+
+def run(suite, place):
+    modules = install(suite, place)
     fresh(ADAPTER, modules + "/fsd-sandbox")
     # its tests alone: the compiler's configuration beside them needs its workspace
     top = os.path.join(place.dir, NPM, "suite")

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A domain for clients that know of no address: TLS in front of a gateway.
+"""A domain with TLS in front of a gateway, for hosts of ports and for old clients.
 
-As a program, domain.py CERTIFICATE PORT: takes TLS at a port of loopback, prints it, and
-hands all bytes to PORT.  As a plugin of pytest: names below DOMAIN lead to that port,
-which DOMAIN_PORT names.
+As a program, domain.py CERTIFICATE PORT: takes TLS at port 443 of loopback, says so, and
+hands all bytes to PORT.  Names below DOMAIN lead there (tests/network/world.py).
 """
 import asyncio
 import contextlib
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -35,8 +33,8 @@ async def serve(certificate, target):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     context.set_alpn_protocols(["http/1.1"])
-    server = await asyncio.start_server(taken, "127.0.0.1", 0, ssl=context)
-    print(server.sockets[0].getsockname()[1], flush=True)
+    server = await asyncio.start_server(taken, "127.0.0.1", 443, ssl=context)
+    print("ready", flush=True)
     await server.serve_forever()
 
 
@@ -58,33 +56,17 @@ def certificate_of(out):
 
 @contextlib.contextmanager
 def over_tls(url, out):
-    """Gives what the environment of a client needs to come by DOMAIN."""
+    """Gives what the environment of a client needs to trust the domain."""
     path = certificate_of(out)
     with subprocess.Popen(
             [sys.executable, os.path.abspath(__file__), path, url.split(":")[-1]],
             stdout=subprocess.PIPE, text=True) as proxy:
         try:
-            yield {"E2B_DOMAIN": DOMAIN, "SSL_CERT_FILE": path,
-                   "DOMAIN_PORT": proxy.stdout.readline().strip()}
+            if not proxy.stdout.readline():
+                raise SystemExit("port 443 of the suites' network cannot be taken")
+            yield {"SSL_CERT_FILE": path, "NODE_EXTRA_CA_CERTS": path}
         finally:
             proxy.kill()
-
-
-def pytest_configure():
-    resolve, connect = socket.getaddrinfo, socket.socket.connect
-    port = int(os.environ["DOMAIN_PORT"])
-
-    def getaddrinfo(host, *args, **keys):
-        name = host.decode() if isinstance(host, bytes) else host
-        inner = name and name.endswith("." + DOMAIN)
-        return resolve("127.0.0.1" if inner else host, *args, **keys)
-
-    def connect_to(self, address):
-        return connect(self, ("127.0.0.1", port) if address == ("127.0.0.1", 443)
-                       else address)
-
-    socket.getaddrinfo = getaddrinfo
-    socket.socket.connect = connect_to
 
 
 if __name__ == "__main__":

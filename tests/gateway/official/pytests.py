@@ -13,10 +13,9 @@ TEST_SECONDS = 120  # a test's
 COMMON = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "pytest-timeout==2.4.0"]
 
 
-def packages(suite, place):
+def packages(venv, names):
     """The directory of a venv, installed once for each list of packages."""
-    venv = "%s/py-%s" % (place.dir, suite.name)
-    want = "\n".join(COMMON + suite.setup)
+    want = "\n".join(names)
     stamp = venv + "/installed"
     if not os.path.exists(stamp) or open(stamp).read() != want:
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
@@ -27,28 +26,31 @@ def packages(suite, place):
     return venv
 
 
+def install(suite, place):
+    return packages("%s/py-%s" % (place.dir, suite.name), COMMON + suite.setup)
+
+
 def run_by_domain(suite, place):
     """For clients that take no address, but a domain with TLS."""
-    with domain.over_tls(place.url, place.out) as keys:
-        env = {k: v for k, v in place.env.items()
-               if k not in ("E2B_API_URL", "E2B_SANDBOX_URL")}
-        env.update(keys, PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1")
-        return run(suite, place._replace(env=env), "-p", "domain")
+    env = {k: v for k, v in place.env.items()
+           if k not in ("E2B_API_URL", "E2B_SANDBOX_URL")}
+    return run(suite, place._replace(env=dict(env, E2B_DOMAIN=domain.DOMAIN)))
 
 
-def run(suite, place, *options):
-    venv = packages(suite, place)
+def run(suite, place):
+    venv = install(suite, place)
     top = os.path.join(place.dir, suite.checkout, suite.under)
     report = place.out + "/%s.xml" % suite.name
     with open(place.out + "/%s.log" % suite.name, "w") as log:
         subprocess.run(
-            [venv + "/bin/pytest", *options, "-c", HERE + "/pytest.ini", "--rootdir", top,
-             "-o", "pythonpath=%s/tests" % top, "--junitxml", report,
+            [venv + "/bin/pytest", "-p", "official_base", "-c", HERE + "/pytest.ini",
+             "--rootdir", top, "-o", "pythonpath=%s/tests" % top, "--junitxml", report,
              "--timeout", str(TEST_SECONDS * place.slow), "-v",
              *["--ignore-glob=%s/%s" % (top, glob) for glob in suite.exclude],
              *(place.files or suite.include)],
-            cwd=top, env=place.env, stdout=log, stderr=subprocess.STDOUT,
-            timeout=SECONDS * place.slow)
+            cwd=top, stdout=log, stderr=subprocess.STDOUT,
+            timeout=SECONDS * place.slow,
+            env=dict(place.env, PYTHONPATH=HERE + "/plugins", PYTHONDONTWRITEBYTECODE="1"))
     return outcomes(xml.etree.ElementTree.parse(report).getroot())
 
 

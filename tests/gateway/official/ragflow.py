@@ -8,16 +8,18 @@ import json
 import os
 import subprocess
 
+import pytests
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = ["requests==2.34.2", "pydantic==2.14.4"]
 
 
+def install(suite, place):
+    return pytests.packages(place.out + "/ragflow", PACKAGES)
+
+
 def run(suite, place):
-    venv = place.out + "/ragflow"
-    python = venv + "/bin/python"
-    if not os.path.exists(venv + "/bin/pip"):
-        subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+    python = install(suite, place) + "/bin/python"
     done = subprocess.run(
         [python, "-B", HERE + "/ragflow_client.py", suite.include[0],
          os.path.join(place.dir, suite.checkout)],

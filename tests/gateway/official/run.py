@@ -4,18 +4,20 @@
 
 DIR has the checkouts: code-interpreter, E2B, ragflow (suites.py says which).  The
 packages are installed beside them.  A private mount and a gateway in front of it are
-started, each suite runs with a configuration of ours and nothing else changed, and its
-outcomes are compared with SUITE.txt: a name there that does not pass fails, and so does
+started in a network of their own (network.py), for which this needs to be root.  Each
+suite runs with a configuration of ours and nothing else changed, and its outcomes are compared with SUITE.txt: a name there that does not pass fails, and so does
 one that passes and is not there.  SUITE.data.txt has names that need the environment
 data, SUITE.quick.txt those that have a short bound of their own: they are judged when
 SLOW is 1.
+What a suite runs in the template base runs in an environment with curl, as E2B's has.
 FILE runs some of a suite's files; nothing is compared then.
 
 The page build/official/results.md says what passed, and of the rest why it did not.
 FSD names the program (build/fsd), FSD_IMAGE the image, FSD_STATE the directory of state,
-FSD_OPTIONS further options of the mount. SLOW multiplies what may take long.
+FSD_ENVIRONMENTS that of environments, FSD_OPTIONS further options of the mount. SLOW multiplies what may take long.
 """
 import collections
+import contextlib
 import json
 import os
 import re
@@ -31,8 +33,10 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, HERE)
 
 import domain  # noqa: E402
+import network  # noqa: E402
 import suites  # noqa: E402
 
+BASE = "official"  # the environment for suites that ask for "base"
 KEY = "e2b_" + "0" * 40
 Place = collections.namedtuple("Place", "dir out url env slow files")
 
@@ -43,18 +47,34 @@ class Gateway:
     def __init__(self, out):
         self.fsd = os.environ.get("FSD", TOP + "/build/fsd")
         self.out = out
+        self.of_mount = [
+            "--image", os.environ.get("FSD_IMAGE", TOP + "/build/image"),
+            "--environments", os.environ.get("FSD_ENVIRONMENTS", out + "/environments")]
 
-    def __enter__(self):
+    def install(self):
+        """Makes the environment with curl; it takes what a registry of Debian has."""
+        os.makedirs(self.of_mount[-1], exist_ok=True)
+        subprocess.run([self.fsd, "env", "build", BASE, "--debian", "curl",
+                        *self.of_mount], check=True, stdout=subprocess.DEVNULL)
+
+    @contextlib.contextmanager
+    def running(self, policy):
+        self.start(policy)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def start(self, policy):
         self.mnt = tempfile.mkdtemp(prefix="official.")
         state = os.environ.get("FSD_STATE", self.out + "/state")
         os.makedirs(state, exist_ok=True)
         subprocess.run(
-            [self.fsd, "mount", "--daemon", "--state", state, "--image",
-             os.environ.get("FSD_IMAGE", TOP + "/build/image"),
-             *os.environ.get("FSD_OPTIONS", "").split(),
+            [self.fsd, "mount", "--daemon", "--state", state, *self.of_mount,
+             "--network", policy, *os.environ.get("FSD_OPTIONS", "").split(),
              self.mnt], check=True)
         self.data = os.path.exists(self.mnt + "/.fsd/templates/data")
-        self.template = "data" if self.data else "base"
+        self.template = "data" if self.data else BASE
         self.log = open(self.out + "/gateway.log", "w+")
         self.process = subprocess.Popen(
             [self.fsd + "-gateway" if self.fsd.endswith("/fsd") else
@@ -76,7 +96,6 @@ class Gateway:
         if not self.url:
             raise SystemExit("the gateway did not start: %s/gateway.log" % self.out)
         self.warm_up()
-        return self
 
     def ask(self, path, body, **headers):
         request = urllib.request.Request(
@@ -87,12 +106,13 @@ class Gateway:
 
     def warm_up(self):
         """The clients' own bounds do not allow for the first machine of a server."""
-        made = json.loads(self.ask("/sandboxes", {"templateID": self.template}))
-        for language in "python", "javascript", "bash":
-            self.ask("/execute", {"code": "1", "language": language},
-                     **{"E2b-Sandbox-Id": made["sandboxID"]})
+        for template in {self.template, BASE}:
+            made = json.loads(self.ask("/sandboxes", {"templateID": template}))
+            for language in "python", "javascript", "bash":
+                self.ask("/execute", {"code": "1", "language": language},
+                         **{"E2b-Sandbox-Id": made["sandboxID"]})
 
-    def __exit__(self, *_):
+    def end(self):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
         self.drain.wait(60)
@@ -152,6 +172,22 @@ def page(rows, out):
                                                why(suite, name, reason)))
 
 
+def there(suite, top):
+    return os.path.isdir(os.path.join(top, suite.checkout, suite.under))
+
+
+def run(suite, gateway, place):
+    """Says what the row's line says behind its number and name."""
+    if not there(suite, place.dir):
+        return None, [], " # SKIP no checkout of it in " + place.dir
+    if suite.kind.endswith("-data") and not gateway.data:
+        return None, [], " # SKIP there is no environment data"
+    found = suites.KINDS[suite.kind].run(suite, place)
+    passed = sum(outcome == "passed" for outcome, _ in found.values())
+    wrong = [] if place.files else compare(suite, found, gateway.data, place.slow)
+    return found, wrong, ": %d of %d pass" % (passed, len(found))
+
+
 def main(argv):
     if not argv:
         sys.exit(__doc__)
@@ -161,32 +197,30 @@ def main(argv):
     table = [s for s in suites.SUITES if not wanted or s.name in wanted]
     if not table:
         sys.exit("no suite is called %s" % wanted[0])
+    if os.getuid():
+        sys.exit("only root makes the network of the suites")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("E2B_")}
+    place = Place(top, out, "", env, int(os.environ.get("SLOW", "1")), files)
+    for suite in table:
+        if there(suite, top):
+            suites.KINDS[suite.kind].install(suite, place)
+    gateway = Gateway(out)
+    gateway.install()
     rows, bad = [], 0
     print("1..%d" % len(table), flush=True)
-    with Gateway(out) as gateway:
-        env = {k: v for k, v in os.environ.items() if not k.startswith("E2B_")}
-        env.update(E2B_API_URL=gateway.url, E2B_SANDBOX_URL=gateway.url,
+    with network.entered(out) as policy, gateway.running(policy), \
+            domain.over_tls(gateway.url, out) as keys:
+        env.update(keys, E2B_API_URL=gateway.url, E2B_SANDBOX_URL=gateway.url,
                    E2B_API_KEY=KEY, E2B_TESTS_TEMPLATE=gateway.template,
-                   FSD_MOUNT=gateway.mnt)
-        place = Place(top, out, gateway.url, env, int(os.environ.get("SLOW", "1")),
-                      files)
+                   OFFICIAL_TEMPLATE=BASE, FSD_MOUNT=gateway.mnt)
+        place = place._replace(url=gateway.url)
         for number, suite in enumerate(table, 1):
-            if not os.path.isdir(os.path.join(top, suite.checkout, suite.under)):
-                print("ok %d - %s # SKIP no checkout of it in %s" % (
-                    number, suite.name, top), flush=True)
-                continue
-            if suite.kind.endswith("-data") and not gateway.data:
-                print("ok %d - %s # SKIP there is no environment data" % (
-                    number, suite.name), flush=True)
-                continue
-            found = suites.KINDS[suite.kind](suite, place)
-            rows.append((suite, found))
-            wrong = [] if files else compare(
-                suite, found, gateway.data, place.slow)
+            found, wrong, said = run(suite, gateway, place)
+            if found is not None:
+                rows.append((suite, found))
             bad += bool(wrong)
-            passed = sum(outcome == "passed" for outcome, _ in found.values())
-            print("%s %d - %s: %d of %d pass" % ("not ok" if wrong else "ok", number,
-                                                 suite.name, passed, len(found)))
+            print("%s %d - %s%s" % ("not ok" if wrong else "ok", number, suite.name,
+                                    said))
             for line in wrong:
                 print("#   " + line)
             sys.stdout.flush()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of official suites.  A row is a Suite; run.py runs them in this order.
 
-Each kind has one function in KINDS: kind(suite, place) -> {name: (outcome, reason)},
-outcome one of "passed", "failed", "skipped".  `place` is run.Place: the directory with
-the checkouts, the gateway's address, a key, the environment of a client.
+Each kind has two functions in KINDS.  install(suite, place) brings the packages, before
+the network is entered.  run(suite, place) -> {name: (outcome, reason)}, outcome one of
+"passed", "failed", "skipped".  `place` is run.Place: the directory with the checkouts, the
+gateway's address, a key, the environment of a client.
 """
 import collections
 import os
@@ -69,9 +70,8 @@ SUITES = [
           ["tests/globalFetchFallback.setup.ts"],
           {"/pty/": "no terminals",
            "snapshot-api": "no snapshots", "fork.": "no forks",
-           "network.": "no network", "host.": "no network",
+           "transform injects": "nothing is decrypted",
            "files/metadata": "no attributes of files", "as root": "no user root",
-           "http server": "no network", "internetAccess": "no network",
            "reboots on resume": "a pause keeps the memory",
            "MCP gateway": "no MCP inside a sandbox",
            "bash command scoped": "no sudo",
@@ -112,9 +112,8 @@ SUITES = [
           ["*/test_config_propagation.py", "*/test_sync_client_lifecycle.py"],
           PYPI,
           {"/pty/": "no terminals", "snapshot_api": "no snapshots",
-           "test_fork.": "no forks", "test_network.": "no network",
-           "test_host.": "no network", "auto_resume_wakes": "no network",
-           "test_metadata.": "no attributes of files", "internet": "no network",
+           "test_fork.": "no forks", "firewall_transform": "nothing is decrypted",
+           "test_metadata.": "no attributes of files",
            "mcp_gateway": "no MCP inside a sandbox",
            "bash_command_scoped": "no sudo", "reboots": "a pause keeps the memory",
            "filesystem_only": "a pause keeps the memory",
@@ -131,7 +130,6 @@ SUITES = [
     Suite("e2b-python-1", "pytest-domain", "E2B-1", "packages/python-sdk",
           ["tests/sync", "tests/async"], [], PYPI_1,
           {"/pty/": "no terminals", "snapshot": "no snapshots",
-           "test_host.": "no network", "internet": "no network",
            "bash_command_scoped": "no sudo"}),
     # LangChain's standard tests, on its backend for E2B
     Suite("langchain-e2b", "pytest", OURS, "langchain", ["."], [],
@@ -139,6 +137,11 @@ SUITES = [
 ]
 
 # a kind that ends in -data has no outcome without that environment
-KINDS = {"vitest": vitest.run, "vitest-data": vitest.run_in_data,
-         "deepagentsjs": deepagentsjs.run, "ragflow": ragflow.run, "mcp": mcp.run,
-         "pytest": pytests.run, "pytest-domain": pytests.run_by_domain}
+Kind = collections.namedtuple("Kind", "install run")
+KINDS = {"vitest": Kind(vitest.install, vitest.run),
+         "vitest-data": Kind(vitest.install, vitest.run_in_data),
+         "deepagentsjs": Kind(deepagentsjs.install, deepagentsjs.run),
+         "ragflow": Kind(ragflow.install, ragflow.run),
+         "mcp": Kind(mcp.install, mcp.run),
+         "pytest": Kind(pytests.install, pytests.run),
+         "pytest-domain": Kind(pytests.install, pytests.run_by_domain)}

@@ -24,6 +24,10 @@ def packages(place, manifest=HERE, name="npm", *options):
     return npm + "/node_modules"
 
 
+def install(suite, place):
+    packages(place)
+
+
 def run(suite, place, modules=None):
     modules = modules or packages(place)
     top = os.path.join(place.dir, suite.checkout, suite.under)
