@@ -9,6 +9,8 @@
 #include "control.h"
 #include "layout/base/cleanup.h"
 
+#define WOKEN_LIFE 300 /* seconds, as E2B's */
+
 static int set_end(struct request *r, uint64_t seconds, struct err *err)
 {
 	char path[128], text[32];
@@ -95,6 +97,22 @@ static bool control(struct request *r, const char *verb)
 	return code == 0;
 }
 
+/* Gives a sandbox that a request wakes its whole life again, and WOKEN_LIFE seconds at
+ * least: with less it might be paused before it has answered. Return: false: it has
+ * replied. */
+static bool renew(struct request *r)
+{
+	const uint64_t most = r->gateway->options.max_life;
+	json_int_t life = json_integer_value(json_object_get(r->sandbox->config, "life"));
+	uint64_t seconds = life > WOKEN_LIFE ? (uint64_t)life : WOKEN_LIFE;
+	struct err err = { 0 };
+	int code = set_end(r, seconds < most ? seconds : most, &err);
+
+	if (code < 0)
+		reply_failure(r, code, err.text);
+	return code == 0;
+}
+
 bool control_wake(struct request *r)
 {
 	const char *state;
@@ -102,7 +120,7 @@ bool control_wake(struct request *r)
 	if (!json_is_true(json_object_get(r->sandbox->meta, "resumes")))
 		return true;
 	state = control_state(r->gateway, r->sandbox);
-	return !state || strcmp(state, "paused") != 0 || control(r, "resume");
+	return !state || strcmp(state, "paused") != 0 || (renew(r) && control(r, "resume"));
 }
 
 /* Sets the end first: it may be paused because its end had come. */
