@@ -37,7 +37,7 @@ TEST_PACKAGES := \
 DEB_PACKAGES := build-essential debhelper dpkg-dev fakeroot lintian
 # To make the image for containers.
 OCI_PACKAGES := mmdebstrap umoci uidmap
-OCI_TEST_PACKAGES := podman crun slirp4netns netavark catatonit curl jq
+OCI_TEST_PACKAGES := podman crun slirp4netns netavark catatonit curl jq iproute2 procps
 PACKAGE_TEST_PACKAGES := $(DEB_PACKAGES) gnupg prometheus
 # What only one of them has.
 DEBIAN := $(shell . /etc/os-release && echo $$VERSION_ID)
