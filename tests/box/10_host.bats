@@ -138,6 +138,30 @@ unit_start() {
 	as systemd-run ${AS:+--user} --quiet --collect --unit=$UNIT \
 		--setenv=FSD_IMAGE="$FSD_IMAGE" -p StandardError="append:$LOG" \
 		"$@" "$FSD" mount --accel kvm --pool 1 --state "$STATE" "$MNT"
+	unit_boots
+}
+
+# service_start LINE... — fsd.service as it is, with these lines too, until a machine of it
+# is in its $GROUP. Its own group is $OF_UNIT.
+service_start() {
+	UNIT=fsd OF_UNIT=/sys/fs/cgroup/system.slice/fsd.service
+	# shellcheck disable=SC2034 # for the library
+	OWN=1 DAEMON='' MNT=/run/fsd/jobs STATE=$BATS_TEST_TMPDIR/state
+	LOG=$BATS_TEST_TMPDIR/log
+	mkdir -p /run/systemd/system/fsd.service.d "$STATE"
+	sed "s|@BIN@|${FSD%/*}|" "$TESTS/../fsd/share/systemd/system/fsd.service" \
+		>/run/systemd/system/fsd.service
+	printf '%s\n' '[Service]' "Environment=FSD_IMAGE=$FSD_IMAGE" \
+		"Environment='FSD_OPTIONS=--accel kvm --pool 1 --state $STATE'" \
+		"StandardError=append:$LOG" "$@" \
+		>/run/systemd/system/fsd.service.d/test.conf
+	systemctl daemon-reload
+	systemctl start fsd
+	unit_boots
+}
+
+# unit_boots — a machine of the unit's is in its $GROUP.
+unit_boots() {
 	# shellcheck disable=SC2016 # expanded inside
 	bounded 60 bash -c 'grep -qm1 "booting the guest" <(tail -fn +1 "$1")' \
 		_ "$LOG"
@@ -164,6 +188,7 @@ as() {
 
 unit_done() {
 	as systemctl ${AS:+--user} stop $UNIT
+	[ $UNIT != fsd ] || rm -r /run/systemd/system/fsd.service{,.d}
 	UNIT=
 	mount_gone none
 }
@@ -202,6 +227,32 @@ wall() {
 		fail "$GROUP"
 	run wall user
 	assert_output --partial degraded
+}
+
+@test "the limits of fsd.service bound its machines" {
+	service_start MemoryMax=1500M CPUQuota=50%
+	[[ $GROUP =~ ^/system.slice/fsd.service/fsd-[0-9]+/m[0-9]+$ ]] || fail "$GROUP"
+	assert_equal "$(cat "$OF_UNIT/memory.max")" $((1500 << 20))
+	assert_equal "$(cat "$OF_UNIT/cpu.max")" '50000 100000'
+	run -2 bounded 20 "$FSD" run -m 2000 -c 'print(1)'
+	assert_output --partial 'it must be an integer of MiB from 32 to 750'
+}
+
+@test "fsd.service goes on when the kernel kills a process of its group for its memory" {
+	service_start MemoryMax=1500M
+	local main
+	main=$(systemctl show -P MainPID fsd)
+	mkdir "$OF_UNIT/greedy"
+	# shellcheck disable=SC2016 # expanded inside
+	run -137 bash -c 'echo $$ >"$1/cgroup.procs"
+		exec python3 -c "bytearray(2 << 30)"' _ "$OF_UNIT/greedy"
+	# systemd has heard of it.
+	bounded 20 bash -c 'until journalctl -u fsd | grep -q "killed by the OOM killer"
+		do sleep 0.2; done'
+	assert_equal "$(systemctl show -P MainPID fsd) $(systemctl show -P ActiveState fsd)" \
+		"$main active"
+	grep -q fsd_build_info "$MNT/.fsd/stats"
+	rmdir "$OF_UNIT/greedy"
 }
 
 @test "a KVM that is too slow is replaced where nobody insists on it" {

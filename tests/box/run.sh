@@ -22,8 +22,9 @@ finish() {
 trap finish EXIT
 trap 'exit 1' TERM INT
 
-# Its second disk: the program, the QEMU that was brought, the guest's image, the tests.
-mkdir -p "$work/tree/build/tests"
+# Its second disk: the program, the QEMU that was brought, the guest's image, the
+# units, the tests.
+mkdir -p "$work/tree/build/tests" "$work/tree/fsd/share"
 printf '%s\n' "$@" >"$work/tree/options"
 cp -a build/fsd "$work/tree/build/"
 cp -a build/tests/await build/tests/result "$work/tree/build/tests/"
@@ -32,6 +33,7 @@ for part in build/image build/qemu; do
 		cp -a "$part" "$work/tree/build/"
 done
 cp -a tests "$work/tree/"
+cp -a fsd/share/systemd "$work/tree/fsd/share/"
 # shellcheck disable=SC2046 # a number
 mkfs.ext4 -q -d "$work/tree" "$work/disk" \
 	$(($(du -sm "$work/tree" | cut -f 1) + 64))M
