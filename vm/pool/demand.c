@@ -64,10 +64,11 @@ uint32_t demand_next(const struct demand *d, uint32_t possible,
 	uint32_t mask = demand_common(d, possible), best = 0;
 	double best_score = 0;
 
-	/* With fewer slots than runners each machine is heated for all of them. */
+	/* With fewer slots than common runners, heat each machine for all of these. */
 	if ((unsigned)__builtin_popcount(mask) > slots)
 		return mask;
-	/* The highest average: so machines per runner follow the weights. */
+	/* Take the runner with the most demand per hot machine. So the numbers of hot
+	 * machines come to have the same proportions as the weights. */
 	for (unsigned r = 0; r < WIRE_RUN_MAX; r++) {
 		double score = d->weight[r] / (have[r] + 0.5);
 

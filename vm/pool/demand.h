@@ -29,7 +29,8 @@ uint32_t demand_common(const struct demand *d, uint32_t possible);
 /*
  * Returns the runners, as a mask out of `possible`, to heat the next machine
  * for. have[r]: machines of the class that are hot for r. slots: machines that
- * the class may have idle. 0: none can be heated.
+ * the class may have idle. Return: 0 if the template has none of the runners that
+ * are asked for often.
  */
 uint32_t demand_next(const struct demand *d, uint32_t possible,
 		     const unsigned have[WIRE_RUN_MAX], unsigned slots);

@@ -37,7 +37,7 @@ static bool is_name(const char *name)
 	       name[0] >= 'a' && name[0] <= 'z';
 }
 
-/* Return: what follows the line, or NULL. */
+/* Parses one line. Return: the text behind it, or NULL: the line is damaged. */
 static const char *parse_row(const char *at, struct demand_row *ret)
 {
 	uint64_t mib, cpus, weight;

@@ -77,7 +77,8 @@ static void end(struct machine *m)
 	if (m->bm)
 		m->bm->backend->ops->kill(m->bm);
 	else if (!m->gone)
-		/* no process to wait for: on_served() frees it */
+		/* no backend machine exists, so no gone() will come: let on_served()
+		 * free it in a later turn of the loop */
 		loop_timer_set(m->loop, &m->served, 0);
 }
 
@@ -98,7 +99,7 @@ static void on_broken(void *arg, enum vm_failure why, const char *sentence,
 		broke(m, why, sentence);
 		return;
 	}
-	/* The process is probably dying; its end will give the reason. */
+	/* The process is probably dying. Wait: its end will say the reason. */
 	m->eof_why = why;
 	loop_timer_set(m->loop, &m->eof_wait, EOF_WAIT_MS * NS_PER_MS);
 }
@@ -119,7 +120,8 @@ static void on_gone(void *arg, const char *why, bool taken)
 	m->bm = NULL;
 	m->gone = true;
 	m->taken = taken;
-	/* Frames that are still in the socket count. */
+	/* Deliver the frames that are still in the socket: the job may have ended before
+	 * the process did. */
 	if (m->state != MACHINE_ENDED && m->lanes)
 		lanes_drain(m->lanes);
 	else if (m->state != MACHINE_ENDED)
@@ -153,7 +155,7 @@ static void stop(struct machine *m)
 	m->paused = true;
 }
 
-/* Wakes the machine. limit_ns: most time for its answer, 0: the backend's. */
+/* Wakes the machine. limit_ns: most time for its answer; 0: the backend's limit. */
 static void awake(struct machine *m, uint64_t limit_ns)
 {
 	loop_timer_del(&m->sleep);
@@ -278,10 +280,10 @@ static void on_served(struct loop_timer *t)
 	struct machine *m = t->arg;
 
 	if (m->state != MACHINE_ENDED) {
-		end(m); /* the lease may live longer than the machine */
+		end(m); /* keep m->lease: its owner has not called vm_end() yet */
 		return;
 	}
-	/* The process had ended before machine_new() returned. */
+	/* end() has set this timer: machine_adopt() found no process, so no gone() comes. */
 	m->ev->gone(m->arg, m);
 	free(m);
 }
@@ -358,7 +360,8 @@ static struct machine *blank(const struct machine_spec *spec)
 	return m;
 }
 
-/* Treats the machine as after all rounds of heat, if the backend started it hot. */
+/* For a machine that the backend started hot, with memory of a heated zygote: sets the
+ * fields as they are after all rounds of heat. */
 static void is_born_hot(struct machine *m)
 {
 	m->hot = m->heated = m->bm->hot;
@@ -390,7 +393,7 @@ int machine_new(const struct machine_spec *spec, struct machine **ret,
 	if (!r)
 		r = channel_own(m->ch);
 	if (r < 0)
-		end(m); /* the backend owns it until gone() */
+		end(m); /* do not free m: the backend uses it until it calls gone() */
 	*ret = m;
 	return 0;
 }
@@ -473,8 +476,8 @@ int machine_share(struct machine *m, const struct vm_share *share,
 	if (share->mux && m->bm->backend->ops->sign)
 		m->bm->backend->ops->sign(m->bm, &share->mux->reach);
 	awake(m, patient ? 0 : WAKE_MS * NS_PER_MS);
-	/* A lane may have to start an interpreter, as the boot of a machine
-	 * does. */
+	/* A lane may start an interpreter, which imports the environment's packages as
+	 * the boot does. So its timeouts get the boot's factor, patience, too. */
 	return lanes_new(m->loop, m->ch, &wire, share->mux,
 			 m->scale * m->patience, &lanes_events, m, &m->lanes);
 }
@@ -590,7 +593,8 @@ int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 	}
 	lanes_pause(m->lanes, paused);
 	m->paused = true;
-	/* The dead process may have noted that and not yet done it. */
+	/* The dead process may have recorded the pause, or its end, without carrying it
+	 * out. So do it again. */
 	if (paused)
 		b->ops->pause(m->bm);
 	else

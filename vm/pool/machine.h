@@ -72,7 +72,8 @@ struct machine {
 	struct lanes *lanes; /* owned; NULL unless it is shared */
 	const struct machine_events *ev;
 	void *arg;
-	/* factors of the timeouts: of all; of a lane's in addition */
+	/* `scale` is the factor of all timeouts; those of lanes are multiplied by
+	 * `patience` too */
 	unsigned scale, patience;
 	unsigned rounds; /* rounds of heat still to run for each runner */
 	uint32_t round_left; /* runners still to heat in this round */
@@ -80,13 +81,13 @@ struct machine {
 	bool born_hot; /* the machine needs no heat: it only gets OWN (new secrets) */
 	bool used; /* the machine got a job, or was shared */
 	bool heard; /* a frame about that job has come */
-	bool stored; /* the machine was WARM once */
+	bool stored; /* the machine has been WARM, so it was idle in the pool */
 	bool helpless; /* its network helper has ended */
 	bool suspect; /* WARM: a probe was sent, and it has not answered */
-	bool taken; /* ENDED: killed from outside, so not at fault */
+	bool taken; /* ENDED: another process killed it, so its template is not at fault */
 	bool gone; /* the backend has reported the process's end */
 	struct loop_timer sleep; /* stops the machine again when it is WARM and awake */
-	/* ends the machine after its job, if the owner does not */
+	/* ends the machine some time after its job, if the lease's owner has not done so */
 	struct loop_timer served;
 	/* the wire closed: waits for the cause from its process */
 	struct loop_timer eof_wait;
@@ -112,17 +113,17 @@ void machine_heat(struct machine *m, uint32_t runners, unsigned rounds);
 /* WARM and stopped only: wakes it for ROUSED_MS, because a job may come. It
  * stays WARM. */
 void machine_rouse(struct machine *m);
-/* WARM only: asks whether it still answers. Until then it is `suspect`; a
- * machine that does not answer is ended. */
+/* WARM only: sends a probe. The machine is `suspect` until it answers; if it does not
+ * answer in time it is ended. */
 void machine_probe(struct machine *m);
 /* WARM only: the event cost() follows, unless the machine ends before. */
 void machine_ask_cost(struct machine *m);
-/* Leases a machine that is WARM, or inside its event idle(). */
+/* Leases a machine that is WARM; or any machine from inside its event idle(). */
 void machine_lease(struct machine *m, struct vm_lease *lease);
 /*
- * Wakes a LEASED machine and sends the job; it is RUNNING then. patient: wait
- * as long as usual for it to wake; else a machine that does not wake within
- * WAKE_MS is broken.
+ * Wakes a LEASED machine and sends the job; the machine is RUNNING then. It is broken
+ * if it does not wake in time: within WAKE_MS, or, with patient, within the backend's
+ * longer limit.
  */
 void machine_run(struct machine *m, const struct vm_job *job, bool patient,
 		 const struct vm_events *ev, void *arg);
@@ -130,8 +131,9 @@ void machine_run(struct machine *m, const struct vm_job *job, bool patient,
  * or negative errno; then end the machine. */
 int machine_share(struct machine *m, const struct vm_share *share,
 		  bool patient);
-/* LEASED only: starts its relay with both ends of its account (borrowed), and tells the
- * guest. Return: 0, or negative errno with a sentence. */
+/* LEASED only: starts its relay, whose account is a socket pair: the relay gets `theirs`,
+ * the caller keeps `ours`; both are borrowed. Then sends NET to the guest. Return: 0, or
+ * negative errno with a sentence. */
 int machine_network(struct machine *m, const struct wire_network *net, int ours,
 		    int theirs, struct err *err);
 /* Tells a machine that has a relay of more routes. Return: 0 or negative errno. */
@@ -139,9 +141,9 @@ int machine_route(struct machine *m, const struct wire_network *net);
 /* For a machine that is LEASED after a job: see vm_rest(). */
 void machine_rest(struct machine *m, struct vm_replay *replay);
 /*
- * Adopts a machine of a dead process: RUNNING, see channel_adopt(); or LEASED, if job
- * is NULL. Consumes wire and monitor. Both -1: the machine is gone, and the job's
- * replay buffer has all it sent.
+ * Adopts a machine of a dead process. It is RUNNING then (channel_adopt()), or LEASED if
+ * job is NULL. Consumes wire and monitor. Both -1: the machine is gone, and the replay
+ * buffer has everything that it sent about the job.
  * Return: 0 or negative errno.
  */
 int machine_adopt(const struct machine_spec *spec, struct vm_replay *replay, int wire,

@@ -8,9 +8,9 @@
 #include "layout/base/num.h"
 
 /*
- * An idle machine is ended for one of another class only if that one is worth
- * this much more. Otherwise demand that changes a little would end machines
- * unused.
+ * An idle machine is ended to make a slot for another class only if a machine of that
+ * class is worth this much more. Otherwise small changes of demand would end machines
+ * that no job has used.
  */
 #define WORTH_A_SWAP 1.25
 
@@ -152,8 +152,8 @@ static unsigned idle_of(const struct plan *p)
 	return sum;
 }
 
-/* Returns the row with the most idle machines per demand. beyond: only rows
- * with more than the target. */
+/* Returns the row with the most idle machines per demand. beyond: only rows that have
+ * more of them than their target. */
 static unsigned least_machine(const struct plan *p, unsigned not, bool beyond)
 {
 	unsigned least = PLAN_NOBODY;
@@ -214,7 +214,8 @@ struct plan_step plan_least(const struct plan *p, unsigned not )
 	return end_one(p, not, false);
 }
 
-/* Returns the row whose next machine has the highest value, below its target. */
+/* Among the rows that are below their target, returns the one whose next machine has the
+ * highest value. */
 static unsigned neediest(const struct plan *p)
 {
 	unsigned best = PLAN_NOBODY;
@@ -231,15 +232,15 @@ static unsigned neediest(const struct plan *p)
 	return best;
 }
 
-/* Returns whether a machine of `to` is worth clearly more than the last one of
- * `from`. */
+/* Returns whether one more machine of row `to` is worth clearly more than the last
+ * machine of row `from`. */
 static bool pays(const struct plan *p, unsigned from, unsigned to)
 {
 	return value_of(&p->row[to], p->row[to].idle) >
 	       WORTH_A_SWAP * value_of(&p->row[from], p->row[from].idle - 1);
 }
 
-/* Returns the step that makes a slot for a machine of the row. */
+/* Returns the step that frees a slot for a machine of the row; PLAN_REST: none pays. */
 static struct plan_step make_place(const struct plan *p, unsigned row)
 {
 	struct plan_step end = end_one(p, row, true);
@@ -249,7 +250,8 @@ static struct plan_step make_place(const struct plan *p, unsigned row)
 	return end;
 }
 
-/* Returns whether a zygote is to make that does not fit into the bytes left. */
+/* Returns whether the target has a zygote that does not exist yet and needs more bytes
+ * than are left. */
 static bool lacks_zygote(const struct plan *p, uint64_t left)
 {
 	for (unsigned i = 0; i < p->count; i++)

@@ -8,10 +8,10 @@
  *
  * The pool has idle slots, one for each machine. Each slot goes to the class
  * with the highest demand / (slots + 1). So a class whose share is below one
- * machine gets none while other classes have more. A slot brings the zygote of
- * its class, because machines forked off it share most of its memory. Bytes
- * that the slots leave are used for zygotes of the other classes, the last used
- * ones first.
+ * machine gets none while other classes have more. With a slot its class also
+ * gets a zygote, because machines forked off it share most of its memory. The
+ * bytes that remain are used for zygotes of the other classes, the most recently
+ * used ones first.
  */
 #ifndef VM_PLAN_H
 #define VM_PLAN_H
@@ -28,7 +28,7 @@ struct plan_row {
 	double demand;
 	bool waits;          /* a lease waits for a machine of the class */
 	bool ready; /* the class's template is ready */
-	bool held; /* start no machine of this class now */
+	bool held; /* start no machine of this class now: see is_held() of pool_plan.c */
 	unsigned idle; /* machines that are idle, or will be soon */
 	/* how many of `idle` are stopped, so they can be ended */
 	unsigned stopped;

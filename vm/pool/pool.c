@@ -85,7 +85,8 @@ static void grant_warm(struct pool_class *c)
 		pool_grant(m, m->heated ? VM_WARM : VM_RESTORED);
 }
 
-/* Returns whether a machine may start: one always, more as processors are free. */
+/* Returns whether a machine may start: one at a time always, further ones only while
+ * processors are free. */
 static bool may_start(const struct machines *vm)
 {
 	unsigned n = pool_preparing(vm);
@@ -136,8 +137,8 @@ static void arm_retry(struct machines *vm)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
 }
 
-/* Returns true once for a class that begins without a lease, after the template
- * that all jobs need is ready. */
+/* Returns true, once, if the class's template is to be made before a lease asks for it
+ * (`begins`) and the base's template, which comes first, is ready. */
 static bool may_begin(struct pool_class *c)
 {
 	bool begins = c->begins && base_class(c->vm)->state == CLASS_READY;
@@ -189,7 +190,7 @@ int pool_lease(struct machines *vm, struct vm_lease *l)
 	l->cls = class_get(vm, &cls);
 	if (!l->cls)
 		return -ENOMEM;
-	/* the class owns the reference */
+	/* the reference is the class's own, so the lease keeps none */
 	l->need.environment = l->cls->cls.environment;
 	list_add_tail(&l->cls->waiting, &l->node);
 	l->cls->waiting_count++;
@@ -224,8 +225,8 @@ void pool_unlease(struct vm_lease *l)
 	pool_kick(l->vm);
 }
 
-/* Before any job has come: begin with the environment of jobs that ask for
- * none. */
+/* Makes the environment of jobs that name none the usual class: its template is made and
+ * machines of it are idle before any job has come. */
 static void begin_with_default(struct machines *vm)
 {
 	struct vm_class cls = vm->usual->cls;

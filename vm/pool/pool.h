@@ -60,7 +60,7 @@ struct pool_class {
 	uint64_t prepare_ns;
 	struct demand demand;
 	uint64_t used_ns; /* when a lease last asked for this class */
-	/* cost of a restored machine, of a forked one; by `forked` */
+	/* [0]: cost of a restored machine; [1]: of a forked one */
 	struct class_cost cost[2];
 	bool begins; /* make the template before any lease asks */
 	bool is_hasty; /* a machine was started since prepare_hastily() ran */
@@ -70,7 +70,7 @@ struct pool_class {
 	unsigned bad_templates; /* templates that failed in a row */
 	/* start no machine and no template before this time */
 	uint64_t retry_ns;
-	/* idle machines that died since one has served a job */
+	/* how many idle machines died since an idle one last served a job */
 	unsigned idle_deaths;
 	uint64_t refill_ns; /* start no idle machine before this time */
 	/* when a machine that is starting will be late; 0: none */
@@ -132,14 +132,14 @@ struct machines {
 	struct pool_saved saved; /* the demand stored on the disk */
 	/* class of jobs that ask for nothing special */
 	struct pool_class *usual;
-	bool told_costs; /* it was logged that the host does not report costs */
+	bool told_costs; /* the log says already that the host reports no costs */
 	bool broken; /* the backend cannot start machines any more */
-	uint64_t quiet_ns; /* from then on no lease and no start is recent */
+	uint64_t quiet_ns; /* a quiet time begins then: QUIET_MS after a lease or a start */
 	struct loop_call work;
 	struct loop_timer retry;
 	struct host_memory memory;
 	unsigned processors; /* number that this process may use */
-	/* walls inside the guest that stand in every class; valid if guest_seen */
+	/* walls that stand inside the guests of every class; valid if guest_seen */
 	uint32_t guest_walls;
 	bool guest_seen;
 	struct err told; /* the health that `changed` last reported */

@@ -13,7 +13,7 @@
 #include "vm/channel/replay.h"
 #include "vm/jail/jail_wire.h"
 
-/* Gives the lease its machine, which exists already. */
+/* Grants the lease: l->machine is an adopted machine. */
 static void adopted(struct vm_lease *l, const struct vm_origin *o,
 		    uint64_t granted_ns)
 {
@@ -79,7 +79,7 @@ static int pool_adopt_shared(struct vm_lease *l, struct vm_mux *mux, int wire,
 	}
 	if (r < 0)
 		return r;
-	/* the class owns the reference */
+	/* the reference is the class's own, so the lease keeps none */
 	l->need.environment = l->cls->cls.environment;
 	l->shared = true;
 	l->share.mux = mux;
@@ -118,7 +118,8 @@ static void know_jail(struct machines *vm, uint64_t key, int sock)
 		vm->backend->ops->survivors(vm->backend, key, take_fd(&owned));
 }
 
-/* job: NULL between two steps. */
+/* Adopts a machine of its own (not a shared one) with its job. job NULL: it waits between
+ * two steps of a session. */
 static struct vm_lease *adopt(struct machines *vm, const struct vm_sockets *sockets,
 			      struct vm_replay *t, const struct vm_job *job,
 			      const struct vm_events *events, void *arg)

@@ -21,7 +21,7 @@
 #define TEMPLATE_RETRY_MAX_MS 300000
 #define SLOW_MS 10000 /* a start takes some 0.1 to 2 s */
 
-/* Takes over the template's state from a class that shares it, for a new class. */
+/* For a new class: copies the template's state from a class with the same template. */
 static void take_template(struct pool_class *c)
 {
 	list_for_each(pos, tmp, &c->vm->classes) {
@@ -87,7 +87,7 @@ struct pool_class *base_class(struct machines *vm)
 	return list_first(&vm->classes, struct pool_class, node);
 }
 
-/* Returns whether the class uses the base's template, without which no job can run. */
+/* Returns whether the class has the base's template. If that one fails no job can run. */
 static bool is_own(const struct pool_class *c)
 {
 	return vm_class_shares(&c->cls, &base_class(c->vm)->cls);
@@ -102,10 +102,10 @@ static void fail_first(struct pool_class *c)
 }
 
 /*
- * Fails leases after too many bad machines. A class with the base's template
- * fails only the first lease, which may cause the failures, since such machines
- * will work again. Another class fails all: its machines would take slots from
- * those that can run.
+ * Fails leases after too many bad machines. In a class with the base's template only the
+ * first lease fails: that job may be the cause, and without it machines of the base
+ * usually work again. In another class all leases fail: further attempts would take
+ * slots from classes whose machines work.
  */
 static void give_up(struct pool_class *c)
 {
@@ -115,9 +115,9 @@ static void give_up(struct pool_class *c)
 }
 
 /*
- * If the base's template fails, no job can run; that is not the fault of the
- * leases, so they wait. Another class may be one that this host cannot have,
- * while all others work.
+ * False for the base's template: without it no job can run, and the leases are not the
+ * cause, so they wait. This host may never be able to make another class's template,
+ * while the other classes work.
  */
 bool class_is_hopeless(const struct pool_class *c)
 {
@@ -230,7 +230,7 @@ static void class_is_bad(struct pool_class *c)
 void class_bad_machine(struct pool_class *c, const char *sentence,
 			      bool template)
 {
-	/* Machines that fail at the same time count as one attempt. */
+	/* Machines that fail before retry_ns were started in one attempt: count one. */
 	bool counts = !c->bad_row || now_ns() >= c->retry_ns;
 
 	c->bad_row += counts;

@@ -25,7 +25,8 @@ bool class_is_hopeless(const struct pool_class *c);
 /* Sentence of vm_health() for a class with `slow`. */
 #define CLASS_SLOW "a machine has not started within 10 s: QEMU or the jailer " \
 		   "was stopped, or this host has too much to do"
-/* Asks for the class's template, unless there is one or retry_ns is not past. */
+/* Asks for the class's template, unless it exists, is being made, or retry_ns is not
+ * past. */
 void class_want_template(struct pool_class *c);
 
 /* Counts a machine of the class that failed before any use. template: no
@@ -52,9 +53,9 @@ bool pool_start(struct pool_class *c, uint32_t heat);
 /* Gives the machine to the class's longest waiting lease. */
 void pool_grant(struct machine *m, enum vm_source source);
 /*
- * Returns the runner of l as a mask if it must be heated before the job: an
- * emulator first translates the interpreter's code, which takes as long as a
- * job. It would count as the job's time otherwise.
+ * Returns the runner of l as a mask if it must be heated before the job; else 0. Under
+ * emulation the interpreter's code is translated when it first runs, which takes as long
+ * as a job. Without heat that would count as the job's time.
  */
 uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l);
 

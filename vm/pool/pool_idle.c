@@ -7,11 +7,12 @@
 #include "pool_class.h"
 
 #define MANY 4 /* machines started, from which on a zygote is made at once */
-/* the runner with a second round in guest/warm/heat.c */
+/* the runner for which guest/warm/heat.c has more to do in a second round */
 #define HAVE_USUAL (1u << WIRE_RUN_PYTHON)
 
-/* Returns whether the machine is WARM and was not heated. Each machine is heated once,
- * for the runners that lack most: heating for all would take too long. */
+/* Returns whether the machine is WARM, has had no heat since its start, and one of
+ * `runners` was not warm from the start. A machine's first heat is only for the runners
+ * that demand_next() chose: heat for all of them would take too long. */
 static bool is_cold(const struct machine *m, uint32_t runners)
 {
 	return m->state == MACHINE_WARM && m->heat == m->hot &&
@@ -30,9 +31,9 @@ static struct machine *cold_one(struct pool_class *c, uint32_t runners)
 }
 
 /*
- * Returns whether it was heated once and would gain from a second round. A
- * machine forked off a hot zygote has that memory already, and heat would copy
- * each page that an interpreter touches.
+ * Returns whether the machine was heated once and would gain from a second round. A
+ * machine forked off a hot zygote would not: it shares the heated memory, and more heat
+ * would copy each page that an interpreter touches.
  */
 static bool is_unheated(const struct machine *m)
 {
@@ -115,7 +116,7 @@ static void prepare(struct pool_class *c, uint32_t runners, bool thorough)
 				: 0;
 }
 
-/* Returns whether the row's zygote is worth making, which takes some seconds. */
+/* Returns whether the row's zygote is worth the seconds that making it takes. */
 static bool pays(const struct machines *vm, unsigned row)
 {
 	const struct pool_class *c = vm->planned[row];
@@ -135,9 +136,9 @@ bool pool_wants_zygote(const struct machines *vm, unsigned row)
 }
 
 /*
- * Makes zygotes for classes that start many machines. Only for the runners that
- * are needed, because a zygote for all of them takes longer; no better one is
- * made after it.
+ * Makes zygotes for classes that start many machines, although jobs run. They are hot
+ * only for the runners that are needed now: one for all runners takes longer, and
+ * prepare_thoroughly() makes it in a quiet time.
  */
 static void prepare_hastily(struct machines *vm)
 {
@@ -171,7 +172,7 @@ static bool prepare_thoroughly(struct machines *vm)
 
 /* --- towards the plan --------------------------------------------------- */
 
-/* Returns whether the owner has memory for machines without a lease. */
+/* Asks the owner, by may_warm(), whether there is memory for machines without a lease. */
 static bool may_warm(const struct machines *vm)
 {
 	return !vm->watch.may_warm || vm->watch.may_warm(vm->watch.arg);
@@ -278,8 +279,9 @@ static void improve(struct machines *vm)
  * Takes steps towards the plan, but leaves the processors to the jobs. Heat
  * costs as much as a job: while all processors are busy, machines are only
  * restored, one at a time, and heated later. Starting a machine takes longer
- * than a short job and would slow it down by half. So while its class has
- * another warm machine, a replacement waits for the job's end.
+ * than a short job and would slow that job down by half. So after a job has begun
+ * its class starts no machine for a short time, if another warm one is ready
+ * (is_held() of pool_plan.c).
  */
 void pool_refill(struct machines *vm)
 {

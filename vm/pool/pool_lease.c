@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a lease: calls its owner later, from the loop, with granted,
- * failed or without its jailer. Starts no machine. Owns the lease's deferred call. All
- * functions run on the loop.
+ * The events of a lease: calls granted(), failed() or lost_jailer() of its owner later,
+ * from the loop. Starts no machine. Owns the lease's deferred call. All functions run on
+ * the loop.
  */
 #include "pool.h"
 

@@ -10,13 +10,13 @@
 
 #include "vm/qemu/template_store.h"
 
-/* Time of a template when none was made here before: that of an idle host, so
- * real ones may take longer. */
+/* How long making a template usually takes, as long as none was made here. Measured on
+ * an idle host, so it may take longer. */
 static const unsigned usual_ms[VM_ACCEL_MAX] = {
 	[VM_ACCEL_KVM] = 4000, [VM_ACCEL_TCG] = 20000,
 };
 
-/* Added for each MiB of an environment's imported modules. */
+/* Added to it for each MiB that an environment's imported modules take. */
 static const unsigned module_ms[VM_ACCEL_MAX] = {
 	[VM_ACCEL_KVM] = 50, [VM_ACCEL_TCG] = 500,
 };

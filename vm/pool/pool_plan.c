@@ -98,9 +98,9 @@ static void count_machines(struct pool_class *c, struct plan_row *r)
 }
 
 /*
- * Returns whether no machine of the class may start now: it fails, its idle
- * machines die, or a job has just begun and another warm machine is ready for
- * the next one.
+ * Returns whether no idle machine of the class may start now. Reasons: its machines
+ * fail to start, its idle machines die, or a job has just begun (young) and another
+ * warm machine is ready for the next job.
  */
 static bool is_held(const struct pool_class *c, uint64_t now, bool young)
 {

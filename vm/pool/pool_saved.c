@@ -42,8 +42,8 @@ static struct pool_class *class_of_row(struct machines *vm,
 	return c;
 }
 
-/* Adds the demand of the rows. Classes whose share is one machine or more get
- * their template at once. */
+/* Adds the demand of the rows. The template of a class whose share of the pool is one
+ * machine or more is made before a lease asks for it. */
 static void take_rows(struct machines *vm, const struct demand_row *rows,
 		      unsigned count)
 {
@@ -168,7 +168,7 @@ void pool_saved_note(struct machines *vm)
 
 	if (!vm->options.pool || k->worker.busy)
 		return;
-	if (!k->due_ns) /* do not write in the first minute: the counts say little */
+	if (!k->due_ns) /* first lease: wait a minute, until the counts mean something */
 		k->due_ns = now + EVERY_S * NS_PER_S;
 	if (now < k->due_ns)
 		return;

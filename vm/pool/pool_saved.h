@@ -21,8 +21,8 @@ struct pool_saved {
 	uint64_t due_ns; /* do not write it again before this time (now_ns()) */
 };
 
-/* Reads the file: classes get their demand. Classes with a machine's share of
- * the pool get their template. Waits for the disk. */
+/* Reads the file: classes get their demand. The template of a class whose share of the
+ * pool is one machine or more is made before a lease asks for it. Waits for the disk. */
 void pool_saved_open(struct machines *vm);
 /* Writes the file on a worker thread, once a minute at most. Call it at each
  * lease. */

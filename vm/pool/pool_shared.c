@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leases on the lanes of a shared machine, whose own lease another owner has.
- * They come and go while the machine lives. If it ends, they fail, with one
- * exception: if it has not sent a single frame, another machine replaces it,
- * and each lease gets a lane of that.
+ * Leases on the lanes of a shared machine. The machine itself has a lease too, of
+ * another owner. Leases on lanes come and go while the machine lives. If it ends,
+ * they fail, with one exception: if it has not sent a single frame, another machine
+ * replaces it, and each lease gets a lane of that one.
  *
  * All functions run on the loop.
  */
@@ -32,7 +32,7 @@ static const struct channel_events lane_events = {
 
 /* --- lanes ---------------------------------------------------------------------- */
 
-/* Opens the lease's lane. Return: 0 or negative errno; then it has none. */
+/* Opens the lease's lane. Return: 0, or negative errno: the lease has no lane then. */
 static int open_lane(struct vm_lease *l)
 {
 	return lanes_open(l->of->machine->lanes, &lane_events, l, &l->lane);
@@ -107,7 +107,7 @@ void pool_share(struct vm_lease *l)
 	}
 	if (r == 0)
 		return;
-	/* No memory: the lease can only fail. */
+	/* no memory, for the machine or for a lane: end the machine, fail its leases */
 	machine_end(l->machine);
 	l->machine = NULL;
 	pool_fail_lanes(l, "no memory for its machine");

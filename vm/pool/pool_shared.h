@@ -26,9 +26,9 @@ void pool_run_lane(struct vm_lease *lease);
 /* Ends a lease that was joined. */
 void pool_part(struct vm_lease *lease);
 /*
- * The shared machine has ended. pool_lose_lanes(): another one comes, so the
- * leases wait for it. pool_fail_lanes(): they fail. pool_orphan_lanes(): they
- * fail and leave its list, because its own lease is freed.
+ * The shared machine has ended; lease is its own. What the leases on its lanes do:
+ * pool_lose_lanes(): wait for another machine, which replaces it. pool_fail_lanes():
+ * fail. pool_orphan_lanes(): fail and leave `joined`, because lease is freed.
  */
 void pool_lose_lanes(struct vm_lease *lease);
 void pool_fail_lanes(struct vm_lease *lease, const char *sentence);

@@ -10,7 +10,8 @@
 #include "layout/base/log.h"
 
 #define AGAIN_MS 5000 /* a job gets another machine only within this time */
-/* without a lease and a start for so long, idle machines are improved */
+/* once no lease was granted and no machine started for this long, idle machines and
+ * zygotes are improved */
 #define QUIET_MS 2000
 
 void pool_run(struct vm_lease *l)
@@ -58,8 +59,8 @@ uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l)
 		       ? c->tmpl.runners & 1u << l->need.runner : 0;
 }
 
-/* Returns whether the machine is being heated for the first waiting lease only: that
- * lease then waits. */
+/* Returns whether the machine is still being heated, and only for the runner of the first
+ * waiting lease: that lease then waits for the end of the heat. */
 static bool is_nearly_hot(const struct pool_class *c, const struct machine *m)
 {
 	const struct vm_lease *l =
@@ -99,18 +100,18 @@ static void on_cost(void *arg, struct machine *m, uint64_t bytes)
 }
 
 /*
- * Decides whether the job may run on another machine. If this one has sent no
- * frame since it got the job, it was dead or frozen before: the job did not run
- * there, or its effects died with the machine. So the owner need not know. A
- * machine that did not get the whole job cannot have run it, however long that
- * took.
+ * Decides whether the job may run on another machine, without a word to its owner. If
+ * this machine has sent no frame since it got the job, it was dead or frozen before: the
+ * job did not run there, or its effects died with the machine. AGAIN_MS does not apply
+ * if the machine failed before it had the whole job (VM_FAILED_START): it cannot have run
+ * it.
  */
 static bool may_have_another(const struct vm_lease *l, const struct machine *m,
 			     enum vm_failure why)
 {
 	if (!l || m->heard || l->runs > 1 || (l->shared && l->vm->broken))
-		return false; /* a shared machine ends with this process */
-	/* all machines died, so the job is not at fault */
+		return false; /* the server will end: no other machine for a shared one */
+	/* the jailer died, and all machines with it: no limit, the job is not at fault */
 	return l->vm->broken ||
 	       (l->again < AGAIN_MAX &&
 		(!l->first_run_ns || why == VM_FAILED_START ||
@@ -157,7 +158,7 @@ static void on_broken(void *arg, struct machine *m, enum vm_failure why,
 	struct vm_lease *l = m->lease;
 
 	vm->stats.machines_failed++;
-	if (vm->broken) /* their jailer died, so the template is not at fault */
+	if (vm->broken) /* the jailer died, so neither machine nor template is at fault */
 		;
 	else if (m->stored && !m->heard)
 		class_bad_idle(m->owner, sentence);
