@@ -41,6 +41,8 @@ struct backend_template {
  * zygotes.h of qemu/. */
 struct backend_prepared {
 	bool possible; /* machines of this class can be forked off a zygote */
+	/* ready: machines can be forked off it now. thorough: it had all rounds of heat,
+	 * so prepare() could make no better one. */
 	bool ready, thorough;
 	bool making; /* a zygote or its successor is being made */
 	uint64_t bytes; /* memory that a zygote takes; 0: not known yet */
@@ -161,14 +163,13 @@ struct vm_backend {
 	/* Fills in how the next server reaches the machine. NULL: machines end
 	 * with this process. */
 	void (*sign)(struct backend_machine *m, struct vm_reach *ret);
-	/* Connects to the jailer of a dead server by its socket. jail: the key
-	 * of that socket. Consumes sock. */
+	/* Takes over the jailer of a dead server. sock: the connected socket to it;
+	 * consumed. jail: the key of that socket. */
 	void (*survivors)(struct backend *b, uint64_t jail, int sock);
 	/*
 	 * Adopts a machine of a dead server that sign() described; call survivors()
-	 * for its jailer before. The dead server may have been about to wake
-	 * it. scale: factor of its waits. Consumes monitor. Return: 0 or
-	 * negative errno.
+	 * for its jailer before. The machine may be paused or running. scale: factor
+	 * of its timeouts. Consumes monitor. Return: 0 or negative errno.
 	 */
 	int (*adopt)(struct backend *b, const struct vm_reach *reach,
 		     unsigned scale, int monitor,

@@ -115,8 +115,9 @@ struct vm_events {
 	 * May be NULL. */
 	void (*making)(void *arg, const char *sentence);
 	/*
-	 * The lease will get no machine: vm_watch's broken() was called before
-	 * it had one, or its machine died before the job was sent. The job has not run. May be NULL.
+	 * The jailer has ended, so the lease will get no machine: vm_watch's broken()
+	 * was called before it had one, or its machine died before the job was sent.
+	 * The job has not run. May be NULL.
 	 */
 	void (*lost_jailer)(void *arg);
 };

@@ -136,15 +136,16 @@ struct vm_lease *vm_adopt(struct machines *vm, const struct vm_sockets *sockets,
 			  const struct vm_events *events, void *arg);
 void vm_adopted(struct machines *vm);
 /*
- * For a step that has ended, if its interpreter lives and its machine is not shared:
- * what the machine sends until the next vm_run() goes into this replay buffer. So
- * another server can adopt the machine by vm_adopt_idle(). The buffer is zeroed, or was
- * used so before. It is borrowed until the next vm_run() or vm_end().
+ * Lets a machine rest between two steps, so that another server can adopt it by
+ * vm_adopt_idle(): its frames go into this replay buffer until the next vm_run(). Call
+ * it after a step whose interpreter lives, if the machine is not shared. The buffer is
+ * zeroed, or was used so before; borrowed until the next vm_run() or vm_end().
  */
 void vm_rest(struct vm_lease *lease, struct vm_replay *replay);
 /*
- * Adopts such a machine; replay buffer: recovered before, with `sent`. vm_run() may
- * follow. Return: NULL: the machine is gone, or there is no memory.
+ * Adopts a machine that rests between two steps (vm_rest()). The replay buffer was
+ * recovered before, and its `sent` is set. vm_run() may follow. Return: NULL: the
+ * machine is gone, or there is no memory.
  */
 struct vm_lease *vm_adopt_idle(struct machines *vm, const struct vm_sockets *sockets,
 			       struct vm_replay *replay,

@@ -85,11 +85,11 @@ void vm_memory(struct machines *vm, struct vm_memory *ret);
  * freed() follows. */
 bool vm_give_way(struct machines *vm);
 
-/* Returns whether making the base's template failed last. It is tried again,
- * also when no lease waits. */
+/* Returns whether the last attempt to make the base's template failed. The pool tries
+ * again, also when no lease waits. */
 bool vm_has_no_template(const struct machines *vm);
-/* Returns vm_has_no_template(), or whether machines failed to start and none
- * has served a job since. */
+/* Returns true if vm_has_no_template() does, or if machines failed to start and none has
+ * served a job since. */
 bool vm_is_failing(const struct machines *vm);
 
 /* State of an environment's template; environment NULL: the base's. */

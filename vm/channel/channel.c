@@ -114,7 +114,8 @@ void channel_hear(struct channel *ch)
 		ch->ev->heard(ch->arg);
 }
 
-/* The next server need not read again what was handled between two jobs. */
+/* Between two jobs: sets a checkpoint behind the frames that were handled, so that the
+ * next server does not read them again. */
 static void forget_heard(struct channel *ch)
 {
 	if (ch->phase != PHASE_IDLE || !ch->replay)
@@ -126,8 +127,8 @@ static void forget_heard(struct channel *ch)
 	replay_commit(ch->replay);
 }
 
-/* Delivers every whole frame that is buffered, until the owner holds or `until`
- * is past. */
+/* Delivers every whole frame that is buffered, until the owner calls channel_hold() or
+ * `until` is past. */
 static void parse(struct channel *ch, uint64_t until)
 {
 	size_t at = 0;
@@ -187,16 +188,16 @@ static void give_replay_up(struct channel *ch)
 	ch->marked = ch->full = false;
 }
 
-/* Returns whether another read may bring bytes. Without a socket no epoll event
- * reports them. */
+/* Returns whether another read may bring bytes of a replay buffer or of a lane. No epoll
+ * event reports those. */
 static bool may_have_more(const struct channel *ch)
 {
 	return ch->phase != PHASE_DONE && !ch->hold &&
 	       (ch->transport || channel_is_replaying(ch));
 }
 
-/* Frames after EXIT are kept in memory only, so no checkpoint may come behind
- * it. */
+/* Only while the program runs: frames after EXIT are kept in memory only, so no
+ * checkpoint may stand behind EXIT. */
 static bool may_mark(const struct channel *ch)
 {
 	return ch->replay && !ch->parsing && ch->phase == PHASE_RUNNING;
@@ -234,7 +235,7 @@ static ssize_t take(struct channel *ch, uint8_t *data, size_t size, bool last)
 	return n < 0 ? -errno : n;
 }
 
-/* A turn may end before all frames that were read are handled. */
+/* Returns whether `in` holds a whole frame: a turn may end before all are handled. */
 static bool has_frame(const struct channel *ch)
 {
 	struct wire_header h;
@@ -245,9 +246,9 @@ static bool has_frame(const struct channel *ch)
 }
 
 /*
- * Reads once and handles what has come. Return: false if there is no more now,
- * or if the frames read before must be handled first: the end of the wire comes
- * after them.
+ * Reads once and handles the frames that have come. Return: false if no more bytes are
+ * there now, or if `in` still holds whole frames. These are handled before the next
+ * read, because that read may find the end of the wire.
  */
 static bool read_some(struct channel *ch, uint64_t until)
 {
@@ -274,7 +275,8 @@ void channel_drain(struct channel *ch)
 {
 	ch->busy++;
 	do {
-		/* ignore it: only what the socket's buffer holds can follow */
+		/* ignore the owner's hold: the peer is dead, so only what the socket's
+		 * buffer holds can come */
 		ch->hold = false;
 		parse(ch, UINT64_MAX);
 	} while (ch->phase != PHASE_DONE &&
@@ -319,7 +321,9 @@ static ssize_t send_out(struct channel *ch)
 		/* call it before send(): this process may be killed right after send() */
 		replay_mark_begun(t);
 	if (ch->replay && !goes_whole(ch))
-		ch->replay->sent = 0; /* a part of a frame may go */
+		/* the socket may take a part of a frame, and the next server could not
+		 * send the rest */
+		ch->replay->sent = 0;
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
 		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (t && n < (ssize_t)ch->run_at)
@@ -363,7 +367,8 @@ static void pump(struct channel *ch)
 	unsigned rounds = READ_ROUNDS;
 
 	while (ch->phase != PHASE_DONE) {
-		/* also when cancelled: channel_fill() then ends the job at once */
+		/* if the job was cancelled, channel_fill() ends it at once, however full
+		 * `out` is */
 		if (ch->out.len - ch->out_at < OUT_ENOUGH || ch->cancelled)
 			channel_fill(ch, until);
 		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||
@@ -419,15 +424,15 @@ static void on_socket(struct loop_fd *src, uint32_t events)
 		channel_watch(ch);
 		interest(ch);
 	}
-	/* epoll reports HUP again and again: stop listening until reading is
-	 * allowed. */
+	/* epoll reports HUP in every turn, also while reading is not allowed. So leave
+	 * epoll until it is (channel_listen()). */
 	if ((ch->hold || ch->full) && (events & EPOLLHUP))
 		loop_fd_del(&ch->sock);
 	channel_leave(ch);
 }
 
-/* Reads the rest of a dead process's replay buffer, or a lane's frames, which
- * come without a socket. */
+/* Reads bytes that come without a socket: the rest of a dead process's replay buffer, or
+ * a lane's frames. */
 static void replay_frames(struct channel *ch, uint64_t until)
 {
 	bool more = true;
@@ -583,14 +588,14 @@ void channel_take_up(struct channel *ch, const struct vm_job *job,
 	ch->job_arg = arg;
 	ch->job_put = ch->heard = true;
 	ch->heats = p->heats;
-	/* These come from shared memory: bound them, so that each limit still
-	 * holds. */
+	/* The checkpoint lies in shared memory, so its counts may be too large. */
 	ch->stdin_acked = p->stdin_acked;
 	for (unsigned i = 0; i < VM_STREAM_MAX; i++)
 		ch->got[i] = MIN(p->got[i], channel_limit(ch, i));
 	ch->replay = job->replay;
 	ch->replay_at = p->at;
-	/* the buffer's first checkpoint, and RUN was sent */
+	/* The first checkpoint says SENDING; later ones say RUNNING. The dead server has
+	 * put RUN, so STARTED comes next. */
 	if (p->phase != PHASE_RUNNING) {
 		ch->phase = PHASE_STARTING;
 		channel_wait(ch, "starting the program", WAIT_JOB_S);

@@ -89,11 +89,11 @@ int channel_adopt(struct loop *loop, int fd, unsigned scale,
 		  const struct channel_events *ev, void *arg,
 		  const struct vm_job *job, const struct vm_events *job_ev,
 		  void *job_arg, struct channel **ret);
-/* The same between two jobs, where a machine rests: the next job may be sent. */
+/* Adopts a machine that rests between two jobs; then channel_job() may send the next. */
 int channel_adopt_idle(struct loop *loop, int fd, unsigned scale,
 		       const struct channel_events *ev, void *arg,
 		       struct vm_replay *replay, struct channel **ret);
-/* See vm_rest(). The replay buffer has signs of the machine. No-op but in phase IDLE. */
+/* See vm_rest(). replay->reach is filled in already. No-op except in PHASE_IDLE. */
 void channel_rest(struct channel *ch, struct vm_replay *replay);
 /* See vm_mark(). */
 void channel_mark(struct channel *ch, const struct vm_replay_flow *flow);
@@ -161,13 +161,14 @@ int channel_feed(struct channel *ch, const uint8_t *head,
 /* Returns whether the dead process has already added that frame to the replay
  * buffer. */
 bool channel_has_fed(const struct channel *ch, uint64_t at);
-/* Call these when there is something to take, or room to put: channel_wake()
- * handles it in the loop's next turn, channel_pump() at once. */
+/* Call one of these when the transport has bytes to take or room for a frame.
+ * channel_wake() moves them in the loop's next turn, channel_pump() sends at once. */
 void channel_wake(struct channel *ch);
 void channel_pump(struct channel *ch);
 /* Changes the scale of every timeout, also of the present one. */
 void channel_rescale(struct channel *ch, unsigned scale);
-/* stalled: the host does not read from the guest now, so timeouts stop. */
+/* Stops the timeouts (stalled: the host does not read from the guest now), or continues
+ * them. */
 void channel_stall(struct channel *ch, bool stalled);
 /* Returns whether the lane's program has ended and left no interpreter for
  * another job. */

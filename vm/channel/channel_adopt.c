@@ -49,7 +49,7 @@ int channel_adopt_idle(struct loop *loop, int fd, unsigned scale,
 
 	if (r < 0)
 		return r;
-	(*ret)->job_mode = WIRE_MODE_SESSION; /* a machine with files runs steps */
+	(*ret)->job_mode = WIRE_MODE_SESSION; /* its jobs are steps: has_files() is true */
 	(*ret)->job_put = (*ret)->heard = true;
 	(*ret)->heats = replay_checkpoint(t)->heats;
 	(*ret)->fs_epoch = ++t->epoch << FS_EPOCH_SHIFT;

@@ -124,7 +124,7 @@ int channel_fs_reply(struct channel *ch, const uint8_t *payload, size_t length)
 
 	if (wire_fs_reply_get(payload, length, &id, &error, &data, &size) < 0)
 		return -EPROTO;
-	/* The guest answers a request of the dead process. */
+	/* An answer to a request of the dead process, whose epoch was lower: ignore it. */
 	if ((int32_t)((id & ~FS_NUMBER_MAX) - ch->fs_epoch) < 0)
 		return 0;
 	if (!a || id != a->fs.id ||

@@ -50,7 +50,7 @@ struct channel {
 	void *arg;
 	struct loop_fd sock;            /* the channel owns its fd */
 	struct loop_timer deadline;
-	/* calls channel_pump(), and handles frames that hold stopped */
+	/* the loop's next turn handles buffered frames and sends: see channel_wake() */
 	struct loop_call wake;
 	enum channel_phase phase;
 	unsigned scale;
@@ -83,7 +83,7 @@ struct channel {
 	unsigned input;
 	int input_fd;                   /* owned */
 	uint64_t input_at;              /* bytes of this input sent */
-	/* bytes of standard input that were sent; that the guest has read */
+	/* bytes of standard input: stdin_at were sent, stdin_acked were read in the guest */
 	uint64_t stdin_at, stdin_acked;
 	struct loop_fd feed; /* watches input_fd while the input has no bytes */
 	bool killed; /* the owner asked for signal 9 to all */
@@ -95,7 +95,7 @@ struct channel {
 	uint64_t got[VM_STREAM_MAX];    /* bytes received per stream */
 	uint64_t file_left; /* bytes of the present output file still to come */
 	uint64_t output_bytes;
-	/* entries of the output tree: sent by the guest; reported by it as left out */
+	/* entries of the output tree: `files` came, `left` were left out by the guest */
 	uint32_t files, left;
 	bool in_file, skip_file;
 	bool lives; /* EXIT said that the interpreter can run another job */
@@ -110,12 +110,13 @@ struct channel {
 	uint32_t fs_epoch; /* epoch of the ids of its file requests */
 	bool feeding; /* `out` holds a frame of open standard input */
 
-	/* borrowed: the job's replay buffer, one to rest on, or NULL */
+	/* borrowed: the job's replay buffer; between two jobs that of channel_rest(); or
+	 * NULL */
 	struct vm_replay *replay;
 	/* position in the replay buffer up to which `in` has read */
 	uint64_t replay_at;
 	bool parsing; /* parse() is running, so in_len is not up to date */
-	size_t in_at; /* while it runs: bytes of `in` up to the present frame's end */
+	size_t in_at; /* while parse() runs: end of the present frame in `in` */
 	bool marked; /* channel_mark() has filled the next checkpoint */
 	/* the replay buffer is full; reading stops until vm_commit_checkpoint() */
 	bool full;

@@ -115,7 +115,7 @@ static void on_heated(struct channel *ch, const struct wire_header *h,
 	}
 	ch->heats--;
 	if (ch->phase != PHASE_IDLE)
-		/* the job overtook this HEAT, so no caller waits for it */
+		/* a job was sent before this answer came, so no caller waits for it */
 		return;
 	if (!ch->heats)
 		channel_wait(ch, NULL, 0);
@@ -205,7 +205,7 @@ static void forget_job(struct channel *ch)
 	ch->job = NULL;
 	if (!ch->transport)
 		return;
-	buf_clear(&ch->out); /* whole frames for a program that has ended */
+	buf_clear(&ch->out); /* these frames are for the program that has ended */
 	ch->out_at = 0;
 	ch->feeding = false;
 }
@@ -248,7 +248,8 @@ static void on_exit_frame(struct channel *ch, const struct wire_header *h,
 		bad(ch, h, "speaks of an interpreter that lives on");
 		return;
 	}
-	/* EXIT may have been sent before the guest got the signal 9. */
+	/* After signal 9 the interpreter is dead, even if EXIT, sent before, says that it
+	 * lives. */
 	e.lives = e.lives && !ch->killed;
 	channel_send_end(ch);
 	/* a machine that was killed is not used again */

@@ -104,7 +104,7 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 {
 	if (ch->phase != PHASE_IDLE)
 		return;
-	/* Reset what a session's previous step has left. */
+	/* Reset the values of the session's previous step. */
 	ch->input = 0;
 	ch->input_at = ch->stdin_at = ch->stdin_acked = 0;
 	ch->killed = ch->cancelled = ch->has_signal = ch->lives = false;
@@ -115,12 +115,12 @@ void channel_job(struct channel *ch, const struct vm_job *job,
 	ch->files = ch->left = 0;
 	ch->job = job;
 	if (ch->replay)
-		replay_invalidate(ch->replay); /* the machine rests no more */
+		replay_invalidate(ch->replay); /* of channel_rest(): the rest is over */
 	/*
-	 * No replay buffer in two cases. In the middle of a frame, the next
-	 * server could not find where the next frame begins. And bytes read
-	 * from an open standard input may be lost with this process, unless the
-	 * job runs on a lane.
+	 * The replay buffer is not used in two cases. While parse() runs, `in` has
+	 * bytes that were handled already, so the next server could not find where the
+	 * next frame begins. And bytes that were read from an open standard input may
+	 * be lost with this process, unless the job runs on a lane.
 	 */
 	ch->replay = ch->parsing || (job->stdin_open && !ch->transport) ? NULL
 								 : job->replay;

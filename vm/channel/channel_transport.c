@@ -48,9 +48,9 @@ int channel_feed(struct channel *ch, const uint8_t *head,
 }
 
 /*
- * Finds where a replay buffer stores the end of this frame in the mux's `out`.
- * Return: that place, or NULL if the frame is not RUN or open standard input of
- * a job with a replay buffer.
+ * Returns the field of the job's replay buffer that gets the position of this frame's
+ * end in the mux's `out`. NULL: no replay buffer, or the frame is neither RUN nor open
+ * standard input.
  */
 static uint64_t *note_of(struct channel *ch, const struct wire_header *h)
 {

@@ -160,8 +160,8 @@ static struct lane *lane_new(struct lanes *ls, unsigned number)
 	return l;
 }
 
-/* Sets every wait's factor by the number of open lanes: they share the
- * machine's processors, so the guest answers more slowly on each. */
+/* Sets the factor of all timeouts, which grows with the number of open lanes: they share
+ * the machine's processors, so the guest answers more slowly on each. */
 static void rescale(struct lanes *ls)
 {
 	unsigned open = 0;
@@ -221,7 +221,8 @@ void lanes_drain(struct lanes *ls)
 
 			if (!l || !l->ch)
 				continue;
-			/* the lane's channel may take more after this drain */
+			/* if its replay buffer was full: channel_drain() makes room,
+			 * so read the machine once more */
 			more |= l->refused;
 			l->refused = false;
 			channel_drain(l->ch);
@@ -264,8 +265,8 @@ static struct lanes *blank(struct loop *loop, struct vm_mux *mux,
 	return NULL;
 }
 
-/* Moves the bytes of ch's own buffers, not handled and not sent yet, into the
- * mux's rings. */
+/* Makes ch lane 0. Moves the bytes that ch has read and not handled, or not sent yet, into
+ * the mux's rings. */
 static int divide(struct lanes *ls, struct channel *ch,
 		  const struct wire_share *share)
 {
@@ -333,8 +334,8 @@ int lanes_adopt(struct loop *loop, int wire, struct vm_mux *mux,
 	return 0;
 }
 
-/* Makes a dead process's lane idle again, if it can be. Return: 0 or negative
- * errno. */
+/* Makes a lane that was adopted without a job idle. aborts: a job that got no RUN there
+ * may be aborted. Return: 0, or -ESRCH: something else runs there. */
 static int give_back(struct lane *l, bool aborts)
 {
 	enum mux_lane state = l->of->mux->lane[l->number];
@@ -373,7 +374,7 @@ int lanes_claim(struct lanes *ls, unsigned number, const struct vm_job *job,
 	return 0;
 }
 
-/* Closes a lane that the caller did not claim: what runs there is not known. */
+/* Closes a lane that the dead process had open and the caller has not claimed. */
 static void close_unclaimed(struct lanes *ls, unsigned number)
 {
 	struct lane *l = lane_new(ls, number);

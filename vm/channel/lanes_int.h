@@ -30,13 +30,13 @@ struct lanes {
 	struct loop *loop;       /* borrowed */
 	const struct lanes_events *ev;
 	void *arg;
-	/* factor of every timeout: at present; with few lanes */
+	/* `scale` is the factor of every timeout now, `least` the one with few lanes */
 	unsigned scale, least;
 	struct loop_fd sock; /* the machine's socket; its fd is owned */
 	struct loop_call wake; /* frames are buffered, or there is room */
 	struct loop_timer closing;
-	struct vm_mux *mux; /* the owner's; own: it was mapped here */
-	bool own; /* lanes_free() unmaps mux */
+	struct vm_mux *mux; /* borrowed, unless `own` is set */
+	bool own; /* mux was mapped here, and lanes_free() unmaps it */
 	uint64_t rested; /* out.at when `out` last gave its pages back */
 	/* owned: a copy of a frame that wraps around the ring */
 	uint8_t *payload;

@@ -55,8 +55,8 @@ static bool reads_on(const struct lane *l)
 	return l->ch && channel_phase(l->ch) != PHASE_DONE;
 }
 
-/* Returns whether the lane must stop the machine. A channel that has ended does
- * not. */
+/* Returns whether so much waits for the lane that the machine must not be read. A lane
+ * whose channel has ended never is full: frames for it are dropped. */
 static bool is_full(const struct lane *l, size_t most)
 {
 	return reads_on(l) && (l->refused || l->out.len > most);
@@ -80,7 +80,7 @@ void lanes_pause(struct lanes *ls, bool pause)
 		lanes_relieve(ls);
 }
 
-/* Gives a frame to the lane's channel. Return: false if it cannot take it now. */
+/* Gives a frame to the lane's channel. Return: false if the channel has no room now. */
 static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
 		    size_t length, uint64_t at)
 {
@@ -155,7 +155,7 @@ static void on_closed(struct lanes *ls, struct lane *l, const struct came *f)
 	lane_free(l);
 }
 
-/* Handles one frame. Return: false if its lane cannot take it now. */
+/* Handles one frame. Return: false if its lane has no room now; then keep the frame. */
 static bool on_frame(struct lanes *ls, const struct came *f)
 {
 	struct vm_mux *m = ls->mux;
@@ -402,11 +402,12 @@ void lanes_on_wire(struct loop_fd *src, uint32_t events)
 		while (rounds && !ls->stalled && !ls->freed &&
 		       lanes_read(ls, until))
 			rounds--;
-	/* the frames of the last read are handled in the next turn */
+	/* ROUNDS reads were made. lanes_read() handles frames before it reads, so the
+	 * frames of the last read are left to the next turn. */
 	if (!rounds && !ls->freed)
 		loop_defer(ls->loop, &ls->wake);
-	/* epoll reports HUP again and again; stop listening until the full lane
-	 * takes. */
+	/* epoll reports HUP in every turn. So leave epoll until the full lane has room
+	 * again (hear()). */
 	if (ls->stalled && (events & EPOLLHUP))
 		loop_fd_del(&ls->sock);
 	lanes_report_failure(ls);

@@ -95,8 +95,8 @@ void mux_set(struct vm_mux *m, unsigned lane, enum mux_lane state)
 	m->lane[lane] = state;
 }
 
-/* Completes a change: the process was killed after the ring had moved and
- * before the lane's state was stored. */
+/* Completes a change if the process was killed after the ring had moved and before the
+ * lane's state was stored. */
 static void settle(struct vm_mux *m, const struct mux_note *n, uint64_t at)
 {
 	if (n->at && n->at == at && n->lane <= WIRE_LANE_MAX &&

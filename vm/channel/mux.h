@@ -45,7 +45,7 @@ struct vm_mux {
 	/* enum mux_lane; that of lane 0 is not used */
 	uint32_t lane[WIRE_LANE_MAX + 1];
 	struct ring in, out;
-	/* Positions that belong to out.end, and to in.at. */
+	/* `said` is valid once out.end has reached its position, `heard` once in.at has. */
 	struct mux_note said, heard;
 
 	_Alignas(4096) uint8_t in_room[VM_MUX_IN];
@@ -79,8 +79,7 @@ int mux_put(struct vm_mux *m, const uint8_t *head, const uint8_t *payload,
 	    size_t length, unsigned lane, enum mux_lane state,
 	    uint64_t *ret_at);
 /*
- * Drops a handled frame of size bytes from `in`. state: the lane's from then
- * on;
+ * Drops a handled frame of size bytes from `in`. state: the lane's from then on;
  * MUX_LANE_MAX: unchanged.
  */
 void mux_eat(struct vm_mux *m, size_t size, unsigned lane, enum mux_lane state);

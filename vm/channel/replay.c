@@ -4,9 +4,9 @@
  * the buffer in the next server. The order of stores matters, because a SIGKILL
  * may come between any two.
  *
- * In order: signing a buffer over to a job, reading from the wire, the buffer
- * of one lane of a shared machine (feed), recovery. The memory belongs to the
- * caller. All functions run on the loop.
+ * In order: the start of a job's buffer, reading from the wire, the buffer of one lane
+ * of a shared machine (feed), recovery. The memory belongs to the caller. All
+ * functions run on the loop.
  */
 #include "replay.h"
 
@@ -220,8 +220,8 @@ int replay_recover_lane(struct vm_replay *t, uint64_t out_end)
 {
 	struct vm_replay_feed *f = &t->feed;
 
-	/* Forget positions behind the end of `out`: later frames would reach them and
-	 * make them look true. */
+	/* A position behind the end of `out` is of a frame that was never put. Clear it:
+	 * later frames would reach it, and that frame would count as put. */
 	if (t->run_at > out_end)
 		t->run_at = 0;
 	if (f->at > out_end)

@@ -50,8 +50,8 @@ struct vm_origin {
 	char template_id[20];
 };
 
-/* Bytes of stdout and stderr at a checkpoint: stored or about to be, and left
- * out. Written by the owner. */
+/* Bytes of stdout and stderr at a checkpoint. taken: stored or about to be; dropped: left
+ * out, for a limit. Written by the owner. */
 struct vm_replay_flow {
 	uint64_t taken[2], dropped[2];
 };
@@ -119,8 +119,8 @@ struct vm_replay {
 	 * version leave both empty. */
 	char environment_id[68], environment_name[68];
 
-	/* The lane of its job in a shared machine; all 0: it has a machine of
-	 * its own, not a session's. The owner sets sandbox, seat and step. */
+	/* Where its job runs in a shared machine. All 0: the job has a machine of its own
+	 * and is no session's step. The owner sets sandbox, seat and step. */
 	uint64_t sandbox, seat;
 	uint64_t step;  /* number of the session's step, from 1 */
 	uint32_t epoch; /* servers that had the machine before this one */
@@ -156,7 +156,7 @@ void replay_mark_begun(struct vm_replay *t);
  * begun.
  */
 unsigned replay_tries(const struct vm_replay *t);
-/* Removes the reference to a machine: no process can continue with it. */
+/* Removes the keys of the machine's descriptors, so that no other process adopts it. */
 void replay_invalidate(struct vm_replay *t);
 /* Starts the buffer of a job, with p as its checkpoint. data: bytes of the next
  * frame that had come before; at most VM_REPLAY_ROOM. */
