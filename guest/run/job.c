@@ -151,7 +151,7 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 	int r;
 
 	if (job->phase == JOB_DONE || job->phase == JOB_ENDING)
-		return 0; /* the job has failed while these were on their way */
+		return 0; /* the host sent the frame before it knew that the job had ended */
 	if (job->phase != JOB_LOADING)
 		return err_set(err, -EPROTO, "a file without a job");
 	if (frame->header.type == WIRE_FILE)
@@ -168,7 +168,7 @@ int job_file(struct job *job, struct port *port, const struct frame *frame,
 int job_abort(struct job *job, struct err *err)
 {
 	if (job->phase == JOB_DONE || job->phase == JOB_NONE)
-		return 0; /* the job has failed meanwhile */
+		return 0; /* the job failed before the ABORT came */
 	if (job->phase != JOB_LOADING || !job->lane || !job->step.on)
 		return err_set(err, -EPROTO, "an ABORT that breaks the rules");
 	for (int i = 0; i < STREAM_MAX; i++)
@@ -240,7 +240,7 @@ int job_launch(struct job *job, struct port *port, struct err *err)
 		r = runner_send(runner, job->files.given && !job->lane ? "file"
 								       : "run",
 				&job->spec);
-	/* such a runner may still send how it began */
+	/* a runner with says_begun sends how it has begun, so keep its control socket */
 	if (!runner_kinds[runner->kind].says_begun)
 		fd_close(&runner->control);
 	if (r)
@@ -347,9 +347,9 @@ static void end_all(struct job *job)
 }
 
 /*
- * Returns whether no process is left. A process that is ending has closed its
- * files before it leaves its control group; so this checks a second time before
- * it counts one.
+ * Returns whether no process can produce output any more. Not on a lane, true only
+ * LINGER_LOOK_MS after the last one has closed its files: a process that is ending
+ * leaves its control group later than that, and end_all() would count it as left.
  */
 static bool is_alone(struct job *job, uint64_t now)
 {
@@ -370,8 +370,8 @@ static void linger(struct job *job)
 		end_all(job);
 }
 
-/* Sends a signal. Not to the first process after waitpid(): another process may
- * have its pid then. */
+/* Sends a signal. The first process gets none after waitpid(): its pid may belong to
+ * another process then. */
 static void deliver(struct job *job, uint8_t scope, int number)
 {
 	struct runner *r = job->runner;
@@ -486,7 +486,7 @@ int job_poll(struct job *job, const struct port *port, struct pollfd *p)
 	if (input_is_awaited(&job->input) && port_can_answer(port))
 		p[n++] = (struct pollfd){.fd = job->input.fd,
 					 .events = POLLOUT};
-	/* These processes have closed their pipes and are still ending. */
+	/* Processes live on after they have closed their pipes: poll for the last one. */
 	if (job->phase == JOB_LINGERING ||
 	    (job->phase == JOB_ENDING && pipes_ended(job)))
 		p[n++] = (struct pollfd){

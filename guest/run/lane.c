@@ -202,8 +202,9 @@ static int copy_strings(struct wire_strings *to, uint32_t count,
 	return 0;
 }
 
-/* Changes spec to a program that behaves like the waiting runner: the first word of
- * its command, and the file. */
+/* Changes spec so that the EXEC runner starts the interpreter as its waiting runner is
+ * started: with the first two words of that command (the interpreter, its file) and the
+ * base variables. */
 static int begin_like(struct wire_job *spec, const struct runner_kind *kind)
 {
 	const struct environment_vars *base = environment_vars();

@@ -197,7 +197,8 @@ int runner_await(struct runner *r, uint64_t end, struct buf *cold,
 
 	if (e)
 		return describe_failure(r, e, err);
-	/* Only the runner's own code has run there yet. */
+	/* So far only the runner's own code has run in the group: what the group has used
+	 * until now is not the job's. */
 	cgroup_take_holder(&r->cgroup, r->pid);
 	cgroup_mark(&r->cgroup);
 	cgroup_mark_code(&r->cgroup, runner_plain_heap(r->kind));

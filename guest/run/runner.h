@@ -45,8 +45,9 @@ struct runner {
 	pid_t pid;             /* 0: the runner has ended, or was never started */
 	bool own;              /* the runner has drawn its own secrets */
 	bool living;           /* the process runs steps: see step.h */
-	const struct wire_strings *fresh; /* Borrowed, or NULL: the environment of a Python runner that loads no
-	 * modules and does not wait. */
+	/* Borrowed, or NULL: the environment of a Python runner that loads no modules and
+	 * does not wait. */
+	const struct wire_strings *fresh;
 	unsigned heats;        /* rounds of heat in this machine */
 	int control;           /* owned */
 	int pipe[PIPE_MAX];    /* owned; init's ends, nonblocking */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job that is one step of a living interpreter (runners/.../session.*). That
- * is what its language's runner has become; for bash, the EXEC runner. Its
- * control socket stays open:
+ * A job that is one step of a session: a living interpreter that runs
+ * runners/.../session.*. The runner of the session's language has become that
+ * interpreter; for bash, the EXEC runner has. Its control socket stays open:
  *
  *   it to init   see begun.h, if the runner starts a fresh interpreter
  *   it to init   R       it is ready, once

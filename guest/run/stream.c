@@ -30,8 +30,8 @@ int stream_pump(struct stream *s, struct port *port)
 		if (s->last)
 			want = MIN(want, (size_t)s->rest);
 		n = read(s->fd, port_room(port), want);
-		if (n < 0) /* with `last` another process may have read some of the
-			    * bytes */
+		if (n < 0) /* with `last` EAGAIN is the end: another process has read
+			    * some of the bytes */
 			return (errno == EAGAIN && !s->last) || errno == EINTR
 				       ? 0
 				       : 1;
@@ -152,7 +152,7 @@ void input_report(struct input_stream *in, struct port *port)
 
 	if (in->quiet || in->read == in->put || ioctl(fd, FIONREAD, &unread))
 		return;
-	/* The program may itself have written into its input. */
+	/* More may be unread than was put: the program may itself write into the pipe. */
 	read = in->put - MIN((uint64_t)unread, in->put);
 	if (read <= in->read)
 		return;

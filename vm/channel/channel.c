@@ -188,8 +188,7 @@ static void give_replay_up(struct channel *ch)
 	ch->marked = ch->full = false;
 }
 
-/* Returns whether another read may bring bytes of a replay buffer or of a lane. No epoll
- * event reports those. */
+/* Returns whether a replay buffer or lane may have bytes; no epoll event reports those. */
 static bool may_have_more(const struct channel *ch)
 {
 	return ch->phase != PHASE_DONE && !ch->hold &&
@@ -275,8 +274,7 @@ void channel_drain(struct channel *ch)
 {
 	ch->busy++;
 	do {
-		/* ignore the owner's hold: the peer is dead, so only what the socket's
-		 * buffer holds can come */
+		/* ignore the owner's hold: the peer is dead and sends no more */
 		ch->hold = false;
 		parse(ch, UINT64_MAX);
 	} while (ch->phase != PHASE_DONE &&
@@ -321,9 +319,7 @@ static ssize_t send_out(struct channel *ch)
 		/* call it before send(): this process may be killed right after send() */
 		replay_mark_begun(t);
 	if (ch->replay && !goes_whole(ch))
-		/* the socket may take a part of a frame, and the next server could not
-		 * send the rest */
-		ch->replay->sent = 0;
+		ch->replay->sent = 0; /* the socket may take only a part of a frame */
 	n = send(ch->sock.fd, ch->out.data + ch->out_at,
 		 ch->out.len - ch->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (t && n < (ssize_t)ch->run_at)
@@ -367,8 +363,7 @@ static void pump(struct channel *ch)
 	unsigned rounds = READ_ROUNDS;
 
 	while (ch->phase != PHASE_DONE) {
-		/* if the job was cancelled, channel_fill() ends it at once, however full
-		 * `out` is */
+		/* channel_fill() ends a cancelled job at once, however full `out` is */
 		if (ch->out.len - ch->out_at < OUT_ENOUGH || ch->cancelled)
 			channel_fill(ch, until);
 		if (ch->phase == PHASE_DONE || ch->out.len == ch->out_at ||

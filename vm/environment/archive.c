@@ -25,7 +25,7 @@ static const struct manifest_part *part_of(const struct archive *a)
 	for (unsigned i = 0; i < SET_FILES; i++)
 		if (!strcmp(set_files[i], archive_members[a->member]))
 			return &a->m.part[i];
-	return NULL; /* the manifest has no line of its own */
+	return NULL; /* the manifest: it does not list itself */
 }
 
 static int open_file(struct archive *a, const char *name, struct err *err)
@@ -137,7 +137,7 @@ static int too_early(const struct archive *a, struct err *err)
 		       archive_members[a->member]);
 }
 
-/* Handles a whole block outside of a file. */
+/* Handles a whole block outside of a file: a header, or zeros at the archive's end. */
 static int take_block(struct archive *a, struct err *err)
 {
 	if (a->member < ARCHIVE_MEMBERS)

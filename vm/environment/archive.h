@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The one file that an environment travels as: a POSIX tar (ustar) of manifest,
- * lock.json, warm.json, recipe.json, layer.erofs, in this order, compressed with zstd. For this room, its tests and its fuzzer.
+ * lock.json, warm.json, recipe.json, layer.erofs, in this order, compressed with
+ * zstd. For this folder, its tests and its fuzzer.
  *
  * The tar is read and written here, not by a library: libarchive reads thirty
  * formats and each kind of member, all of which would have to be refused. Five

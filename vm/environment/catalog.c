@@ -156,7 +156,7 @@ static int need(struct environment_catalog *c, const char *id,
 	return 0;
 }
 
-/* Drops entries that no name needs; all: drops every one. */
+/* Drops entries that are damaged or that no name needs. all: drops every entry. */
 static void sweep(struct environment_catalog *c, bool all)
 {
 	size_t kept = 0;
@@ -172,7 +172,7 @@ static void sweep(struct environment_catalog *c, bool all)
 	c->count = kept;
 }
 
-/* Marks the set of a name and its parents as needed. */
+/* Reads the set of a name, and its parents, unless the index has them. */
 static int need_chain(struct environment_catalog *c, const char *id)
 {
 	int r = 0;

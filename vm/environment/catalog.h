@@ -47,9 +47,9 @@ int environment_catalog_find(struct environment_catalog *c,
 			     const struct environment_wanted *wanted,
 			     char ret[ENVIRONMENT_SPEC_MAX], struct err *err);
 /*
- * If there is none: appends the arguments of `fsd env build` that make it,
- * quoted for a shell, its name first. That name belongs to the user. Return: 0,
- * or an error of environment_catalog_find().
+ * If environment_catalog_find() finds none: appends the arguments of `fsd env build`
+ * that make one, quoted for a shell, its name first. The name has the user's id in it,
+ * so it is the user's own. Return: 0, or an error of environment_catalog_find().
  */
 int environment_catalog_lacks(struct environment_catalog *c,
 			      const struct environment_wanted *wanted,

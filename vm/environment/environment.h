@@ -49,11 +49,12 @@ struct environment {
 	struct environment_layer texts[ENV_TEXTS]; /* texts of this set without its
 						    * parents' */
 	char warm_sum[SHA_HEX];
-	uint64_t heap; /* bytes that the warm Python runner has; 0: not known */
+	uint64_t heap; /* bytes of heap that a warm Python runner has; 0: not known */
 	/* number of packages in this set, without its parents' */
 	uint64_t packages;
 	char **env;        /* "K=V" of warm.json, NULL-ended, owned */
-	/* "PREFIX_* NAME": programs with these get a fresh interpreter */
+	/* names of variables, as "PREFIX_* NAME": a program that sets one gets a fresh
+	 * interpreter */
 	char *fresh_env;
 	char **needs; /* packages of the image that it needs; ends with NULL */
 };

@@ -105,7 +105,7 @@ static int remove_locked(const struct environment_places *places, int top,
 		return err_sys(err, -errno, "names/%s", n->name);
 	if (!shared && n->id[0])
 		r = remove_set(top, n->id, NULL);
-	/* only this directory's set is removed */
+	/* ENOENT: the set lies in another directory, and stays there */
 	return r < 0 && r != -ENOENT ? err_sys(err, r, "sets/%.12s", n->id) : 0;
 }
 
@@ -199,8 +199,8 @@ static bool is_work(int at, const char *name)
 	       !strcmp(found, text);
 }
 
-/* Returns whether builds make such a file at the top of sources. marked: builds
- * have made sources. */
+/* Returns whether builds make a file of this name at the top of sources. marked: the mark
+ * says that builds have made sources. */
 static bool is_of_builds(int at, const char *name, bool marked)
 {
 	static const char *const names[] = { "apt", "built", "built.new",
@@ -247,7 +247,8 @@ static void empty(int at, unsigned depth, bool marked,
 		if (sub >= 0)
 			empty(sub, depth + 1, marked, ret);
 		if (sub >= 0 && !depth)
-			/* last, so that a killed cleanup can be repeated */
+			/* remove the mark last: if this is killed, the next cleanup
+			 * still knows the directory by its mark */
 			unlinkat(sub, WORK_MARK, 0);
 		if (unlinkat(fd, e->d_name, sub < 0 ? 0 : AT_REMOVEDIR) < 0 ||
 		    S_ISDIR(st.st_mode))

@@ -29,7 +29,8 @@ struct environment_facts {
 	const char *abi; /* abi of the image that the set was made for */
 	const char *parent; /* an id; NULL: base */
 	uint64_t heap;
-	const char *const *needs; /* ends with NULL; NULL: it needs no other set */
+	/* packages of the image that the set needs; ends with NULL; NULL: none */
+	const char *const *needs;
 };
 /*
  * Turns a new set, whose directory has the four files, into sets/ID and gives

@@ -170,8 +170,8 @@ static void add_common(struct argv *a, const char *const *qemu, bool zygote)
 	add(a, "-nic");
 	add(a, "none");
 	add(a, "-sandbox");
-	/* Not for a zygote: forked machines have a list of their own, which
-	 * denies the same. */
+	/* A zygote must be able to fork, so QEMU does not deny spawn there. Its forked
+	 * machines get a filter of their own, which denies it. */
 	add(a, zygote ? "on,obsolete=deny,resourcecontrol=deny" :
 			"on,obsolete=deny,elevateprivileges=deny,spawn=deny,"
 			"resourcecontrol=deny");

@@ -24,7 +24,7 @@
 #include "vm/os/spawn.h"
 #include "vm/os/uids.h"
 
-/* Above the ids that distributions assign, and below the largest one. */
+/* how long jail_open() waits for the jailer's first message */
 #define OPEN_WAIT_MS 30000
 #define SEND_WAIT_S 2
 
@@ -151,9 +151,8 @@ static void on_says(struct loop_fd *src, uint32_t events)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n == (ssize_t)sizeof(struct walls) && j->adopted)
-			/*
-			 * the jailer's first message, which the dead server did not read
-			 */
+			/* the jailer's first message, which the dead server did not
+			 * read: ignore it */
 			continue;
 		if (n == (ssize_t)sizeof(a) && a.version == JAIL_VERSION &&
 		    a.said == JAIL_ENDED)
@@ -400,8 +399,8 @@ int jail_open(struct loop *loop, const struct jail_options *o,
 	return 0;
 }
 
-/* Waits for the jailer's end. It ends after its machines, once its socket is
- * closed. */
+/* Waits for the jailer's end: once its socket is closed it ends its machines, then
+ * itself. */
 static void wait_for_end(struct jail *j)
 {
 	struct pollfd p = { .fd = j->child.pidfd, .events = POLLIN };

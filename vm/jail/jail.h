@@ -25,8 +25,8 @@ struct jail_options {
 	uint32_t most;
 	bool kvm;              /* machines may use /dev/kvm */
 	bool strict; /* fail if a required wall is missing */
-	/* Not NULL: findings of an earlier jailer. Then jail_open() does not
-	 * wait. */
+	/* Findings of an earlier jailer, so that jail_open() need not wait for
+	 * them; NULL: none. */
 	const struct walls *known;
 	/* the jailer has ended, and its machines with it */
 	void (*gone)(void *arg);
@@ -54,18 +54,17 @@ struct jailed {
  */
 int jail_open(struct loop *loop, const struct jail_options *options,
 	      struct jail **ret, struct walls *ret_walls, struct err *err);
-/* Kills every machine. If this process has started the jailer, waits for its
- * end (bounded), even if other processes have its socket. j may be NULL. */
+/* Kills every machine and waits (bounded) for the jailer's end, even if other processes
+ * have its socket. j may be NULL. */
 void jail_close(struct jail *j);
-/* The same for an adopted jailer; does not wait. */
+/* As jail_close(), without waiting. */
 void jail_leave(struct jail *j);
 /* Returns the socket to the jailer; borrowed. */
 int jail_socket(const struct jail *j);
 
 /*
- * Connects to the jailer of a dead server. Consumes sock. No machine can be
- * started in it.
- * Return: 0 or negative errno.
+ * Takes over the jailer of a dead server. sock: the connected socket to it; consumed.
+ * Start no machine in it. Return: 0 or negative errno.
  */
 int jail_adopt(struct loop *loop, int sock, struct jail **ret);
 /* Adopts a machine of this jailer; `ended` follows at once if it has ended. */

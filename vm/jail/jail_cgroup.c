@@ -25,8 +25,8 @@
 #define CONTROL "cgroup.subtree_control"
 /* systemd's mark of a delegated group. */
 #define DELEGATED "user.delegate"
-/* Name of the group, inside a delegated one, for the processes that were in
- * that. */
+/* Name of a group inside a delegated one: it gets the processes of the delegated one,
+ * which may have none of its own (make_way()). */
 #define LEAF "daemon"
 #define PERIOD_US 100000u
 #define TRIES 5
@@ -129,8 +129,8 @@ static void remove_dead(int parent)
 	closedir(dir);
 }
 
-/* Makes and locks our group. Another jailer may remove it before the lock,
- * taking it for a dead server's; then try again. */
+/* Makes and locks our group. Another jailer may take the group for a dead server's and
+ * remove it before the lock; then try again. */
 static int make_own(struct jail_cgroups *c, int tree)
 {
 	struct stat made, there;
@@ -222,8 +222,8 @@ static bool is_given(const char *group)
 
 /*
  * Finds the directory for our groups: our own group or the one around it, if
- * delegated, else the top. All between belongs to systemd, which changes the
- * controllers of those groups at will.
+ * delegated, else the top. The groups between belong to systemd, which changes
+ * their controllers at any time.
  */
 static int find_place(bool *ret_given)
 {
@@ -380,7 +380,7 @@ static int set_limits(const struct jail_cgroups *c, const int *dirs,
 	} else {
 		snprintf(cpu, sizeof(cpu), "%u", cpus * PERIOD_US);
 		r = write_at(dirs[TREE_CPU], "cpu.cfs_quota_us", cpu);
-		/* A group above has less: then that one limits it. */
+		/* EINVAL: a group above has a smaller quota, which limits this one. */
 		if (r == -EINVAL)
 			r = 0;
 	}

@@ -56,8 +56,8 @@ struct jail_limits {
 int jail_cgroups_slot(struct jail_cgroups *c, unsigned slot,
 		      const struct jail_limits *limits,
 		      struct jail_groups *ret);
-/* Moves pid there, unless the process moves itself. Return: 0 or a negative
- * errno. */
+/* Moves pid into the groups, unless a process must do that itself (by_itself). Return: 0
+ * or a negative errno. */
 int jail_groups_put(const struct jail_groups *g, pid_t pid);
 void jail_groups_close(struct jail_groups *g);
 /* Returns whether pid is in the slot's groups. True if there are no groups. */

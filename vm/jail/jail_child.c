@@ -87,9 +87,8 @@ static int order_fds(const struct jail_child *c, int *from)
 		from[count++] = c->control;
 	if (zygote && c->landlock >= 0)
 		from[count++] = c->landlock;
-	/*
-	 * Fill the gap: layers have the same numbers in each kind of machine.
-	 */
+	/* Fill the numbers that only a zygote uses: layers have the same numbers in each
+	 * kind of machine. */
 	while (c->layers && count < ARGV_FD_LAYER)
 		from[count++] = c->null;
 	for (unsigned i = c->fd_count - c->layers; i < c->fd_count; i++)
@@ -207,8 +206,8 @@ static int change_ids(const struct jail_child *c)
 	return r < 0 ? r : set_ids(c->bounds.uid);
 }
 
-/* Makes this process die with the jailer, and checks that the jailer still
- * lives. A change of user clears that, so it is called again. */
+/* Makes this process die with the jailer, and checks that the jailer still lives. Call it
+ * again after a change of user, which clears the setting. */
 static int tie_to_parent(const struct jail_child *c)
 {
 	struct pollfd p = { .fd = c->status, .events = 0 };
@@ -330,7 +329,8 @@ static void block_term(void)
 	sigprocmask(SIG_BLOCK, &term, NULL);
 }
 
-/* Prepares the steps into the jail. */
+/* Joins the control groups, numbers the descriptors, and waits for the jailer's word to
+ * enter the jail. */
 static void prepare(struct jail_child *c)
 {
 	/* place_fds() also closes the jailer's end of our socket, of which we

@@ -60,8 +60,8 @@ _Noreturn void jail_child_main(struct jail_child *c);
 int jail_child_set_names(void);
 
 /*
- * The same for a process that executes nothing: returns when it is in its jail, behind its
- * filter. Its descriptors have the numbers that jail_child_main() gives them.
+ * As jail_child_main(), for a process that executes no program: returns when it is in its
+ * jail, behind its filter. Its descriptors have the same numbers.
  */
 void jail_child_stay(struct jail_child *c);
 

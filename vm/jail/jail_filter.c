@@ -29,15 +29,16 @@
 #define OK FILTER_ALL, FILTER_ALLOW, 0
 #define RARELY FILTER_ALL | FILTER_RARE, FILTER_ALLOW, 0
 #define KVM_ONLY FILTER_ALL & ~FILTER_TCG, FILTER_ALLOW, 0
-/* Calls of a running machine, also of a forked one; _ELSE, _RARELY: not in
- * every run. */
+/* Calls of a running machine, also of a forked one. LIVE_ELSE: a forked one does not make
+ * the call in every run. LIVE_RARELY: neither does. LIVE_FORK: only a forked one always
+ * does. */
 #define LIVE FILTER_ALL | FILTER_FORK, FILTER_ALLOW, 0
 #define LIVE_ELSE FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE, FILTER_ALLOW, 0
 #define LIVE_RARELY FILTER_ALL | FILTER_FORK | FILTER_FORK_RARE | \
 	FILTER_RARE, FILTER_ALLOW, 0
 #define LIVE_FORK FILTER_ALL | FILTER_FORK | FILTER_RARE, FILTER_ALLOW, 0
-/* In addition to those of a restored machine: calls with which its forks enter
- * their jails. */
+/* Calls that a zygote makes and a restored machine does not: its forked machines enter
+ * their jails with them. */
 #define ZYGOTE FILTER_TCG | FILTER_ZYGOTE, FILTER_ALLOW, 0
 /* A relay's calls: it is cloned, and executes nothing. */
 #define RELAY FILTER_TCG | FILTER_RELAY, FILTER_ALLOW, 0

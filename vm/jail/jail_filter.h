@@ -26,7 +26,8 @@ enum {
 	FILTER_FORK = 32, /* kind: forked off a zygote; starts no program */
 	FILTER_FORK_RARE = 128, /* the same for forked machines */
 	FILTER_ZYGOTE = 64, /* kind: a restored machine that is forked */
-	/* kind: a machine's relay; it has rows of its own, and a row for TCG's sake */
+	/* kind: a machine's relay. Its rows name FILTER_TCG too, as each filter is made
+	 * for one accelerator. */
 	FILTER_RELAY = 256,
 	FILTER_ALL = FILTER_TCG | FILTER_KVM | FILTER_BOOT | FILTER_RESTORE,
 };

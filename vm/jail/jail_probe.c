@@ -219,7 +219,8 @@ static void explain(const struct jail_answer *a, int said, struct err *err)
 			WEXITSTATUS(a->code), words[0] ? ": " : "", words);
 }
 
-/* A relay watches its port, so /dev/null does not do. */
+/* Makes the port of the relay to inspect: a socket pair, as a relay polls its port, which
+ * /dev/null does not allow. */
 static int give_port(struct sample *s, int *theirs)
 {
 	int pair[2];
@@ -305,7 +306,7 @@ static int run(const struct jail_probe *p, struct jailer *j, struct walls *w,
 
 /* --- a forked one ------------------------------------------------------- */
 
-/* Sends a command; the answer shows that its main thread runs. */
+/* Sends a command to the monitor. An answer shows that QEMU's main thread runs. */
 static int ask(struct sample *s, const char *command)
 {
 	if (send(s->qmp, command, strlen(command), MSG_NOSIGNAL) < 0)
@@ -409,7 +410,8 @@ static void look_at_zygotes(const struct jail_probe *p, struct jailer *j,
 
 /* --- a relay ------------------------------------------------------------ */
 
-/* Starts one whose account and port are ours. It has its filter when it says READY. */
+/* Starts a relay, with an account and a port of this process, and inspects it once it has
+ * sent READY: then its filter is installed. */
 static int try_relay(const struct jail_probe *p, struct jailer *j, const struct walls *w,
 		     struct err *err)
 {
@@ -429,7 +431,7 @@ static int try_relay(const struct jail_probe *p, struct jailer *j, const struct 
 		r = hear(&s);
 	if (r == 0)
 		r = look(p, j, s.slot, &relay, err);
-	/* it has one filter, and needs no second one */
+	/* WALL_SANDBOX is QEMU's own second filter; a relay needs none */
 	relay.wall[WALL_SANDBOX].state = w->wall[WALL_SANDBOX].state;
 	if (r == 0)
 		r = compare(w, &relay, err);

@@ -18,9 +18,9 @@ struct jail_probe {
 
 void jail_probe_open(struct jail_probe *p);
 /*
- * Starts one, waits for its monitor's greeting (bounded), inspects it, ends it
- * and closes /proc. Walls that were reported to stand and do not are set to
- * absent. Return: 0, or a negative errno: QEMU cannot run in such a jail.
+ * Starts a QEMU, waits for its monitor's greeting (bounded), inspects it, ends it and
+ * closes /proc. A wall that *w reports and that does not stand is set to absent.
+ * Return: 0, or a negative errno: QEMU cannot run in such a jail.
  */
 int jail_probe_run(struct jail_probe *p, struct jailer *j, struct walls *w,
 		   struct err *err);

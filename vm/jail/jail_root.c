@@ -79,9 +79,10 @@ static const char *below(const char *dir, const char *path)
 }
 
 /*
- * Returns the file's path in the jail: unchanged within QEMU's tree; without a
- * tree, its place beside QEMU. Return: 0, or -EXDEV: outside the tree, though a
- * tree has all that it needs.
+ * Sets ret to the file's path in the jail. QEMU has a tree: the path is unchanged.
+ * QEMU has none: a file beside QEMU has its place beside JAIL_QEMU, any other file
+ * its own path. Return: 0, or -EXDEV: the file lies outside QEMU's tree, which
+ * should have all that QEMU needs.
  */
 static int inside_of(const struct prefix *p, const char *path,
 		     char ret[PATH_MAX])

@@ -159,7 +159,7 @@ static int bound(struct jailer *j, const struct jail_request *q,
 	return r;
 }
 
-/* Of its control group. */
+/* Returns the limits of the process's control group. */
 static struct jail_limits limits_of(const struct jail_request *q)
 {
 	if (q->kind == JAIL_RELAY)
@@ -227,7 +227,8 @@ static void close_all(int *fds, unsigned count)
 }
 
 /*
- * Lets the child go on. If it has died the send fails, which its end reports.
+ * Lets the child take its next step. A failed send means that the child has died, and
+ * its end is reported anyhow.
  */
 static void say_go(const struct jail_slot *c)
 {
@@ -341,8 +342,8 @@ void jail_slot_teach(struct jailer *j, const struct jail_slot *c, uint32_t zygot
 			    NULL, 0, MSG_DONTWAIT);
 }
 
-/* Forks a machine off a zygote. A zygote that fails to fork is killed; its
- * owner gets that end. */
+/* Forks a machine off a zygote. A zygote that fails to fork is killed, and its end is
+ * reported to its owner. */
 static uint32_t fork_zygote(struct jailer *j, const struct jail_request *q,
 			    const int *fds, const struct jail_groups *groups,
 			    struct jail_slot *c, int *ret_code)

@@ -48,7 +48,7 @@ struct jailer {
 	const char *kernel, *initrd;
 	struct uid_range uids;
 	struct jail_cgroups cgroups;
-	bool relays; /* relays have been seen with their walls */
+	bool relays; /* relays may be started: jail_probe.c has found their walls */
 	bool zygotes; /* the root has the files that zygotes load */
 	bool strays; /* children without a slot may exist */
 	struct sock_fprog filter[FILTERS]; /* indexed by filter_of() */

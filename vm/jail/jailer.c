@@ -48,8 +48,8 @@ static const struct {
 	{ CLONE_NEWCGROUP, WALL_CGROUP_NS, "its own" },
 };
 
-/* status: of a process that has set the names in a UTS namespace of its own. A
- * container's filter may forbid that call, whatever the capabilities. */
+/* status: exit status of a process that tried to set the names of a UTS namespace of its
+ * own. A container's filter may forbid that call, whatever the capabilities. */
 static void note_names(struct jailer *j, int status, struct walls *w)
 {
 	j->own_names = status == 0;
@@ -228,8 +228,8 @@ static struct jail_slot *find_slot(struct jailer *j, uint32_t id)
 	return NULL;
 }
 
-/* Adopts a machine. Its end may have been reported to the dead server only, so
- * report it again. */
+/* Adopts a machine. If it has ended, reports that again: the first report may have gone
+ * to the dead server. */
 static void keep(struct jailer *j, uint32_t id)
 {
 	struct jail_slot *c = find_slot(j, id);
@@ -240,8 +240,8 @@ static void keep(struct jailer *j, uint32_t id)
 		refuse(j, id, (struct jail_word){ JAIL_STEP_NONE, -ESRCH });
 }
 
-/* Starts an adoption. A server may be killed in the middle of one; the next
- * starts over. */
+/* Starts an adoption. Forgets what an earlier server has adopted, which may have been
+ * killed in the middle. */
 static void adopt(struct jailer *j)
 {
 	for (unsigned i = 0; i < j->slot_count; i++)
@@ -258,7 +258,8 @@ static void sweep(struct jailer *j)
 	}
 }
 
-/* Reports the memory of a machine. If that has ended, ENDED is enough. */
+/* Reports the memory of a machine. If the machine has ended, its ENDED is answer
+ * enough. */
 static void tell_cost(struct jailer *j, const struct jail_slot *c)
 {
 	struct jail_answer a = {.version = JAIL_VERSION, .said = JAIL_COSTS};

@@ -49,7 +49,8 @@ static void take_hosts(const char *path, struct qemu_program *ret)
 }
 
 /*
- * Adds a word: the root and `tail`. text has space for three: see find_tree().
+ * Adds a word: the root and `tail`. p->text has space for three such words, because
+ * find_tree() bounds the root's length.
  */
 static char *add(struct qemu_program *p, char *at, unsigned word,
 		 const char *tail)
@@ -72,8 +73,8 @@ void qemu_program_find(const char *path, struct qemu_program *ret)
 	ret->word[1] = "--library-path";
 	at = add(ret, at, 2, LIBRARIES);
 	ret->word[3] = ret->path;
-	/* else it searches its firmware beside the loader, which the kernel has
-	 * started */
+	/* Without -L QEMU searches its firmware beside the program that the kernel has
+	 * started, which is the loader. */
 	ret->word[4] = "-L";
 	add(ret, at, 5, DATA);
 	ret->word[6] = NULL;

@@ -137,7 +137,7 @@ static void arm_retry(struct machines *vm)
 		loop_timer_set(vm->loop, &vm->retry, at - now + NS_PER_MS);
 }
 
-/* Returns true, once, if the class's template is to be made before a lease asks for it
+/* Returns true, once, if the class has its template made before a lease asks for it
  * (`begins`) and the base's template, which comes first, is ready. */
 static bool may_begin(struct pool_class *c)
 {

@@ -26,7 +26,7 @@ void pool_run_lane(struct vm_lease *lease);
 /* Ends a lease that was joined. */
 void pool_part(struct vm_lease *lease);
 /*
- * The shared machine has ended; lease is its own. What the leases on its lanes do:
+ * The shared machine has ended; lease is its own. The leases on its lanes then do this:
  * pool_lose_lanes(): wait for another machine, which replaces it. pool_fail_lanes():
  * fail. pool_orphan_lanes(): fail and leave `joined`, because lease is freed.
  */

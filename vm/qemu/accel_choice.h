@@ -19,8 +19,8 @@ enum vm_accel accel_choice_make(const struct template_context *g);
 bool accel_choice_is_open(const struct template_context *g, enum vm_accel accel);
 /* Stores the accelerator that works on this host, as a boot has shown. */
 void accel_choice_store(struct template_context *g, enum vm_accel accel);
-/* Returns how much slower this host is than KVM on a fast processor. boot_ms
- * tells: KVM is as slow as TCG where the processor itself is emulated. */
+/* Returns how much slower this host is than KVM on a fast processor. Under KVM this is
+ * derived from boot_ms: where the processor itself is emulated KVM is as slow as TCG. */
 unsigned accel_choice_scale(enum vm_accel accel, unsigned boot_ms);
 
 #endif

@@ -108,8 +108,8 @@ unsigned host_tsc_khz(const struct host_cpu *cpu)
 
 /* --- control groups ----------------------------------------------------- */
 
-/* Returns the path of this process's group of a controller; "" for the root.
- * Return: false: there is none. */
+/* Sets path to that of this process's group of a controller; "": the root. Return: false:
+ * there is none. */
 static bool own_group(const char *controller, char path[CGROUP_PATH_MAX])
 {
 	if (!jail_cgroup_own(controller, path, CGROUP_PATH_MAX))
@@ -119,7 +119,7 @@ static bool own_group(const char *controller, char path[CGROUP_PATH_MAX])
 }
 
 /*
- * Changes path to that of the group around it. Return: false: it was the root.
+ * Changes path to that of the group's parent. Return: false: the group was the root.
  */
 static bool outer_group(char *path)
 {

@@ -5,7 +5,7 @@
  *
  * The order of events: fork, RESUME, HEAT, HEATED, teach, kill, `gone`. `done` is called
  * once, from on_gone(), with or without success; a timer bounds the whole. A struct
- * page probe owns its process and channel. All runs on the loop.
+ * page_probe owns its process and channel. All runs on the loop.
  */
 #include "page_probe.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A throw-away machine, forked off a zygote to find out which pages a job
- * writes. It runs the smallest program with each of the zygote's runners. The
- * zygote is then informed which pages of the common memory that wrote. Machines
- * forked later copy these pages at once, before they have a job, and need no
- * heat of their own.
+ * writes. It runs the smallest program with each of the zygote's runners. Then
+ * the jailer tells the zygote which pages of the shared memory it has written.
+ * Machines forked later copy these pages at once, before they have a job, and
+ * need no heat of their own.
  *
- * Measured: heat kept a processor busy for 100 ms a machine, this does for 10
- * ms, and the first job is as fast. All functions run on the loop.
+ * Measured, for each machine: heat kept a processor busy for 100 ms, copying
+ * these pages for 10 ms, and the first job is as fast. All functions run on the
+ * loop.
  */
 #ifndef VM_PAGE_PROBE_H
 #define VM_PAGE_PROBE_H

@@ -34,8 +34,8 @@ struct process {
 	struct loop_fd says;
 	struct qmp *qmp;       /* owned */
 	int net_fd; /* owned; the host's end of the second port; -1: it is lost */
-	struct jailed relay; /* has it */
-	/* runs from the monitor's end; kills a process that lives on */
+	struct jailed relay; /* the process that gets net_fd */
+	/* set when the process seems to end: kills it if it still lives after GRACE_MS */
 	struct loop_timer grace;
 	char said[SAID_MAX];
 	size_t said_len;
@@ -152,7 +152,7 @@ static bool explain_outside(struct process *p, int status, const char *words,
 	return true;
 }
 
-/* Explains the end. Return: `taken`. */
+/* Writes a sentence that explains the end. Return: the `taken` of process_events.gone(). */
 static bool explain(struct process *p, int status, char *text, size_t size)
 {
 	char words[200];
@@ -262,7 +262,7 @@ static const struct qmp_events qmp_events = {
 
 /* --- the relay ------------------------------------------------------------ */
 
-/* The owner of its account sees the end. */
+/* Only logs: the lease learns of the relay's end from its account (pool_network.c). */
 static void on_relay_ended(struct jailed *m, int status, const struct err *err)
 {
 	(void)m;

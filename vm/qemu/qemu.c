@@ -132,7 +132,7 @@ static void on_reply(void *arg, const struct qmp_reply *reply)
 		process_kill(m->process, reply->text);
 }
 
-/* limit_ns 0: the usual timeout. */
+/* Sends a command to the machine's monitor. limit_ns 0: the usual timeout. */
 static void send_within(struct qemu_machine *m, const char *command,
 			const char *arguments, uint64_t limit_ns,
 			qmp_reply_fn *fn)
@@ -261,8 +261,8 @@ static struct qemu_machine *machine_of(struct backend_machine *m)
 static bool qemu_is_dated(struct backend_machine *machine)
 {
 	const struct qemu_machine *m = machine_of(machine);
-	/* A restored machine shares less memory and is less hot than a forked
-	 * one. */
+	/* A machine of an older zygote, or a restored one, shares less memory with others
+	 * and is less hot than one forked off the present zygote. */
 	uint32_t now = m->of ? zygotes_id(&m->of->zygotes) : 0;
 
 	return (now && now != m->zygote) ||

@@ -183,7 +183,8 @@ static void lines(struct qmp *q)
 		buf_eat(&q->in, at);
 }
 
-/* Sends bytes of `out` up to the one with a descriptor, or that one with it. */
+/* Sends bytes of `out`: those before fd_at; or, if fd_at is 0, from there on with the
+ * descriptor. Return: as sendmsg(2). */
 static ssize_t send_some(struct qmp *q)
 {
 	union {

@@ -60,8 +60,8 @@ void survivors_drop_machine(const struct survivors *l, const struct vm_keys *key
 	drop(l, keys->account);
 }
 
-/* Frees a jailer. It is the supervisor's child, so while this server runs it
- * need not wait for its end. */
+/* Frees a jailer. wait: until it has ended; not needed while this server runs, as the
+ * supervisor reaps the jailers of earlier servers. */
 static void jail_free(struct survivors *l, struct survivors_jail *j, bool wait)
 {
 	drop(l, j->key);

@@ -44,8 +44,8 @@ void survivors_keep_account(struct survivors *l, int account, struct vm_keys *ke
  */
 void survivors_drop_machine(const struct survivors *l, const struct vm_keys *keys);
 
-/* Connects to the jailer that was stored under key. Consumes sock. survivors_check()
- * frees the jailer once it has no machine. */
+/* Takes over the jailer whose socket was stored under key. Consumes sock.
+ * survivors_check() frees the jailer once it has no machine. */
 void survivors_add(struct survivors *l, uint64_t key, int sock);
 /* Finds the jailer of a key; borrowed, or NULL. */
 struct jail *survivors_jail(struct survivors *l, uint64_t key);

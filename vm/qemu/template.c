@@ -52,7 +52,7 @@ struct template {
 	struct process *process;        /* owned */
 	struct channel *ch;             /* owned */
 	struct loop_timer limit;
-	bool saved, taken; /* files complete: kill QEMU; the host ended it */
+	bool saved, taken; /* saved: the files are complete. taken: the host ended QEMU */
 	uint32_t runners, walls;
 	unsigned tsc_khz; /* counter's rate that this boot's guest got */
 	unsigned boot_ms; /* duration of this boot */
@@ -134,7 +134,7 @@ static void look_work(void *arg, const atomic_bool *cancel)
 						cancel, &t->found, &t->result_err);
 }
 
-/* A template may be undamaged and made for another host. */
+/* Drops the template that was found if it was made for another host. */
 static void check_meta(struct template *t)
 {
 	if (t->result < 0)
@@ -331,8 +331,8 @@ static void on_save_reply(void *arg, const struct qmp_reply *reply)
 {
 	struct template *t = arg;
 
-	/* -EPIPE: QEMU is ending; gone() will report why. Once all is in the files, kill
-	 * it: after a "quit" QEMU would close the wire first. */
+	/* -EPIPE: QEMU is ending; gone() will report why. Once the files are complete,
+	 * kill QEMU: at a "quit" it would close the wire first, which is a fault. */
 	if (reply->code != -EPIPE && (t->saved || reply->code < 0))
 		process_kill(t->process, t->saved ? NULL : reply->text);
 }

@@ -30,7 +30,8 @@ void template_accel_key(const struct template_context *g, char ret[SHA_HEX])
 	sha_hex(s, ret);
 }
 
-/* Adds what the environment adds to a machine, in the order of its disks. */
+/* Adds the environment's part to the key: its layers, in the order of the disks, and its
+ * warm.json. */
 static void add_environment(struct sha *s, const struct environment *e)
 {
 	if (!e)

@@ -28,7 +28,7 @@ struct template_store_meta {
 	char key[SHA_HEX];
 	enum vm_accel accel;
 	uint32_t runners;
-	uint32_t walls;   /* bits 1 << enum wire_wall, as READY has them */
+	uint32_t walls;   /* bits 1 << enum wire_wall, as the frame READY has them */
 	/* rate of the counter that its guest was given; 0: none */
 	unsigned tsc_khz;
 	unsigned boot_ms; /* milliseconds that the template's boot took */
@@ -78,8 +78,8 @@ void template_store_abandon(struct template_store_new *n);
 int template_store_commit(struct template_store_new *n,
 			  struct template_store_meta *meta, bool replaces,
 			  const atomic_bool *cancel, struct err *err);
-/* Opens and verifies one of cache_dir. Return: 0, -ENOENT (none), -EBADMSG
- * (damaged), or another negative errno. */
+/* Opens and verifies the template of cache_dir with this key. Return: 0, -ENOENT (none),
+ * -EBADMSG (damaged), or another negative errno. */
 int template_store_open(const struct vm_options *options, const char *key,
 			const atomic_bool *cancel, struct stored_template *ret,
 			struct err *err);

@@ -23,7 +23,7 @@ struct own_template {
 	struct list node;
 	struct templates *in;
 	struct template *t;    /* owned */
-	bool wanted; /* must be made, and another one is being made now */
+	bool wanted; /* must be made, as soon as the one that is being made now is ready */
 	bool renews; /* ready, and its successor is being made */
 	struct loop_timer age; /* time of the next renewal */
 	struct zygotes zygotes;

@@ -59,8 +59,8 @@ static void on_gone(void *arg, struct zygote *one, const char *why)
 	host->freed(host->arg);
 }
 
-/* Makes fresh the current zygote, and ends the old one. Machines forked off
- * that do not need it. */
+/* Makes `fresh` the current zygote and ends the old one. Machines that were forked off the
+ * old one live on without it. */
 static void on_scouted(void *arg, bool taught)
 {
 	struct zygotes *z = arg;
@@ -72,7 +72,7 @@ static void on_scouted(void *arg, bool taught)
 	z->number = z->fresh_number;
 	log_info("a zygote is ready after %.1f s: machines are forked off it",
 		 (double)(now_ns() - zygote_began_ns(z->current)) / NS_PER_S);
-	/* now, because no machine shares its memory yet */
+	/* ask now, while no machine shares its memory: later the figure would be too low */
 	zygote_ask_cost(z->current);
 	z->hot = taught ? zygote_heat(z->current)->runners & ~NEEDS_HEAT : 0;
 	host->prepared(host->arg);

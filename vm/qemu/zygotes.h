@@ -42,8 +42,9 @@ struct backend_prepared zygotes_prepared(const struct zygotes *z);
 /* Returns the number of the zygote to fork, for restore_fork(); 0: there is
  * none. */
 uint32_t zygotes_id(const struct zygotes *z);
-/* Counts whether a forked machine runs: zygotes_praise() for one that runs,
- * zygotes_blame() for one off zygote `id` that never ran, and why. */
+/* Call zygotes_praise() for a forked machine that runs: it clears the count of failures.
+ * Call zygotes_blame() for one off zygote `id` that never ran: it ends that zygote, unless
+ * another one has replaced it. */
 void zygotes_praise(struct zygotes *z);
 void zygotes_blame(struct zygotes *z, uint32_t id, const char *why);
 

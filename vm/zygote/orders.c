@@ -58,8 +58,8 @@ static int place_fds(int fds[ZYGOTE_ORDER_FDS])
 	return own_fds_renew();
 }
 
-/* Copies the known pages now: a fault for each would cost more, most of all
- * while a program waits. If it fails, a page is copied at its first write. */
+/* Copies the known pages at once: a page fault for each would cost more, most of all while
+ * a program waits. If the copying fails, each page is copied at its first write. */
 static void copy_known_pages(void)
 {
 	for (uint32_t i = 0; i < known.count; i++)
@@ -103,8 +103,8 @@ _Noreturn static void be_machine(const struct zygote_order *order, int *fds,
 		copy_known_pages();
 	if (threads_go_on() < 0)
 		_exit(FAILED);
-	/* keep its first thread: the kernel's signal of the jailer's end comes
-	 * to it */
+	/* keep this first thread: the kernel sends it the signal that the jailer has
+	 * ended */
 	for (;;)
 		ppoll(NULL, 0, NULL, NULL);
 }

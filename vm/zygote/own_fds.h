@@ -13,7 +13,7 @@
 /* Record a descriptor that was just made. Thread-safe. */
 void own_fds_event(int fd);
 void own_fds_signal(int fd, const sigset_t *mask);
-/* Records an epoll set. The new one is empty: QEMU uses epoll only with more
+/* Records an epoll set. The one that replaces it is empty: QEMU uses epoll only for more
  * descriptors than a machine has. */
 void own_fds_poll(int fd);
 /*

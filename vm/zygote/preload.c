@@ -48,9 +48,9 @@ static void find(const char *name, void *ret)
 /* --- threads --------------------------------------------------------------------- */
 
 /*
- * Unblocks (true) or blocks the stop signal for the calling thread. It is
- * blocked while the thread creates another one, so that the thread is not
- * stopped before the new one is counted.
+ * Unblocks (true) or blocks the stop signal for the calling thread. The signal is
+ * blocked while the thread creates another one, so that the thread is not stopped
+ * before the new thread is counted.
  */
 static void hear(bool signal)
 {
@@ -163,10 +163,10 @@ PUBLIC int epoll_create1(int flags)
 }
 
 /*
- * Replaces the generator of random numbers that the guest's RDRAND uses. That
- * library keeps a state and notices a fork only if the C library's fork() is
- * used, so all forks would draw the same numbers. The kernel's numbers never
- * repeat. Declared as in <gnutls/crypto.h>.
+ * Replaces gnutls's generator of random numbers, which the guest's RDRAND uses. gnutls
+ * keeps a state and notices a fork only if the C library's fork() is used, so all
+ * forks would draw the same numbers. The kernel's numbers never repeat. Declared as in
+ * <gnutls/crypto.h>.
  */
 PUBLIC int gnutls_rnd(int level, void *data, size_t length);
 PUBLIC int gnutls_rnd(int level, void *data, size_t length)

@@ -130,8 +130,7 @@ static void on_signal(int sig)
 	/* the end of this frame, to which longjmp() returns */
 	__asm__ volatile("mov %%rsp, %0" : "=r"(t->stack));
 	t->storage = __builtin_thread_pointer();
-	/* A kernel without it: pthread_join() of this thread will wait for
-	 * ever. */
+	/* If the kernel lacks this call, a pthread_join() of this thread never returns. */
 	if (syscall(SYS_prctl, PR_GET_TID_ADDRESS, &t->word, 0, 0, 0) < 0)
 		t->word = NULL;
 	if (_setjmp(t->place) == 0) {
@@ -154,8 +153,8 @@ static int listen_to_signal(void)
 	return sigaction(THREADS_SIGNAL, &how, NULL) < 0 ? -errno : 0;
 }
 
-/* Signals running threads to stop. The caller repeats this: a thread that gets the signal
- * while it joins ignores it. Return: how many do not wait yet. */
+/* Sends the stop signal to the running threads. The caller repeats it, because a thread
+ * that is in threads_join() ignores the signal. Return: how many have not stopped yet. */
 static unsigned tell_to_stop(void)
 {
 	unsigned running = 0;
@@ -212,8 +211,8 @@ static int resume(void *arg)
 
 int threads_go_on(void)
 {
-	/* As pthread_create() uses them, but without writing the new thread id:
-	 * locks have the old one. */
+	/* The flags of pthread_create(), except those that store the new thread id: locks
+	 * name their owner by the old id. */
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
 			  CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
 			  CLONE_CHILD_CLEARTID;
