@@ -66,8 +66,8 @@ static int on_job(struct agent *a, const struct frame *f, struct err *err)
 	return job_begin(&a->job, &a->port, a->runners, f, err);
 }
 
-/* Sets a frame aside that concerns the whole machine: the caller of the turn
- * handles it. */
+/* Puts a HEAT or a SHARE into a->aside: it concerns the whole machine, so the caller of
+ * agent_turn() handles it. */
 static int set_aside(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (is_heating(a) || a->end)
@@ -110,8 +110,8 @@ static void abandon_others(struct agent *a)
 	}
 }
 
-/* A program that runs longer may call exec; then memory that a holder still has
- * would count against the new program. */
+/* Kills the holders. A program that runs longer may call exec, and memory that a holder
+ * still has would then count for the new program. */
 static void release_memory(struct agent *a)
 {
 	(void)a;
@@ -189,8 +189,8 @@ static int on_frame(struct agent *a, const struct frame *f, struct err *err)
 	}
 }
 
-/* Handles all whole frames that have come, while there is room for answers and
- * none is set aside. */
+/* Handles all whole frames that have come, while there is room for answers and a->aside is
+ * empty. */
 static int on_port(struct agent *a, struct err *err)
 {
 	int r = is_heating(a) ? 0 : port_fill(&a->port);

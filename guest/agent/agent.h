@@ -20,17 +20,14 @@ struct agent {
 	struct job job;
 	/* &job; or heat.c's own job while the warm-up program runs */
 	struct job *current;
-	bool spends; /* a runner itself is the warm-up program, and ends */
+	bool spends; /* heat.c lets a runner run a program itself, and the runner ends */
 	bool starved; /* frames are buffered; no poll event will report them */
 	int children; /* owned; signalfd of SIGCHLD */
 	unsigned later; /* index of the next entry of later[] in agent.c */
 	struct net *net; /* borrowed; PID 1's */
 	bool owned; /* OWN has come: this machine has secrets of its own */
-	/*
-	 * Borrowed: a HEAT or a SHARE that the caller of agent_turn() must
-	 * handle; type
-	 * WIRE_NONE: none.
-	 */
+	/* Borrowed: a HEAT or a SHARE that the caller of agent_turn() must handle; type
+	 * WIRE_NONE: none. */
 	struct frame aside;
 	struct mux *mux; /* owned; set once SHARE has come: see mux.h */
 	/* borrowed; set in a lane's agent: see lane_turn.h */

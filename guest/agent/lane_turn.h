@@ -23,11 +23,11 @@ struct lane_told {
 struct lane_end {
 	unsigned lane, serial;
 	int port;         /* owned; the lane's end of the socket */
-	int told; /* owned; struct lane_told come here */
+	int told; /* owned; init sends a struct lane_told to it */
 	enum wire_runner kind; /* runner that runs the lane's jobs */
 	bool waits; /* a->runners[kind] was waiting when the lane opened */
 	bool closing;     /* the host has sent CLOSE */
-	bool killing;     /* ... with WIRE_CLOSE_KILL */
+	bool killing;     /* that CLOSE had WIRE_CLOSE_KILL */
 	bool killed;
 };
 

@@ -67,7 +67,8 @@ static void make_sacrifice(const struct runner *r, bool yes)
 }
 
 /*
- * Marks the waiting runners that lanes can use; not the shell: see lane_kind().
+ * Marks the waiting runners for lanes to use. Kills the shell's, which no lane uses: see
+ * lane_kind().
  */
 static void rate_runners(struct agent *a)
 {
@@ -139,7 +140,7 @@ static void allow_tasks(struct mux *m)
 	share_allow(&m->share, own);
 }
 
-/* Removes those groups that are empty now. */
+/* Removes those of m->groups that are empty now. */
 static void remove_groups(struct mux *m)
 {
 	for (size_t i = 0; i < m->group_count;)
@@ -176,7 +177,7 @@ static void lane_forget(struct mux *m, struct lane *lane)
 	remove_groups(m);
 }
 
-/* Starts the next runner to wait, with the lowest priority. */
+/* Starts a runner that waits for the next lane, with the lowest priority. */
 static void start_spare(struct agent *a, enum wire_runner kind)
 {
 	struct runner *r = &a->runners[kind];
@@ -275,7 +276,7 @@ static void hear_runners(struct agent *a)
 				a->runners[i].control, 0, &cold);
 }
 
-/* Opens a lane: its first frame is a JOB. */
+/* Opens a lane. f: the first frame on it, which must be a JOB. */
 static int lane_begin_life(struct agent *a, unsigned number,
 			   const struct frame *f, struct err *err)
 {

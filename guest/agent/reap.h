@@ -13,7 +13,8 @@
  * orphan, and a lane's agent those of its lane.
  */
 void agent_reap(struct agent *a);
-/* Tells the host if the process was the network's helper, in init. Return: whether. */
+/* In init: if the process was the network's helper, reports its end to the host. Return:
+ * whether it was. */
 bool agent_net_ended(struct agent *a, pid_t pid);
 /* Handles the end of a process, if it is a runner. */
 void agent_ended(struct agent *a, pid_t pid, int status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opens paths below a directory by openat2(), so that the kernel itself refuses links
- * and whatever would leave the directory. All callers look at trees that a program may change at
- * the same time.
+ * and whatever would leave the directory. All callers look at trees that a program may
+ * change at the same time.
  */
 #include "beneath.h"
 

@@ -54,7 +54,7 @@ void digest_add(struct digest *d, const void *data, size_t length)
 
 uint64_t digest_end(struct digest *d)
 {
-	/* the length of the rest counts, so zeroes at the end do */
+	/* `bits` too: otherwise zeroes at the end would not change the checksum */
 	return mix(mix(d->value, d->rest), d->bits);
 }
 

@@ -257,7 +257,7 @@ void files_seal(struct files *f)
 		free(f->only);
 		f->only = NULL;
 	}
-	/* One small file is compared without watching. */
+	/* A single small file need not be watched: its digest is compared at the end. */
 	if (f->count > 1 || (f->count && f->list[0].size > SMALL))
 		watch(f);
 }
@@ -321,7 +321,8 @@ static int know(void *arg, int dir, const char *name)
 }
 
 /*
- * Waits for the clock's next tick: a change before it could get the same ctime.
+ * Waits for the clock's next tick: a change of a file within the present one could leave
+ * its ctime as it is.
  */
 static void wait_tick(const struct timespec *newest)
 {
@@ -388,8 +389,8 @@ bool files_are_as_sealed(struct files *f)
 	       files_is_untouched(f, f->home, f->only, &st);
 }
 
-/* Returns whether a process had it open for writing since. If one still has,
- * notes that for the next step. */
+/* Returns whether a process has had the input open for writing since watch(). If one
+ * still has, notes that for the next step. */
 static bool was_written(struct files *f, const struct input *in, int fd)
 {
 	bool open = written_is_open(fd);

@@ -76,8 +76,8 @@ int files_end(struct files *f, struct err *err);
 /* Call it when all inputs have come, before the program starts. */
 void files_seal(struct files *f);
 /*
- * The same for a session's step: every file in the home is an input now. Waits
- * for a tick of the clock if one was changed just now. Exception: `program`,
+ * As files_seal(), for a session's step: every file in the home is an input. Waits for
+ * a tick of the clock if a file was changed just now. It does not wait for `program`,
  * the step's own file, which the program does not change so soon. Return: 0 or
  * negative errno.
  */

@@ -149,8 +149,8 @@ static int entry_kind(const struct call *c, DIR *dir, const struct dirent *e)
 	       : S_ISDIR(st.st_mode) ? WIRE_FILE_DIR : -1;
 }
 
-/* Lists entries from offset on, as many as fit. The position to continue is put
- * before them, at the end. */
+/* Lists entries from offset on, as many as fit. Writes the position to continue at into
+ * the place in front of them, once they are put. */
 static int list(struct call *c, DIR *dir)
 {
 	struct wire_writer head = {c->out->p + c->out->used, 8, 0};

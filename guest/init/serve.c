@@ -137,7 +137,7 @@ static int on_share(struct agent *a, const struct frame *f, struct err *err)
 	return mux_open(a, f, err);
 }
 
-/* Handles a HEAT or a SHARE that a turn has set aside. */
+/* Handles the HEAT or SHARE that a turn has put into a->aside. */
 static int on_aside(struct agent *a, struct err *err)
 {
 	struct frame f = a->aside;

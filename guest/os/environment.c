@@ -63,7 +63,8 @@ static int take_lines(char *text, struct environment_vars *v)
 	return 0;
 }
 
-/* Puts the base variables that the environment does not set before its own. */
+/* Inserts the base variables that the environment does not set itself, in front of the
+ * environment's own. */
 static void put_base(struct environment_vars *v)
 {
 	const char *first[ARRAY_SIZE(base)];

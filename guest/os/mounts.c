@@ -276,7 +276,7 @@ int mounts_system(struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(system_mounts); i++) {
 		int r;
 
-		/* the directory may be in an earlier mount */
+		/* make the target: it may lie in a filesystem that was just mounted */
 		mkdir(system_mounts[i].target, 0755);
 		r = mount_row(&system_mounts[i], err);
 		if (r)

@@ -146,7 +146,7 @@ int port_next_lane(struct port *port, struct frame *ret_frame,
 		return 0;
 	*ret_lane = wire_lane_take(header);
 	r = port_next(port, ret_frame);
-	if (!r) /* restore it: it is taken again when the frame is complete */
+	if (!r) /* the frame is not complete: put the lane back for the next call */
 		wire_lane_put(header, *ret_lane);
 	return r;
 }

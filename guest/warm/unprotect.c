@@ -100,7 +100,7 @@ static bool stop(pid_t pid)
 {
 	siginfo_t info;
 
-	/* WNOWAIT: if it ends first, agent_reap() must get that. */
+	/* WNOWAIT: if the child ends instead, agent_reap() must still find it. */
 	return kill(pid, SIGSTOP) == 0 &&
 	       waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) == 0 &&
 	       info.si_code == CLD_STOPPED;
@@ -111,8 +111,8 @@ void unprotect_memory(pid_t pid)
 	char process[16];
 
 	snprintf(process, sizeof(process), "%d", pid);
-	/* Node's other threads collect garbage and compile while it waits. If
-	 * one wrote between our read and write, that would be undone. */
+	/* Node's other threads collect garbage and compile while it waits. If one
+	 * of them wrote between our read and our write, its write would be lost. */
 	if (stop(pid))
 		settle(pid, process);
 	kill(pid, SIGCONT);

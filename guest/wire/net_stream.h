@@ -15,7 +15,7 @@ struct net_stream {
 	bool opened;     /* OPENED was sent or has come */
 	bool said_end, heard_end, reset;
 	uint32_t sent;   /* bytes that the peer has not yet acknowledged */
-	uint32_t heard;  /* bytes that were not yet acknowledged to the peer, */
+	uint32_t heard;  /* bytes that came and were not yet acknowledged to the peer */
 	uint32_t taken;  /* how many of `heard` were passed on */
 };
 
@@ -26,22 +26,24 @@ struct net_ids {
 				  * 31 */
 };
 
-/* A new stream of this side. Return: its number, or 0: there are no more. */
+/* Numbers a new stream of this side. Return: its number, or 0: there are no more. */
 uint32_t net_ids_next(struct net_ids *ids);
-/* A stream that the peer begins. Return: 0, or -EPROTO: not its own, or not new. */
+/* Notes a stream that the peer begins. Return: 0, or -EPROTO: the number is not the
+ * peer's, or not a new one. */
 int net_ids_begin(struct net_ids *ids, uint32_t id);
-/* Has there been such a stream? Else a frame that names it breaks the protocol. */
+/* Returns whether there has been a stream of this number. If not, a frame that names it
+ * breaks the protocol. */
 bool net_ids_was(const struct net_ids *ids, uint32_t id);
 
 /* window: of START, the same in each call. */
 
-/* A frame that came for the stream: OPENED, DATA, WINDOW, END or RESET. Return: 0, or
- * -EPROTO: it may not come now, or exceeds a window. */
+/* Counts a frame that came for the stream: OPENED, DATA, WINDOW, END or RESET. Return: 0,
+ * or -EPROTO: it may not come now, or exceeds a window. */
 int net_stream_hear(struct net_stream *s, uint32_t window, const struct net_frame *f);
 /* Returns how many bytes may be sent now. */
 uint32_t net_stream_room(const struct net_stream *s, uint32_t window);
-/* n bytes that had come were passed on. Return: what WINDOW is to say, or 0: nothing yet,
- * for a frame a quarter of a window is enough. */
+/* Notes that n bytes that had come were passed on. Return: the bytes for a WINDOW frame;
+ * 0: send none yet, as one for each quarter of a window is enough. */
 uint32_t net_stream_took(struct net_stream *s, uint32_t window, uint32_t n);
 /* Returns whether both sides have ended the stream, or one has reset it. */
 bool net_stream_is_over(const struct net_stream *s);

@@ -10,8 +10,8 @@
  *
  * All integers are little-endian and unsigned. length counts the payload only
  * and is checked against WIRE_PAYLOAD_MAX before anything is allocated. lane is
- * 0, but on the wire of a shared machine (below): a peer that takes no lane off
- * reads a length of four bytes, and one with a lane in it is too large. magic
+ * 0 except on the wire of a shared machine (below). A peer that knows no lanes
+ * reads it as the highest byte of the length, which is then too large. magic
  * holds the protocol version, so a peer of another version, or a stream that
  * lost its place, is noticed at the first frame. Everything that comes from
  * the guest is hostile; a frame that breaks a rule below ends the machine.
@@ -53,23 +53,23 @@
  *                      On it goes all that follows from JOB on, as above; then
  *                      the next JOB, if an interpreter lives. STARTED to EXIT of
  *                      one lane say nothing of another. Lane 0 has no job
- *   H JOB ... ABORT    the host has lost what it was about to send
+ *   H JOB ... ABORT    the host cannot send the rest of the job, nor RUN
  *   H CLOSE  G CLOSED  the host wants no more of a lane. CLOSED is the last
  *                      frame of it, then the lane may be opened again
  *
  * Processes that a lane's program leaves live on until the machine ends, or
  * until CLOSE with WIRE_CLOSE_KILL. An EXIT of a lane counts its own processes.
  *
- * HELLO, READY: payload struct-free, fields in order:
+ * The payloads, their fields in order:
  *   HELLO      u32 version, str kernel release, str image id
  *   READY      u32 mask of warm runners (1 << enum wire_runner), u32 mask of
  *              the walls that stand around them (1 << enum wire_wall), str:
- *              what of the environment is not kept warm. A line for each
- *              module, "NAME: WHY", wire_text_ok() but for the line's end,
+ *              the modules of the environment that are not kept warm, a line
+ *              "NAME: WHY" each, wire_text_ok() but for the line's end,
  *              WIRE_COLD_MAX bytes in all.
- *   HEAT       u32 mask of runners, u32 rounds (0..16). 0, after OWN: each
- *              runs its no-op itself, as in a job, and is gone. Without a
- *              runner, after OWN: all of them draw their secrets.
+ *   HEAT       u32 mask of runners, u32 rounds (0..16). 0 rounds, only after
+ *              OWN: each runner itself runs its no-op, as a job's program, and
+ *              ends. Empty mask, only after OWN: all runners draw their secrets.
  *   HEATED     u32 mask of runners that answered
  *   OWN        64 bytes from the host's CSPRNG. The guest mixes them into its
  *              kernel's random numbers and draws its machine id; a runner
@@ -94,8 +94,8 @@
  *   NET        see wire_network.h: the job may have connections. After OWN, before JOB
  *              or SHARE; on a shared wire later, too, on lane 0. There is no answer
  *   NET_ENDED  empty: the machine's network helper has ended, after or before NET
- *   ABORT      empty; of a lane: the step whose JOB has come is not to be, and RUN
- *              does not follow; another JOB may. The interpreter lives on. There is no answer.
+ *   ABORT      empty; on a lane: cancels the step whose JOB has come. RUN does not
+ *              follow; another JOB may. The interpreter lives on. There is no answer.
  *   STARTED    u32 pid of the program in the machine, or empty: not known
  *   STDIN_ACK  u32 bytes that the program has newly read; arg 1: it has closed its
  *              input and these bytes are dropped. Before EXIT all that it has read is
@@ -103,7 +103,7 @@
  *   KILL       arg = enum wire_kill_scope; u32 signal number (1..64)
  *   OUT, ERR, RESULT   bytes
  *   EXIT       see struct wire_exit
- *   OUTPUT_END u32 files sent, u32 entries left out, told or not
+ *   OUTPUT_END u32 files sent, u32 entries left out, reported by name or not
  *   FAILED     str, one sentence of WIRE_SAID_MAX bytes at most; arg is an enum
  *              wire_failed
  * A str is u32 length and that many bytes, no NUL inside, not terminated.

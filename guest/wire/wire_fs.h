@@ -14,12 +14,12 @@
  *   READ      offset, length    the bytes; fewer: the file ends there
  *   WRITE     offset or APPEND  u32 bytes written
  *   TRUNCATE  offset: the size  a stat
- *   CREATE    mode, EXCLUSIVE   a stat; a file that is there is taken
+ *   CREATE    mode, EXCLUSIVE   a stat; without EXCLUSIVE also of an existing file
  *   MKDIR     mode              a stat
  *   UNLINK, RMDIR               nothing
  *   RENAME    to, EXCLUSIVE     nothing
  *   CHMOD     mode              a stat
- *   TIMES     of access, change a stat; one that is not known stays
+ *   TIMES     of access, change a stat; a time that is not known is not changed
  *   HIDDEN                      u32: entries of the directory that LIST hides
  *   PROCESSES                   text, a line each: "PID LANE COMMAND\n", by PID,
  *                               whole lines of WIRE_FS_CHUNK bytes at most. LANE
@@ -27,13 +27,13 @@
  *                               ASCII. In a shared machine only
  *
  * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, time
- * of change. An entry is u32 kind, str name. A thing that is neither a file nor
- * a directory is not there. path is "" for the tree's top. READ and WRITE do not
- * heed the file's mode: the host has, when it was opened.
+ * of change. An entry is u32 kind, str name. Anything that is neither a file nor
+ * a directory counts as missing. path is "" for the tree's top. READ and WRITE
+ * ignore the file's mode: the host checked it when the file was opened.
  *
  * tree is the tree of path: the home, or (in a shared machine) the root as the
- * program's user sees it. That one is without /proc, /sys and /dev, and what the
- * user may not change there stays; of the read-only base the errno is EROFS.
+ * program's user sees it, without /proc, /sys and /dev. There a change that the
+ * user may not make fails, in the read-only base with EROFS.
  */
 #ifndef GUEST_WIRE_FS_H
 #define GUEST_WIRE_FS_H

@@ -19,7 +19,8 @@
  *   H FINISH           the program has ended: send what is left
  *   G FINISHED         that was all
  *
- * A stream is named by who opens it: rising numbers, none twice; the host's have bit 31.
+ * The side that opens a stream numbers it. Numbers rise and are never used again; the
+ * host's have bit 31 set.
  * net_stream.h has the order in which the frames of one may come.
  */
 #ifndef GUEST_WIRE_NET_H
@@ -97,8 +98,9 @@ int wire_net_header_get(const uint8_t *p, enum wire_net_side from,
 /* Reads the payload behind a header that passed. Return: 0 or -EPROTO. */
 int wire_net_get(const struct wire_header *header, const uint8_t *payload,
 		 struct net_frame *ret);
-/* Writes header and payload; w has room for WIRE_HEADER_SIZE + WIRE_NET_PAYLOAD_MAX, or
- * used tells what it takes. The frame must be one that can be read. */
+/* Writes header and payload. WIRE_HEADER_SIZE + WIRE_NET_PAYLOAD_MAX bytes are always
+ * enough; if w has fewer, w->used may exceed its size. Only frames that wire_net_get()
+ * accepts. */
 void wire_net_put(struct wire_writer *w, const struct net_frame *frame);
 
 #endif
