@@ -55,7 +55,7 @@ static int relate_alone(struct parse *p)
 	return 0;
 }
 
-/* Checks what cannot be repeated. */
+/* Refuses "retry" beside keys of a job that cannot run twice. */
 static int relate_retry(struct parse *p)
 {
 	const struct job_config *c = p->config;

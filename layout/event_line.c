@@ -33,7 +33,7 @@ static size_t number_put(uint64_t n, uint8_t *room)
 	return len;
 }
 
-/* Return: bytes taken, 0 or -EPROTO. */
+/* Decodes a number. Return: bytes taken; 0: it is not complete; -EPROTO: too long. */
 static int number_get(const uint8_t *data, size_t len, uint64_t *ret)
 {
 	uint64_t n = 0;

@@ -74,9 +74,9 @@ static size_t number_len(const char *p, size_t len)
 }
 
 /*
- * The library refuses a NUL in a key, which JSON allows and the kept member may
- * have. The copy has a code there that is no character, so that no two keys
- * become equal. Return: bytes to pass.
+ * Passes over the escape at `at`. The library refuses \u0000 in a key, which JSON allows
+ * and the kept member may have. So in that member the copy gets a code that is no
+ * character, and no two keys become equal. Return: bytes to pass.
  */
 static size_t pass_escape(struct scan *s, size_t at)
 {

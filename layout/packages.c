@@ -118,7 +118,7 @@ static void normalise(struct package *p)
 	lower(p->version);
 }
 
-/* name has len bytes. */
+/* Sets p's source and name, of len bytes. Return: whether that source allows the name. */
 static bool fill(struct package *p, enum package_source source,
 		 const char *name, size_t len)
 {

@@ -30,7 +30,7 @@ struct result_left {
 
 /* An earlier run of the same submission, which fsd failed. */
 struct result_attempt {
-	bool known; /* false: all of the network's figures are null */
+	bool known; /* false: all other fields are not known, and rendered as null */
 	enum job_status status;
 	const char *message; /* NULL: no message */
 	uint64_t started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */

@@ -57,7 +57,7 @@ static const uint8_t next[JOB_STATE_MAX][JOB_EVENT_MAX] = {
 	},
 	[JOB_DONE] = {
 		[EV_SUBMIT] = TO(JOB_QUEUED),
-		/* so that old results do not look like those of a new run */
+		/* done to refused: else old results would look like those of a new run */
 		[EV_REFUSE] = TO(JOB_REFUSED),
 		[EV_REOPEN] = TO(JOB_DRAFT),
 	},

@@ -303,7 +303,7 @@ static int run(struct gateway *g)
 		r = mcp_stdio(g);
 	else
 		serve(g, &signals);
-	/* the mount does not answer them */
+	/* do not wait for these workers: they wait for a mount that does not answer */
 	if (!g->options.stdio && http_has_workers(g))
 		_exit(0);
 	if (!g->options.stdio)

@@ -45,9 +45,8 @@ static int give_up_files(struct gateway *g)
 		snprintf(slash ? slash + 1 : dir, 2, ".");
 		paths[count++] = (struct rights_path){ dir, false };
 	}
-	/*
-	 * the kernel sends a signal for us to the supervisor of a private mount
-	 */
+	/* A private mount's supervisor gets a signal when this process ends. The kernel
+	 * sends it in the gateway's name, so Landlock must permit signals. */
 	set = g->options.stdio ? rights_landlock_signals(paths, count)
 			       : rights_landlock(paths, count);
 	if (set < 0)

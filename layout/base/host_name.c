@@ -2,8 +2,8 @@
 /*
  * Checks the names of hosts and brings them to one form. There is no state.
  *
- * The grammar is narrower than the one of DNS, where a label may have any byte: what a
- * rule cannot say no program can look up.
+ * The grammar is narrower than that of DNS, where a label may have any byte: a program
+ * can look up only names that a rule can have.
  */
 #include "host_name.h"
 
@@ -25,7 +25,7 @@ static bool is_label_char(char c)
 	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
 }
 
-/* Decimal, octal, or hexadecimal: "10", "017", "0x7f", "0x". */
+/* Returns whether the label is decimal, octal or hexadecimal: "10", "017", "0x7f", "0x". */
 static bool is_number(const char *label)
 {
 	if (label[0] == '0' && label[1] == 'x')

@@ -21,7 +21,8 @@
  */
 int host_name_read(const char *text, size_t len, char ret[HOST_NAME_MAX_LEN + 1]);
 
-/* Does the name, as host_name_read() gives it, lie below the domain? Not itself. */
+/* Returns whether the name, as host_name_read() gives it, lies below the domain. The
+ * domain itself does not. */
 bool host_name_is_below(const char *name, const char *domain);
 /* Returns whether the name is "localhost", or one below it, which means the machine that
  * asks. */

@@ -406,8 +406,8 @@ static bool host_covers(const struct net_rule *outer, const struct net_rule *inn
 	return false;
 }
 
-/* Returns the highest end of a range with the port, in those rules that cover
- * the hosts of `rule`. 0: there is none. */
+/* Among the port ranges that have this port, in rules that cover the hosts of `rule`,
+ * returns the highest end; 0: there is no such range. */
 static unsigned range_end(const struct net_rules *rules, const struct net_rule *rule,
 			  unsigned port)
 {

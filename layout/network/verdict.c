@@ -14,8 +14,8 @@
 
 #define PORT_MAX 65535u
 
-/* Results of matching: a rule matches; one with "/tcp" does; one whose host is
- * "*" does. */
+/* Results of matching: MATCHES: some rule matches; MATCHES_TCP: one with "/tcp";
+ * MATCHES_ANY: one whose host is "*". */
 enum { MATCHES = 1, MATCHES_TCP = 2, MATCHES_ANY = 4, MATCHES_ALL = 7 };
 
 static unsigned match_name(const struct net_rules *rules, const char *name, unsigned port)
@@ -67,8 +67,8 @@ static unsigned next_edge(const struct net_rules *rules, unsigned port, unsigned
 	return edge;
 }
 
-/* Returns the next port whose decision may differ. Between two such ports of
- * all rules the decision is the same. */
+/* Returns the first port after `port` whose decision may differ from that of `port`: one
+ * at which a range of any rule begins or has ended. */
 static unsigned next_change(const struct net_asker *a, unsigned port)
 {
 	unsigned edge = next_edge(&a->share->allow, port, PORT_MAX + 1);

@@ -2,8 +2,7 @@
 /*
  * The value of "network": the servers that a job asks for, or all that the
  * operator allows to the job's user except some. Also parses lists of rules for
- * the operator's file.
- * Pure: any thread.
+ * the operator's file. Pure: any thread.
  */
 #ifndef LAYOUT_NETWORK_WISH_H
 #define LAYOUT_NETWORK_WISH_H

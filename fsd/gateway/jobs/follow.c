@@ -54,7 +54,7 @@ struct follow {
 	struct crew_work work;
 };
 
-/* A work on the job without an answer. */
+/* A write to the job's ctl by a worker; no caller waits for it. */
 struct errand {
 	struct crew_work work;
 	struct follow *follow;
@@ -101,7 +101,7 @@ static void removed(struct crew_work *work)
 	free_follow(f);
 }
 
-/* Puts a work that waits for no machine. A removal is never interrupted. */
+/* Gives a worker a task that waits for no machine. A removal is never interrupted. */
 static void put(struct follow *f, void (*run)(struct crew_work *),
 		void (*done)(struct crew_work *))
 {
@@ -251,8 +251,8 @@ static json_t *add_mark(const struct follow_job *job)
 	return note;
 }
 
-/* Takes out a program that is too long for config.json; it becomes a file.
- * Return: it, or NULL. */
+/* Removes a program that is too long for config.json from config; it becomes a file.
+ * Return: the program, or NULL: it stays in config. */
 static json_t *take_long_code(json_t *config)
 {
 	json_t *code = json_object_get(config, "code");

@@ -45,8 +45,8 @@ static const char *mark_of(const struct mount *own, json_t **config)
 	return text_member(json_object_get(*config, "note"), FOLLOW_MARK);
 }
 
-/* Ends a half-made job. Without a mark it is only removed if it is empty:
- * rmdir(2) fails otherwise. */
+/* Ends a half-made job. Without the gateway's mark the job is only removed if its
+ * directory is empty: rmdir(2) fails otherwise. */
 static void end_draft(struct gateway *g, const char *name, const struct mount *own,
 		      bool marked)
 {
@@ -77,8 +77,8 @@ static void end_whole(struct gateway *g, const char *name, const struct mount *o
 		    take_fd(&fd), &f, NULL);
 }
 
-/* Ends a dead gateway's job. A refused job is of no use to a client, so it ends
- * even if it stays. */
+/* Ends a dead gateway's job. A refused job is of no use to a client, so it is removed even
+ * if its mark says that it stays. */
 static void end_orphan(struct gateway *g, const char *name,
 		       const struct mount *own)
 {
