@@ -77,8 +77,7 @@ static void end(struct machine *m)
 	if (m->bm)
 		m->bm->backend->ops->kill(m->bm);
 	else if (!m->gone)
-		/* no backend machine exists, so no gone() will come: let on_served()
-		 * free it in a later turn of the loop */
+		/* no backend machine, so no gone() will come: on_served() frees it */
 		loop_timer_set(m->loop, &m->served, 0);
 }
 
@@ -120,8 +119,7 @@ static void on_gone(void *arg, const char *why, bool taken)
 	m->bm = NULL;
 	m->gone = true;
 	m->taken = taken;
-	/* Deliver the frames that are still in the socket: the job may have ended before
-	 * the process did. */
+	/* Deliver the frames in the socket: the job may have ended before the process. */
 	if (m->state != MACHINE_ENDED && m->lanes)
 		lanes_drain(m->lanes);
 	else if (m->state != MACHINE_ENDED)
@@ -360,8 +358,7 @@ static struct machine *blank(const struct machine_spec *spec)
 	return m;
 }
 
-/* For a machine that the backend started hot, with memory of a heated zygote: sets the
- * fields as they are after all rounds of heat. */
+/* For a machine that the backend started hot: sets all as after its rounds of heat. */
 static void is_born_hot(struct machine *m)
 {
 	m->hot = m->heated = m->bm->hot;
@@ -593,8 +590,7 @@ int machine_adopt_shared(const struct machine_spec *spec, struct vm_mux *mux,
 	}
 	lanes_pause(m->lanes, paused);
 	m->paused = true;
-	/* The dead process may have recorded the pause, or its end, without carrying it
-	 * out. So do it again. */
+	/* The dead process may have recorded this and not carried it out: do it again. */
 	if (paused)
 		b->ops->pause(m->bm);
 	else
