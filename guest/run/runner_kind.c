@@ -30,7 +30,11 @@ static const char python_usual[] =
 	"print(list(csv.reader(io.StringIO('a,b'))))\n"
 	"with open('/proc/self/comm') as file: print(file.read())\n"
 	"print(subprocess.run(['true'], capture_output=True))\n"
-	"print(socket.getaddrinfo('localhost', 80))\n"
+	"try: socket.getaddrinfo('name.invalid', 80)\n" /* the helper answers */
+	"except OSError as error: print(error)\n"
+	"with socket.create_server(('127.0.0.1', 0)) as server:\n"
+	"    with socket.create_connection(server.getsockname()) as client:\n"
+	"        with server.accept()[0] as end: client.send(b'1'); end.recv(1)\n"
 	/* The environment's program, last: see runners/python/warm.py. */
 	"try:\n"
 	"    with open('" ENVIRONMENT_DIR "/warm.json') as file:\n"
