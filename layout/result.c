@@ -433,6 +433,22 @@ static void put_network(struct buf *out, const struct result_network *n)
 	buf_str(out, "}");
 }
 
+static void put_ports(struct buf *out, const struct result_port *ports, unsigned count)
+{
+	key(out, "ports");
+	buf_str(out, ports ? "[" : "null");
+	for (unsigned i = 0; ports && i < count && !out->failed; i++) {
+		buf_str(out, i ? ",\n    {" : "\n    {");
+		put_number(out, "port", ports[i].port, true);
+		put_number(out, "connections", ports[i].connections, false);
+		put_number(out, "sent", ports[i].sent, false);
+		put_number(out, "received", ports[i].received, false);
+		buf_str(out, "}");
+	}
+	if (ports)
+		buf_str(out, count ? "\n  ]" : "]");
+}
+
 /* Puts the earlier runs, one line each, with the reasons of their failures. */
 static void put_attempts(struct buf *out, const struct job_result *r)
 {
@@ -524,6 +540,7 @@ int result_render(const struct job_result *result, struct buf *out)
 	put_value(out, result, &guest);
 	put_figures(out, result);
 	put_network(out, result->network);
+	put_ports(out, result->ports, result->port_count);
 	put_time(out, "created", result->created_ns);
 	put_time(out, "started", result->started_ns);
 	put_time(out, "ended", result->ended_ns);

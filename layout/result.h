@@ -54,6 +54,13 @@ struct result_network {
 	uint64_t dropped; /* connections that are not listed */
 };
 
+/* What other programs have connected to. */
+struct result_port {
+	unsigned port;
+	uint64_t connections;    /* those that have ended */
+	uint64_t sent, received; /* bytes of these, as the program in the machine sees them */
+};
+
 struct job_result {
 	const char *job; /* the name that the user gave it */
 	const char *id;
@@ -96,6 +103,8 @@ struct job_result {
 	const char *const *missing_walls;
 	const struct result_network *network; /* NULL: the run had no network, or that is
 					       * not known */
+	const struct result_port *ports; /* NULL: the run had none */
+	unsigned port_count;
 	uint64_t created_ns, started_ns, ended_ns; /* CLOCK_REALTIME; 0: null */
 	uint64_t kept_until_ns; /* CLOCK_REALTIME; 0: for ever, null */
 };

@@ -136,6 +136,31 @@ void connections_end(struct connections *c, uint32_t stream,
 	add(c, 0, shown);
 }
 
+unsigned connections_ports(const struct connections *c)
+{
+	unsigned count = 0;
+
+	while (count < CONNECTIONS_PORTS && c->port[count].port)
+		count++;
+	return count;
+}
+
+void connections_port(struct connections *c, unsigned port, uint64_t sent,
+		      uint64_t received)
+{
+	for (unsigned i = 0; i < CONNECTIONS_PORTS; i++) {
+		struct result_port *p = &c->port[i];
+
+		if (p->port && p->port != port)
+			continue;
+		p->connections++;
+		p->sent += sent;
+		p->received += received;
+		p->port = port;
+		return;
+	}
+}
+
 static const char *text_or_null(const char *text)
 {
 	return text[0] ? text : NULL;

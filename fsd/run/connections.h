@@ -11,6 +11,7 @@
 #include "layout/layout.h"
 
 #define CONNECTIONS_MOST 200u
+#define CONNECTIONS_PORTS 32u /* those that are counted */
 
 #define CONNECTIONS_TEXT 512u
 #define CONNECTIONS_LINE 1024u
@@ -32,6 +33,8 @@ struct connections {
 	uint32_t unlisted; /* open ones without a place in item; counted as dropped */
 	uint64_t sent, received; /* bytes of all connections */
 	uint64_t dropped;        /* connections that are not listed */
+	/* connections to the program's ports; the first with the port 0 is free */
+	struct result_port port[CONNECTIONS_PORTS];
 	uint64_t last;           /* the last `order` that was given */
 	uint64_t order[CONNECTIONS_MOST];
 	uint64_t times[CONNECTIONS_MOST]; /* how often the line came */
@@ -49,6 +52,12 @@ void connections_open(struct connections *c, uint32_t stream,
  * listed. */
 void connections_end(struct connections *c, uint32_t stream,
 		     const struct result_connection *shown);
+/* Counts a connection to a port of the program, which has ended. A port that finds no place
+ * is not counted. */
+void connections_port(struct connections *c, unsigned port, uint64_t sent,
+		      uint64_t received);
+/* Returns how many ports were connected to. They are the first ones of `port`. */
+unsigned connections_ports(const struct connections *c);
 /* Lists them in the order in which they came. *ret has room as its list; the texts are
  * borrowed. */
 void connections_show(const struct connections *c,

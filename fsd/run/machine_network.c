@@ -209,6 +209,12 @@ static void on_refused(struct machine_network *n, const struct relay_said *said)
 	told_ended(n, 0, &c, (enum net_told)said->told);
 }
 
+static void on_port_ended(const struct machine_network *n, const struct relay_said *said)
+{
+	if (n->listener && n->listener->port_ended)
+		n->listener->port_ended(n->arg, said->port, said->sent, said->received);
+}
+
 static void on_said(void *arg, const struct relay_said *said)
 {
 	struct machine_network *n = arg;
@@ -220,7 +226,9 @@ static void on_said(void *arg, const struct relay_said *said)
 		on_total(n, said);
 	else if (said->op == RELAY_ENDED && is_refusal(said))
 		on_refused(n, said);
-	else if (said->op == RELAY_ENDED && !said->port)
+	else if (said->op == RELAY_ENDED && said->port)
+		on_port_ended(n, said);
+	else if (said->op == RELAY_ENDED)
 		n->early[n->early_count++ % EARLY_MOST] = *said;
 }
 

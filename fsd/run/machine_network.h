@@ -18,6 +18,9 @@ struct network_listener {
 	void (*opened)(void *arg, uint32_t stream, const struct result_connection *c);
 	/* A connection has ended, or was not made (then stream may be 0). */
 	void (*ended)(void *arg, uint32_t stream, const struct result_connection *c);
+	/* A client's connection to a port of a program has ended. The bytes are as that
+	 * program sees them. NULL: no listener. */
+	void (*port_ended)(void *arg, unsigned port, uint64_t sent, uint64_t received);
 	/* Bytes of all streams since the machine began. */
 	void (*total)(void *arg, uint64_t sent, uint64_t received);
 	/* A sentence about the network itself: its door ended. */

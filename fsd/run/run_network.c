@@ -20,7 +20,7 @@
 #include "run_int.h"
 #include "vm/net/network.h"
 
-static HANDOVER_TABLE(connections_records, "connections", 1, struct connections, 1024,
+static HANDOVER_TABLE(connections_records, "connections", 2, struct connections, 1024,
 		      .zeroed = offsetof(struct connections, item));
 
 struct run_network {
@@ -99,6 +99,13 @@ static void on_ended(void *arg, uint32_t stream, const struct result_connection 
 	describe(run, c, false);
 }
 
+static void on_port_ended(void *arg, unsigned port, uint64_t sent, uint64_t received)
+{
+	struct run *run = arg;
+
+	connections_port(run->machine.network->seen, port, sent, received);
+}
+
 static void on_total(void *arg, uint64_t sent, uint64_t received)
 {
 	struct run *run = arg;
@@ -142,7 +149,8 @@ static void on_broke(void *arg, const char *sentence)
 }
 
 static const struct network_listener listener = {
-	.opened = on_opened, .ended = on_ended, .total = on_total, .said = on_said,
+	.opened = on_opened, .ended = on_ended, .port_ended = on_port_ended,
+	.total = on_total, .said = on_said,
 	.lost = on_lost, .finished = on_finished, .broke = on_broke,
 };
 
@@ -312,7 +320,12 @@ void run_network_fill(const struct run *run, struct job_result *res)
 {
 	struct run_network *n = run->machine.network;
 
-	if (!n || n->hidden)
+	if (!n)
+		return;
+	res->port_count = connections_ports(n->seen);
+	if (res->port_count || config_has_ports(&run->spec.config->ports))
+		res->ports = n->seen->port;
+	if (n->hidden)
 		return;
 	connections_show(n->seen, n->list, &n->shown);
 	res->network = &n->shown;

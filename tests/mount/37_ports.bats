@@ -47,6 +47,7 @@ except OSError as e:
 	job_wait a
 	stdout_is a question
 	result_is a .network null
+	result_is a '.ports[] | [.port, .connections, .sent, .received] | join(" ")' '8080 1 7 9'
 }
 
 @test "the sockets are there while the machine runs, in a directory that no listing has" {

@@ -105,6 +105,24 @@ static void test_refusals(void)
 	is_int(list[0].port, 1, "in their order");
 }
 
+static void test_ports(void)
+{
+	struct connections *c = empty();
+
+	is_int(connections_ports(c), 0, "no port was connected to");
+	connections_port(c, 8080, 1, 2);
+	connections_port(c, 9090, 0, 0);
+	connections_port(c, 8080, 3, 4);
+	is_int(connections_ports(c), 2, "each port is counted once");
+	is_int((long long)c->port[0].connections, 2, "with all its connections");
+	is_int((long long)(c->port[0].sent * 10 + c->port[0].received), 46, "and their bytes");
+	for (unsigned i = 1; i <= CONNECTIONS_PORTS; i++)
+		connections_port(c, i, 1, 1);
+	is_int(connections_ports(c), CONNECTIONS_PORTS, "the table is full");
+	connections_port(c, 8080, 1, 1);
+	is_int((long long)c->port[0].connections, 3, "a port that is in it is still counted");
+}
+
 static void test_totals(void)
 {
 	struct connections *c = empty();
@@ -192,6 +210,7 @@ int main(void)
 {
 	test_one();
 	test_refusals();
+	test_ports();
 	test_totals();
 	test_recovered();
 	test_lines();

@@ -28,6 +28,8 @@ static const struct result_connection connections[] = {
 };
 static const struct result_network network = { 805, 1572, connections, 2, 3 };
 
+static const struct result_port port = { 8080, 2, 5, 6 };
+
 static const char *const missing[] = { "qemu-user", "qemu-seccomp", NULL };
 
 static const struct result_attempt attempts[] = {
@@ -78,6 +80,8 @@ static struct job_result full(void)
 		.template_id = "00112233aabbccdd",
 		.missing_walls = missing,
 		.network = &network,
+		.ports = &port,
+		.port_count = 1,
 		.created_ns = 1767323045678000000ull,
 		.started_ns = 1767323045999999999ull,
 		.ended_ns = 1767323046000000000ull,
@@ -148,6 +152,9 @@ static const char full_text[] =
 	"\"sent\": null, \"received\": null, \"ms\": null, \"verdict\": \"denied\", "
 	"\"reason\": \"no rule names it\"}\n"
 	"  ], \"dropped\": 3},\n"
+	"  \"ports\": [\n"
+	"    {\"port\": 8080, \"connections\": 2, \"sent\": 5, \"received\": 6}\n"
+	"  ],\n"
 	"  \"created\": \"2026-01-02T03:04:05.678Z\",\n"
 	"  \"started\": \"2026-01-02T03:04:05.999Z\",\n"
 	"  \"ended\": \"2026-01-02T03:04:06.000Z\",\n"
