@@ -178,10 +178,12 @@ static void bind_port(struct port *port)
 
 static void close_port(struct port *port)
 {
-	struct ports_table *t = port->owner->table;
+	const struct port_binder *b;
 
-	if (port->bind)
-		t->binder.drop(t->binder.arg, take_ptr(port->bind));
+	if (!port->bind) /* a free entry has no owner either */
+		return;
+	b = &port->owner->table->binder;
+	b->drop(b->arg, take_ptr(port->bind));
 }
 
 /* number 0: a free entry. */
