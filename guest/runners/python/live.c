@@ -23,6 +23,7 @@
 
 #include "looks.h"
 
+#define UNCOUNTED_YIELDS 10000
 #define LIVE_MS 50
 #define LIVE_SIGNAL (SIGRTMAX - 1) /* blocked in the thread, and sent to it only */
 #define LIVE_STACK (256u << 10)
@@ -195,6 +196,15 @@ static void start(void)
 		make_timer();
 }
 
+/* Waits until the kernel does not count a thread that has ended: pthread_join() returns a
+ * little earlier. Python counts the threads in /proc/self/stat, and would warn that the
+ * program forks with two. */
+static void wait_until_uncounted(pid_t id)
+{
+	for (int i = 0; i < UNCOUNTED_YIELDS && !tgkill(getpid(), id, 0); i++)
+		sched_yield();
+}
+
 /* Flushes before a fork, so that the child does not write the same output once
  * more. */
 static PyObject *before_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg))
@@ -206,6 +216,7 @@ static PyObject *before_fork(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(arg)
 		pthread_kill(live.thread, LIVE_SIGNAL);
 		Py_BEGIN_ALLOW_THREADS
 		pthread_join(live.thread, NULL);
+		wait_until_uncounted(live.id);
 		Py_END_ALLOW_THREADS
 		if (live.timed)
 			timer_delete(live.timer);
