@@ -197,14 +197,15 @@ def device(name, request, body):
 
 
 def kill_unseen():
-    """Kills by number each process that is not in its /proc: one of these is the helper."""
+    """Kills by number each process that is not in its /proc: one of these is the helper.
+    Another one may be its own: it keeps the memory of a warm interpreter."""
     seen = {int(task) for name in os.listdir("/proc") if name.isdigit()
             for task in os.listdir("/proc/%s/task" % name)}
     got = set()
     for pid in range(2, 2000):
         if pid not in seen:
             got.add(hostile.outcome(lambda pid=pid: os.kill(pid, signal.SIGKILL)))
-    return " ".join(sorted(got))
+    return " ".join(sorted(got - {"ok"}))
 
 
 def lives():
