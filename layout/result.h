@@ -54,7 +54,7 @@ struct result_network {
 	uint64_t dropped; /* connections that are not listed */
 };
 
-/* What other programs have connected to. */
+/* Connections of other programs to one port of the program. */
 struct result_port {
 	unsigned port;
 	uint64_t connections;    /* those that have ended */

@@ -300,8 +300,7 @@ static void on_said_door(void *arg, const char *sentence)
 		say(n, sentence);
 }
 
-/* The blocks that the config names, or the policy where the config asks for all. Return:
- * NULL without memory. The caller frees them. */
+/* Lists the blocks of the config, or of the policy. Return: NULL: no memory; to be freed. */
 static struct net_block *make_routes(const struct machine_network *n,
 				     const struct job_config *config, size_t *ret_count)
 {
