@@ -66,7 +66,7 @@ void vm_allotment(struct vm_allotment *ret);
 /* Returns whether cache_dir records that KVM was tried within a day and failed. */
 bool vm_kvm_fails(const char *cache_dir);
 
-/* Verifies every file of the image against its manifest. ret gets "kernel ...,
+/* Verifies the image's kernel, initramfs and root disk against its manifest. ret gets "kernel ...,
  * image ..." lines for a person. Return: 0 or negative errno. */
 int vm_image_verify(const char *image_dir, struct buf *ret, struct err *err);
 /*

@@ -252,8 +252,8 @@ static void today(char ret[16])
 
 /*
  * Writes to *out what the image in dir contains, as "Debian 13, Python 3.13.5, Node
- * 20.19.2, bash 5.2.37; security updates until 2028-08-09". The list of packages was
- * verified. *ret_over: that day has passed. Return: 0 or negative errno.
+ * 20.19.2, bash 5.2.37; security updates until 2028-08-09". The list of packages is
+ * read as it is. *ret_over: that day has passed. Return: 0 or negative errno.
  */
 static int image_contents(const char *dir, struct buf *out, bool *ret_over)
 {

@@ -20,7 +20,7 @@
 struct broker {
 	int sock;
 	struct child child;
-	/* borrowed; NULL: gone() must not be called any more */
+	/* borrowed; NULL before broker_watch(), and once gone() was posted */
 	struct loop *loop;
 	struct loop_fd end, answers;
 	struct list waiting; /* callers: struct broker_wait; the request of the first one

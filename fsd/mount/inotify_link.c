@@ -112,7 +112,7 @@ static void on_answer(struct loop_fd *src, uint32_t events)
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size <= 0) {
-		loop_fd_del(src); /* the end of the process is reported, too */
+		loop_fd_del(src); /* the pidfd reports the end of the process, too */
 		return;
 	}
 	inotify_answered(n, !missing);

@@ -56,7 +56,8 @@
 
 /* Signals that the supervisor handles. It forwards all but SIGCHLD to the server. */
 #define HEARD { SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SUPERVISOR_NOW, SIGCHLD }
-/* Signals that the supervisor of a private mount handles, and those it ignores. */
+/* A private mount is that of one command, such as `fsd run`, and ends with it. Signals
+ * that its supervisor handles, and those that it ignores. */
 #define HEARD_PRIVATE { SUPERVISOR_LEAVE, SIGCHLD }
 #define IGNORED_PRIVATE { SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2 }
 

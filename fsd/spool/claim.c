@@ -352,7 +352,7 @@ static void number_name(const char *base, unsigned number, char ret[NAME_MAX + 1
 	if (number > 1)
 		snprintf(end, sizeof(end), ".%u", number);
 	most = NAME_MAX - strlen(end);
-	if (len > most) /* do not cut a character */
+	if (len > most) /* do not cut a UTF-8 character */
 		for (len = most; len && ((unsigned char)base[len] & 0xc0) == 0x80; len--)
 			;
 	snprintf(ret, NAME_MAX + 1, "%.*s%s", (int)len, base, end);

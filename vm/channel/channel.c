@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moves bytes between a machine's socket and its channel: reads until a frame
- * is whole, writes while the socket takes bytes. At most one frame is buffered
- * on the way in, and about OUT_CAP on the way out, so a channel's memory is
+ * is whole, writes while the socket takes bytes. It buffers the bytes of one largest
+ * frame at most on the way in, and about OUT_CAP on the way out, so a channel's memory is
  * bounded whatever the guest or the job does.
  *
  * In order: the end, reading, writing, the replay buffer, the owner's calls.
- * Owns `in` and `out`. All functions run on the loop, in turns of at most
- * TURN_NS.
+ * Owns `in` and `out`. All functions run on the loop, in turns of TURN_NS,
+ * except channel_drain().
  */
 #include "channel_int.h"
 

@@ -87,7 +87,8 @@ static int op_stat(struct call *c)
 	return 0;
 }
 
-/* Lists the entries directly in the directory, numbered from 1. */
+/* Lists the entries directly in the directory, from the request's offset on. The reply's
+ * offset is where the next request continues. */
 static int op_list(struct call *c)
 {
 	struct wire_writer head = { .p = c->out.p, .size = 8 };

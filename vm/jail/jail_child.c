@@ -50,8 +50,8 @@ static int own_names(const struct jail_child *c)
 {
 	if (setsid() < 0)
 		return -errno;
-	/* The jail has no cgroup files; this also hides the path of its own
-	 * group. */
+	/* The jail has no cgroup files; a cgroup namespace of its own hides
+	 * the path of its group in /proc, too. */
 	if (c->bounds.own_cgroup_ns && unshare(CLONE_NEWCGROUP) < 0)
 		return -errno;
 	return c->bounds.own_names ? jail_child_set_names() : 0;

@@ -141,7 +141,7 @@ void machine_forget(struct machine *m)
 	m->bm = NULL;
 	m->gone = true;
 	end(m);
-	loop_timer_del(&m->served); /* machine_end() may have set it */
+	loop_timer_del(&m->served); /* an earlier machine_end() may have set it */
 	free(m);
 }
 

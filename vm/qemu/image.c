@@ -167,8 +167,8 @@ int image_verify(const struct image *im, const char *cache_dir,
 	return 0;
 }
 
-/* Reads the list of packages without a check: image_verify() verifies its
- * checksum. */
+/* Reads the list of packages. Nothing compares its checksum: image_verify() compares
+ * those of the files that a machine starts with. */
 static int read_packages(const char *image_dir, struct buf *out,
 			 struct err *err)
 {

@@ -266,7 +266,7 @@ static const struct qmp_events qmp_events = {
 static void on_relay_ended(struct jailed *m, int status, const struct err *err)
 {
 	(void)m;
-	if (err->code == -ESRCH) /* it had ended before this server adopted it */
+	if (err->code == -ESRCH) /* the relay had ended before this server adopted the machine */
 		return;
 	if (err->code)
 		log_warn("a machine's relay cannot start: %s", err->text);

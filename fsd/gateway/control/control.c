@@ -21,7 +21,7 @@
 #define ENVD_VERSION "0.6.1"
 #define DISK_MB 10240
 
-/* --- what is known of one -------------------------------------------------------- */
+/* --- what is known of a sandbox -------------------------------------------------------- */
 
 const char *control_state(struct gateway *g, const struct sandbox *s)
 {

@@ -111,7 +111,7 @@ static void free_upload(void *state)
 
 /* --- one file ------------------------------------------------------------------ */
 
-/* Makes or empties the file. Return: as mount_create(). */
+/* Takes the upload's name, and makes or empties the file. Return: as mount_create(). */
 static int create(struct upload *u, struct err *err)
 {
 	int fd;
@@ -410,7 +410,7 @@ static int begin(struct request *r)
 	return check_room(r) < 0 || take_encoding(u) < 0 ? -1 : take_type(u);
 }
 
-/* Removes the part before the client gets the refusal. */
+/* Removes the incomplete file before the client gets the refusal. */
 static int refused(struct request *r)
 {
 	struct upload *u = r->state;

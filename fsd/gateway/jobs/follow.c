@@ -475,7 +475,9 @@ void follow_abandon(struct follow *f, uint64_t patience_ms)
 {
 	if (f->ended)
 		return;
-	follow_waiting(f, 0); /* otherwise the end would not be read */
+	/* No bytes wait for a client any more. The watcher pauses while many wait, and would
+	 * not read on to the job's end. */
+	follow_waiting(f, 0);
 	/* A step that has not begun is not killed: it could begin before the
 	 * kill, and its session would end. It is interrupted when it begins. */
 	f->patience_ms = patience_ms;

@@ -66,7 +66,7 @@ struct ui_job {
 
 struct ui_jobs {
 	struct ui_job *job; /* owned; by name */
-	size_t count, more; /* more: number of jobs that were not read */
+	size_t count, more; /* more: number of jobs beyond UI_JOBS, which are not shown */
 };
 
 /*

@@ -253,7 +253,8 @@ napi_value interrupt_guard(napi_env env, napi_callback_info info)
 	state.depth--;
 	ended = failed && state.ending;
 	if (ended)
-		state.asked = false; /* the missing result tells the caller */
+		state.asked = false; /* done: guarded() of living.js sees that its
+				      * function has not finished */
 	calm();
 	pthread_mutex_unlock(&state.lock);
 	if (ended) /* otherwise the exception is the program's own: keep it */
