@@ -236,7 +236,7 @@ teardown() { mount_done; }
 @test "result.json has every key of schema 1, absent ones as null" {
 	job_run a $'out x\nwrite f 1'
 	assert_equal "$(jq -r 'keys_unsorted | sort | join(" ")' "$MNT/a/result.json")" \
-		"attempt attempts created ended environment error exit_code id job kept_until language machine message network output output_dropped output_left_out program_exit_code results schema session session_state signal started status stderr stdin stdout step text timing usage value"
+		"attempt attempts created ended environment error exit_code id job kept_until language machine message network output output_dropped output_left_out ports program_exit_code results schema session session_state signal started status stderr stdin stdout step text timing usage value"
 	result_is a .schema 1
 	result_is a .job a
 	result_is a .language bash
