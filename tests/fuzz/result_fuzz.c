@@ -69,7 +69,7 @@ static void check_document(const struct buf *out, const char *name)
 		return;
 	}
 	check(json_integer_value(json_object_get(root, "exit_code")) == 139);
-	check(json_object_size(root) == 33);
+	check(json_object_size(root) == 34);
 	check(json_array_size(json_object_get(root, "attempts")) == 2);
 	check(!strcmp(json_string_value(json_object_get(root, "status")),
 		      "signaled"));
