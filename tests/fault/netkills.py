@@ -362,14 +362,8 @@ def test(args):
 
 
 def main():
-    p = program.options(__doc__, PARTS)
-    p.add_argument("--kills", type=int, default=100)
+    p = program.kill_options(__doc__, PARTS)
     p.add_argument("--state", help="a state directory whose template is used")
-    p.add_argument("--real", action="store_true", help="real machines, of build/fsd")
-    p.add_argument("--option", action="append", default=[],
-                   help="of fsd mount; may be given more than once")
-    if "--real" in sys.argv:
-        p.set_defaults(program=service.TOP + "/build/fsd")
     return program.run(p, test)
 
 

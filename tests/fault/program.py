@@ -4,6 +4,7 @@ and a directory of its own."""
 import argparse
 import random
 import shutil
+import sys
 import tempfile
 import time
 import traceback
@@ -20,6 +21,18 @@ def options(doc, parts=(), program="fsd-fake"):
     if parts:
         p.add_argument("parts", nargs="*", metavar="PART",
                        help=", ".join(parts))
+    return p
+
+
+def kill_options(doc, parts):
+    """Of programs that kill what a mount consists of: on fake machines, or on real ones."""
+    p = options(doc, parts)
+    p.add_argument("--kills", type=int, default=100)
+    p.add_argument("--real", action="store_true", help="real machines, of build/fsd")
+    p.add_argument("--option", action="append", default=[],
+                   help="of fsd mount; may be given more than once")
+    if "--real" in sys.argv:
+        p.set_defaults(program=service.TOP + "/build/fsd")
     return p
 
 

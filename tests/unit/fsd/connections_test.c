@@ -32,7 +32,7 @@ static struct result_connection refused(const char *host, unsigned port,
 	};
 }
 
-/* What result.json would list. */
+/* show() writes here the list that result.json gets. */
 static struct result_connection list[CONNECTIONS_MOST];
 static struct result_network shown;
 
