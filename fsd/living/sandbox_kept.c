@@ -324,8 +324,7 @@ static void adopt_one(struct fsd *d, struct sandbox_record *k)
 	s->paused_ns = k->paused_ns;
 	s->used_ns = now_ns();
 	s->held = k->held;
-	k->why[sizeof(k->why) - 1] = '\0';
-	utf8_make_plain(k->why);
+	utf8_recover(k->why, sizeof(k->why));
 	memcpy(s->why, k->why, sizeof(s->why));
 	s->kept = k;
 	if (s->single) {

@@ -227,26 +227,19 @@ void connections_say_again(const struct connections *c,
 	}
 }
 
-/* Ends a text, and makes it one that can be printed. */
-static void recover_text(char *text, size_t size)
-{
-	text[size - 1] = '\0';
-	utf8_make_plain(text);
-}
-
 void connections_recover(struct connections *c)
 {
 	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
 		struct connections_item *item = &c->item[i];
 
 		if (c->times[i])
-			recover_text(c->line[i], CONNECTIONS_LINE);
+			utf8_recover(c->line[i], CONNECTIONS_LINE);
 		if (!c->order[i])
 			continue;
-		recover_text(item->verdict, sizeof(item->verdict));
-		recover_text(item->host, sizeof(item->host));
-		recover_text(item->address, sizeof(item->address));
-		recover_text(item->reason, sizeof(item->reason));
+		utf8_recover(item->verdict, sizeof(item->verdict));
+		utf8_recover(item->host, sizeof(item->host));
+		utf8_recover(item->address, sizeof(item->address));
+		utf8_recover(item->reason, sizeof(item->reason));
 	}
 }
 

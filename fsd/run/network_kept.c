@@ -96,20 +96,14 @@ void kept_stream_del(struct handover *h, struct kept_stream *k)
 		handover_del(h, &stream_records, k);
 }
 
-static void recover_text(char *text, size_t size)
-{
-	text[size - 1] = '\0';
-	utf8_make_plain(text);
-}
-
 struct kept_stream *kept_stream_next(struct handover *h, uint64_t key, uint32_t *at)
 {
 	struct kept_stream *k;
 
 	while ((k = handover_next(h, &stream_records, at)))
 		if (k->key == key && k->number) {
-			recover_text(k->host, sizeof(k->host));
-			recover_text(k->address, sizeof(k->address));
+			utf8_recover(k->host, sizeof(k->host));
+			utf8_recover(k->address, sizeof(k->address));
 			return k;
 		}
 	return NULL;

@@ -89,3 +89,9 @@ void utf8_make_plain(char *text)
 		at += n;
 	}
 }
+
+void utf8_recover(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	utf8_make_plain(text);
+}
