@@ -132,6 +132,7 @@ void network_jobs_begin(struct network *n)
 		int r;
 
 		j->no = 0; /* this door has not heard of it */
+		j->watch->renewed(j->arg, j->wish, j->len);
 		r = begin(j);
 		if (r < 0)
 			log_warn("a job of uid %u has no network: %s", j->uid,

@@ -108,6 +108,8 @@ struct network_watch {
 	/* The relay's end of a socket of the door: during network_join() or later, and
 	 * again for each door that replaces one. The callee owns fd. */
 	void (*door)(void *arg, int fd);
+	/* The policy was read anew; door() follows. wish: the job's, borrowed. */
+	void (*renewed)(void *arg, const char *wish, size_t len);
 	/* The door has decided something for this job. */
 	void (*record)(void *arg, const struct door_record *r);
 	/* A sentence about the door itself: it has ended. */

@@ -171,15 +171,19 @@ static int on_answer(struct serve *s, const struct net_frame *f)
 {
 	const struct net_query *q = net_queries_take(&s->queries, f->id);
 	enum net_dns_code code = NET_DNS_SERVFAIL;
-	int row = -1;
+	int row = -1, r = 0;
 
 	if (!net_queries_was(&s->queries, f->id))
 		return -EPROTO;
-	if (q)
+	if (q) {
 		row = place_name(s, f, q->dns.name, &code);
+		if (row < 0 && f->arg == NET_ANSWER_OK)
+			r = net_port_put(&s->port,
+					 &(struct net_frame){ .type = WIRE_NET_FULL });
+	}
 	for (; q; q = net_queries_take(&s->queries, f->id))
 		answer(s, &q->dns, q->bytes, &q->from, code, row);
-	return 0;
+	return r;
 }
 
 /* --- connections ----------------------------------------------------------------- */

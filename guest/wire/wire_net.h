@@ -18,6 +18,7 @@
  *   both RESET         u32 stream; arg = enum net_reset
  *   H FINISH           the program has ended: send what is left
  *   G FINISHED         that was all
+ *   G FULL             the table of names had no row for an ANSWER
  *
  * The side that opens a stream numbers it. Numbers rise and are never used again; the
  * host's have bit 31 set.
@@ -46,7 +47,7 @@ enum wire_net_type {
 	/* host to guest */
 	WIRE_NET_START, WIRE_NET_ANSWER, WIRE_NET_CONNECT, WIRE_NET_FINISH,
 	/* guest to host */
-	WIRE_NET_RESOLVE, WIRE_NET_OPEN, WIRE_NET_FINISHED,
+	WIRE_NET_RESOLVE, WIRE_NET_OPEN, WIRE_NET_FINISHED, WIRE_NET_FULL,
 	/* sent in both directions */
 	WIRE_NET_OPENED, WIRE_NET_DATA, WIRE_NET_WINDOW, WIRE_NET_END, WIRE_NET_RESET,
 	WIRE_NET_TYPES

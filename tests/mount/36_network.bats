@@ -411,7 +411,8 @@ alias.test 1-65535\nprivate.test:81 refused'
 		net open example.test 81
 	END
 	stdout_is a $'3 open, 2 limit\nexample.test:81 open\nexample.test:81 limit'
-	told a 'more than 3 connections at a time' 'more than 3 connections at a time, 3 times'
+	told a 'more than 3 connections at a time; some were refused' \
+		'more than 3 connections at a time; some were refused, 3 times'
 	result_is a '[.network.connections[] | select(.verdict == "limit")] | length' 1
 	result_is a '[.network.connections[] | select(.verdict == "ok")] | length' 4
 }
@@ -431,7 +432,7 @@ alias.test 1-65535\nprivate.test:81 refused'
 	run cat "$MNT/a/stdout"
 	assert_line --regexp '^[0-9]+ bytes, reset limit$'
 	assert_equal "${lines[3]} ${lines[4]}" 'reset limit example.test:81 limit'
-	told a 'over 100000 bytes'
+	told a 'over 100000 bytes; cut'
 	result_is a '.network | .sent + .received >= 100000' true
 }
 
@@ -440,7 +441,7 @@ alias.test 1-65535\nprivate.test:81 refused'
 	# five at once, and for 5 s one a second
 	net a '{"network": ["*:*"]}' <<<'net many 14 example.test 81'
 	assert grep -qE '^(9|10|11) open, [345] limit$' "$MNT/a/stdout"
-	told a 'too many new connections a second'
+	told a 'slowed down to 1 connections a second' 'too many new connections a second'
 	result_is a '[.network.connections[] | select(.verdict == "limit")] | length' 1
 }
 
@@ -563,6 +564,21 @@ net send still\nnet read\nnet open other.test 81' '{"network": ["*:*"]}' code.py
 	stdout_is a $'example.test:81 open\nother.test:81 open\nup\nreset refused\nstill\nother.test:81 refused'
 	# a job that would not be accepted any more keeps to what it had, within the new rules
 	wrong '{"network": ["other.test:81"]}' '"network" has "other.test:81", which the operator does not allow here; see .fsd/network'
+}
+
+@test "reload-network gives a living sandbox with all that the operator allows its new addresses" {
+	given '{"allow": ["*:*"]}'
+	local box=$MNT/.fsd/sandboxes/s
+	mkdir "$box"
+	echo '{"network": true}' >"$box/config.json"
+	job_start a $'net told\nout up\nawait\nnet told\nnet open 93.184.216.10 81' '{"sandbox": "s"}' code.py
+	await becomes 20 grep -q up "$MNT/a/stdout"
+	policy '{"allow": ["*:*", "93.184.216.0/24:*"]}'
+	echo reload-network >"$MNT/.fsd/ctl"
+	goes_on a
+	job_wait a
+	stdout_is a $'names\nup\nnames 93.184.216.0/24\n93.184.216.10:81 open'
+	rmdir "$box"
 }
 
 @test "a door that is killed is replaced, and connections go on meanwhile" {

@@ -329,7 +329,7 @@ goes_on() {
 	await becomes 20 awk -v times="$1" '/another server goes on with it/ { n++ } END { exit n != times }' "$MNT/$J/log"
 }
 
-@test "downloads go on while their servers are killed, and the result has all connections" {
+@test "downloads go on while their servers are killed or upgraded, and the result has all connections" {
 	local i
 	job_made code.py <<'PY'
 import selectors, socket, sys, time
@@ -374,6 +374,8 @@ PY
 		kill_server
 		goes_on "$i"
 	done
+	run -0 bounded 20 "$FSD" upgrade "$MNT"
+	goes_on 4
 	bounded 100 cat "$MNT/$J/wait" >/dev/null
 	ok "begun
 $(printf 'True %.0s' {1..20})True

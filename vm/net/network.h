@@ -12,7 +12,7 @@
 struct vm_lease;
 
 struct vm_network_events {
-	/* RELAY_ENDED or RELAY_TOTAL. */
+	/* RELAY_ENDED, RELAY_TOTAL, RELAY_FINISHED or RELAY_NOTE. */
 	void (*said)(void *arg, const struct relay_said *said);
 	/* After vm_network_finish(): everything under way was delivered, or 2 s are over. */
 	void (*finished)(void *arg);

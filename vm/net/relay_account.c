@@ -81,6 +81,20 @@ void account_count(struct relay *r)
 		loop_timer_set(r->loop, &r->total, TOTAL_NS);
 }
 
+void account_note(struct relay *r, bool *told, const char *fmt, ...)
+{
+	struct relay_said said = { .op = RELAY_NOTE };
+	va_list ap;
+
+	if (*told)
+		return;
+	*told = true;
+	va_start(ap, fmt);
+	vsnprintf(said.text, sizeof(said.text), fmt, ap);
+	va_end(ap);
+	account_say(r, &said);
+}
+
 void account_end(struct relay *r)
 {
 	r->ended = true;

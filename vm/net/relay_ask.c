@@ -175,6 +175,9 @@ static void pump(struct relay *r)
 
 	while (r->door >= 0 && (q = list_first(&r->waiting, struct question, node))) {
 		payable_ns = pay(r, q);
+		if (payable_ns)
+			account_note(r, &r->slow_told, "slowed down to %u connections a second",
+				     r->limits.rate);
 		e = payable_ns ? 0 : send_question(r, q);
 		if (payable_ns || e < 0)
 			break;

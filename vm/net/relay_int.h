@@ -95,6 +95,7 @@ struct relay {
 	struct loop_timer total, finish;
 	struct relay_order limits; /* op 0: START has not come yet */
 	bool finishing, guest_finished;
+	bool slow_told, names_told; /* account_note() */
 	unsigned finishes; /* FINISH frames that the guest has not answered */
 
 	/* fields of relay_port.c */
@@ -137,6 +138,9 @@ void account_say(struct relay *r, const struct relay_said *said);
 void account_count(struct relay *r);
 /* Sends FINISHED if that is allowed now. */
 void account_check_finished(struct relay *r);
+/* Sends a sentence for the log, once: *told is false before. */
+void account_note(struct relay *r, bool *told, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Ends the relay because the guest has broken the protocol. why: a phrase. */
 void account_broke(struct relay *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

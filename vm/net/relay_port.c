@@ -120,6 +120,10 @@ static void take(struct relay *r, const struct net_frame *f)
 	case WIRE_NET_FINISHED:
 		finished(r);
 		return;
+	case WIRE_NET_FULL:
+		account_note(r, &r->names_told, "over %u different names at a time",
+			     WIRE_NET_NAMES_MAX);
+		return;
 	default:
 		stream_frame(r, f);
 	}

@@ -167,7 +167,7 @@ static void all_streams(struct relay *r, void (*fn)(struct stream *s))
 
 static const char *over(struct relay *r, char *text, size_t size)
 {
-	snprintf(text, size, "over %" PRIu64 " bytes", r->limits.bytes);
+	snprintf(text, size, "over %" PRIu64 " bytes; cut", r->limits.bytes);
 	return text;
 }
 
@@ -202,7 +202,7 @@ static bool may_begin(struct relay *r, uint32_t id, uint32_t port)
 	if (r->is_over)
 		over(r, text, sizeof(text));
 	else if (r->stream_count >= r->limits.connections)
-		snprintf(text, sizeof(text), "more than %u connections at a time",
+		snprintf(text, sizeof(text), "more than %u connections at a time; some were refused",
 			 r->limits.connections);
 	else
 		return true;

@@ -13,6 +13,7 @@
  *                     ENDED   one stream: bytes, time, reason
  *                     TOTAL   bytes so far, at most each 250 ms
  *                     FINISHED
+ *                     NOTE    a sentence for the log: a limit slows the program
  *                     BROKE   the guest broke the protocol; the relay ends
  *
  * The relay never waits for the server: it drops an ENDED that finds no room, and says
@@ -39,6 +40,7 @@ enum relay_op {
 	RELAY_START = 1, RELAY_DOOR, RELAY_PORT, RELAY_CLOSE, RELAY_FINISH,
 	RELAY_ORDERS,
 	RELAY_READY = RELAY_ORDERS, RELAY_ENDED, RELAY_TOTAL, RELAY_FINISHED, RELAY_BROKE,
+	RELAY_NOTE,
 	RELAY_OPS
 };
 
@@ -61,7 +63,8 @@ struct relay_said {
 	uint64_t sent, received;
 	uint64_t ms; /* ENDED: how long the stream was open */
 	uint64_t dropped; /* TOTAL, FINISHED: ENDED that found no room */
-	char text[RELAY_TEXT_MAX]; /* ENDED, BROKE: the reason, for a person; maybe "" */
+	char text[RELAY_TEXT_MAX]; /* ENDED, BROKE: the reason, for a person; maybe "";
+				    * NOTE: the sentence */
 };
 
 /* Each checks a message of size bytes that came with fd_count descriptors, and copies it.

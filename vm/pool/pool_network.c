@@ -65,6 +65,7 @@ static bool hear(struct lease_network *n, const struct relay_said *said)
 	switch (said->op) {
 	case RELAY_ENDED:
 	case RELAY_TOTAL:
+	case RELAY_NOTE:
 		n->ev.said(n->ev.arg, said);
 		return true;
 	case RELAY_FINISHED:
@@ -82,6 +83,8 @@ static bool hear(struct lease_network *n, const struct relay_said *said)
 	}
 }
 
+/* The daemon's log has the signal that has ended a relay: the account's end comes before
+ * the jailer's report, and no run waits for that. */
 static void lose(struct lease_network *n, const char *why)
 {
 	close_account(n);

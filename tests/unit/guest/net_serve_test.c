@@ -393,6 +393,7 @@ static void test_limits(void)
 	ask("5.example", 1);
 	allow(next().id, 1, 65535);
 	is_int(answered(&address), 2, "more names than START allows are SERVFAIL");
+	is_int(next().type, WIRE_NET_FULL, "which the host hears");
 	for (int i = 0; i < 2; i++)
 		fd[i] = connect_to("198.18.1.0", PORT);
 	is_int(next().type, WIRE_NET_OPEN, "a first stream");

@@ -45,6 +45,7 @@ static const struct net_frame frames[] = {
 	{ .type = WIRE_NET_RESOLVE, .id = 1, .name = "api.example.org" },
 	{ .type = WIRE_NET_OPEN, .id = 2, .port = 65535, .name = "2001:db8::5" },
 	{ .type = WIRE_NET_FINISHED },
+	{ .type = WIRE_NET_FULL },
 	{ .type = WIRE_NET_OPENED, .id = 2 },
 	{ .type = WIRE_NET_DATA, .id = 2, .data = (const uint8_t *)"abc", .size = 3 },
 	{ .type = WIRE_NET_WINDOW, .id = 2, .window = 1 },

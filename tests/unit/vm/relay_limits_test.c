@@ -17,7 +17,7 @@ static void test_connections(void)
 	ok(guest_gets(p, WIRE_NET_RESET, NET_RESET_LIMIT, 2), "one too many is reset");
 	s = server_hears(p);
 	ok(s.told == NET_TOLD_LIMIT &&
-	   !strcmp(s.text, "more than 1 connections at a time"), "and told");
+	   !strcmp(s.text, "more than 1 connections at a time; some were refused"), "and told");
 	guest_put(p, .type = WIRE_NET_RESET, .id = 1, .arg = NET_RESET_PEER);
 	close(opens(p, 3, "b.example", 80, false));
 	ok(guest_gets(p, WIRE_NET_END, 0, 3), "the place of one that has ended is free");
@@ -51,6 +51,28 @@ static void test_bytes(void)
 	close(two);
 }
 
+static void hears_note(struct peers *p, const char *text)
+{
+	struct relay_said s = server_hears(p);
+
+	is_int(s.op, RELAY_NOTE, "a sentence for the log comes");
+	ok(!strcmp(s.text, text), "it is: %s", text);
+}
+
+static void test_names(void)
+{
+	struct peers *p = relay_starts(&usual, true);
+
+	guest_put(p, .type = WIRE_NET_FULL);
+	guest_put(p, .type = WIRE_NET_FULL);
+	hears_note(p, "over 4096 different names at a time");
+	order(p, -1, .op = RELAY_FINISH);
+	ok(guest_gets(p, WIRE_NET_FINISH, 0, 0), "the guest hears FINISH");
+	guest_put(p, .type = WIRE_NET_FINISHED);
+	is_int(server_hears(p).op, RELAY_FINISHED, "the sentence comes once");
+	relay_ends(p);
+}
+
 static void test_rate(void)
 {
 	struct relay_order o = usual;
@@ -66,6 +88,7 @@ static void test_rate(void)
 	is_int(q.id, 10, "5 s of the rate may come at once");
 	ok(relay_barrier(p), "what comes then waits");
 	is_int(recv(p->door, &q, sizeof(q), MSG_DONTWAIT), -1, "and is not asked");
+	hears_note(p, "slowed down to 2 connections a second");
 	relay_passes(p, 501);
 	is_int(door_hears(p).id, 11, "until its time has come");
 	relay_ends(p);
@@ -85,6 +108,7 @@ static void test_rate_over(void)
 	for (uint32_t i = 1; i <= 5; i++)
 		door_hears(p);
 	ok(relay_barrier(p), "more than 5 s of the rate waits");
+	hears_note(p, "slowed down to 1 connections a second");
 	relay_passes(p, 5001);
 	guest_gets(p, WIRE_NET_ANSWER, NET_ANSWER_NONE, 999999);
 	for (uint32_t i = 6; i <= 20; i++)
@@ -325,6 +349,7 @@ int main(void)
 {
 	test_connections();
 	test_bytes();
+	test_names();
 	test_rate();
 	test_rate_over();
 	test_without_door();
