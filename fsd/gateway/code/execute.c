@@ -254,8 +254,8 @@ static void read_steps(struct execution *x)
 	x->count += 1 + running_add(x->gateway, &x->cell);
 }
 
-/* Returns whether the cell gets a sandbox of its own: with --debug-ports fresh, if it
- * names neither a sandbox nor a context. */
+/* Returns whether the cell gets a sandbox of its own: on --debug-ports without "shared",
+ * if the request names no context. */
 static bool needs_fresh(const struct request *r, const json_t *body)
 {
 	return seed_is_wanted(r) && !text_member(body, "context_id");
