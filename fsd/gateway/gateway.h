@@ -45,7 +45,7 @@ struct gateway {
 	void (*peeked)(struct gateway *g, const char *job, json_t *seen);
 	bool stopping; /* the gateway got SIGTERM */
 	int64_t started_ms;
-	/* searches for jobs that a dead gateway has left */
+	/* work that ends the jobs that a dead gateway has left (orphans.c) */
 	struct crew_work orphans;
 };
 

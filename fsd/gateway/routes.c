@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of routes, which fsd-gateway(8) documents. Constant. */
+/*
+ * The one table of routes: method, path, service, guard, handler, largest body. The manual
+ * fsd-gateway(8) documents each. http_start() borrows the table; nothing changes it.
+ */
 #include "routes.h"
 
 #include "fsd/gateway/code/code.h"

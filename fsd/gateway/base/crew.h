@@ -18,20 +18,22 @@
 
 #define CREW_MAX 64u
 #define CREW_LIGHT 4u /* one of so many workers is reserved for light works */
-#define CREW_MS 30000u /* a work is interrupted this long after crew_put() */
+#define CREW_MS 30000u /* the clock thread interrupts a work this long after crew_put() */
 #define CREW_LATE "the mount has not answered for 30 seconds; .fsd/health may tell why"
-#define CREW_LEAST_MS 1000u /* ... but not before it has run this long */
-/* ... and again until it ends: a signal may come before a call */
+#define CREW_LEAST_MS 1000u /* ... but not before the work has run this long */
+/* ... and again after each such time until the work ends: a signal that comes just before
+ * a call would not interrupt it */
 #define CREW_AGAIN_MS 50u
 
-/* Zeroed: no work of it waits or runs. It must live longer than its works. */
+/* Works that run one after the other. Zeroed: none waits or runs. A group must live longer
+ * than its works. */
 struct crew_group {
 	struct list waiting;
 	bool busy;
 };
 
-/* The crew's from crew_put() until done() is called on the loop; then the
- * caller's. */
+/* One task for a worker. The crew owns it from crew_put() until done() is called on the
+ * loop; then the caller does. */
 struct crew_work {
 	struct list node;
 	struct reactor_post post;

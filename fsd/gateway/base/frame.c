@@ -89,7 +89,7 @@ int frame_take(const char *data, size_t len, json_t **ret, struct err *err)
 		       "%zu", used - FRAME_HEAD, len - FRAME_HEAD);
 }
 
-/* As the clients' own servers name signals. */
+/* Words for signals, as E2B's own server sends them. */
 static const struct {
 	const char *name, *words;
 } signals[] = {

@@ -276,8 +276,8 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns the length of a line with its CR LF, 0: it has not ended; -1: it is
- * none. */
+/* Returns the length of a line with its CR LF; 0: its end has not come; -1: it ends in
+ * another way, or is too long. */
 static long line_of(const char *data, size_t len)
 {
 	size_t most = MIN(len, CHUNK_LINE);

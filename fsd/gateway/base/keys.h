@@ -35,14 +35,15 @@ struct keys {
  * sentence, -ENOMEM. */
 int keys_parse(struct keys *k, const char *text, size_t len, struct err *err);
 /*
- * Reads the file again; if it is wrong, keeps the old keys. It must belong to
- * this user or to root, and others may not read it. Waits for the disk. Return:
- * 0 or negative errno.
+ * Reads the file again; if it is wrong, keeps the old keys. The file must belong to this
+ * user or to root, and others may not read it. Waits for the disk. Return: 0 or negative
+ * errno.
  */
 int keys_load(struct keys *k, struct err *err);
 void keys_done(struct keys *k);
 
-/* Finds a key. text: as sent, or NULL. Return: false: unknown. */
+/* Finds a key and sets *ret to its owner and label. text: the key as sent, or NULL. Return:
+ * false: unknown. Without a file of keys: true, and the owner is "". */
 bool keys_find(const struct keys *k, const char *text, struct caller *ret);
 /*
  * Makes a key: "e2b_" and 40 hexadecimal digits. Return: 0 or negative errno.

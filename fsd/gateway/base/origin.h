@@ -23,7 +23,8 @@ struct hosts {
 	unsigned ports;
 };
 
-/* Returns the name in "name:80", "[::1]:80" or "name", without its port. */
+/* Copies the name in "name:80", "[::1]:80" or "name", without its port. Return: false: the
+ * text has another form, or is too long. */
 bool host_name(const char *text, char *ret, size_t size);
 /* Checks a Host header; NULL: none was sent. */
 bool host_is_ours(const struct hosts *h, const char *host);

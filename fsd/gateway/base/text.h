@@ -39,8 +39,8 @@ int64_t text_now_ms(void);
 int text_json(struct buf *out, const json_t *json);
 /* Makes a string; bytes that are not UTF-8 become U+FFFD. */
 json_t *text_string(const char *data, size_t len);
-/* Makes a line for standard error of fsd's sentence about a job. Return: owned;
- * NULL: the sentence is empty, or there is no memory. */
+/* Makes a line, for a client that shows standard error, from fsd's sentence about a job.
+ * Return: owned; NULL: the sentence is empty, or there is no memory. */
 json_t *text_notice(const char *sentence);
 /* Returns whether a string, or any inside an array or object, has a NUL: a C
  * string would end there. */

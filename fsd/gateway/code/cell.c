@@ -124,7 +124,7 @@ static void put_note(struct buf *out, const char *mime, const char *why)
 				text, "timestamp", ""));
 }
 
-/* Removes one pair of quotes around the text: clients parse the rest. */
+/* Removes one pair of quotes around a text result: clients expect it without. */
 static json_t *unquoted(json_t *text)
 {
 	const char *p = json_string_value(text);
@@ -243,7 +243,7 @@ void cell_shown(struct buf *out, const json_t *shown, bool *told)
 	json_int_t bundle = bundle_of(json_array_get(entries, 0), 0);
 	struct cell_end whole = { .shown = told }; /* no entry has a path */
 
-	/* Ignore a display without a valid number: it could not be marked, and
+	/* Ignore a display without a valid number: it could not be marked as sent, and
 	 * would come again at the end. */
 	if (bundle <= 0 || bundle >= CELL_SHOWN || told[bundle])
 		return;
@@ -274,8 +274,8 @@ static void put_exit(struct buf *out, const json_t *result)
 	cell_error(out, lang ? lang->exit_error : "ExitStatus", text, "");
 }
 
-/* The mount's sentence about a cell that exited, such as that its output is over its
- * limit. Other ends have the sentence in their error. */
+/* Writes the mount's sentence about a cell that exited, such as that its output is over
+ * its limit, to stderr. put_end() puts the sentence of other ends into their error. */
 static void put_notice(struct buf *out, const json_t *result)
 {
 	json_t *notice = !strcmp(text_or(result, "status", ""), "exited") ?

@@ -19,7 +19,7 @@ struct context {
 	char cwd[1024];
 };
 
-/* Translates a client's name of a language to fsd's; NULL: unknown. */
+/* Returns fsd's name for a language that a client names; NULL: there is none. */
 const char *code_language(const char *name);
 /* Returns the context that a sandbox has for a language from the start. */
 void context_default(const struct sandbox *s, const char *language,
@@ -49,7 +49,8 @@ struct cell_end {
 	const bool *shown;
 	const char *message; /* text of an `error` event, or NULL */
 };
-/* result: result.json, or NULL. */
+/* Writes the lines that end a cell: what was not shown yet, its error, and the last line.
+ * result: result.json, or NULL. */
 void cell_lines(struct buf *out, const json_t *result,
 		const struct cell_end *end);
 /* Writes the line of one display, from an event "shown". told: of CELL_SHOWN
@@ -57,8 +58,8 @@ void cell_lines(struct buf *out, const json_t *result,
 void cell_shown(struct buf *out, const json_t *shown, bool *told);
 /* Writes the lines of an event "stdout" or "stderr". */
 void cell_output(struct buf *out, const char *name, const json_t *event);
-/* The same from an unparsed line of `events`: most of a large output can be
- * copied. Return: false: it is another event, or must be parsed. */
+/* Writes the line of an event "stdout" from an unparsed line of `events`. Most text needs
+ * no conversion and is copied. Return: false: another event, or it must be parsed. */
 bool cell_copy(struct buf *out, const char *line, size_t len);
 void cell_error(struct buf *out, const char *name, const char *value,
 		const char *traceback);

@@ -92,7 +92,7 @@ static json_t *show(const struct context *c)
 
 void get_contexts(struct request *r)
 {
-	/* a client of E2B knows that these two are there */
+	/* E2B's clients expect these two contexts in each sandbox */
 	static const enum lang_id expected[] = { LANG_PYTHON, LANG_JAVASCRIPT };
 	json_t *all = json_array(), *one;
 	struct context c;

@@ -19,7 +19,7 @@
 
 #define KEEPALIVE_MS 5000u
 #define TAIL_MAX (128u << 20)
-#define COPIES 4u /* copies of a file in memory while it becomes a line */
+#define COPIES 4u /* a file of n bytes needs this times n of memory to become a line */
 /* time between interrupt and kill when the client is gone */
 #define PATIENCE_MS 5000u
 
@@ -32,12 +32,12 @@ struct execution {
 	struct follow *follow;
 	char context[CONTEXT_ID];
 	char job[64];
-	uint64_t count; /* number of executions in the context so far */
+	uint64_t count; /* number of this execution in the context, from 1 */
 	bool shown[CELL_SHOWN]; /* display n was sent */
 	char *message;           /* owned: the message of an `error` event */
 	struct buf tail; /* made by a worker, sent by the loop */
 	struct holding memory; /* share of the budget for `tail` */
-	bool cut;                /* the sandbox has ended */
+	bool cut;                /* the job or the sandbox was lost: cut the stream */
 	bool fresh; /* the sandbox was made for this cell, and ends with it */
 	struct crew_work work;
 };
@@ -136,7 +136,7 @@ static void on_over(void *arg, int error)
 {
 	struct execution *x = arg;
 
-	if (error < 0 && x->message) { /* refused after its start */
+	if (error < 0 && x->message) { /* the mount refused the job after its start */
 		struct cell_end end = { .shown = x->shown,
 					.message = x->message };
 
@@ -210,7 +210,7 @@ static int read_output(void *arg, const char *path, struct buf *out)
 	return r < 0 ? r : mount_read(&x->gateway->mount, full.data, out, NULL);
 }
 
-/* Returns whether the program itself may have ended so, rather than fsd. */
+/* Returns whether the cell may have ended because its sandbox has ended. */
 static bool may_be_of_sandbox(const json_t *result)
 {
 	const char *status = text_member(result, "status");
@@ -254,8 +254,8 @@ static void read_steps(struct execution *x)
 	x->count += 1 + running_add(x->gateway, &x->cell);
 }
 
-/* Returns whether the cell needs a new sandbox: old clients, which name none,
- * get one for each cell. */
+/* Returns whether the cell gets a sandbox of its own: on --debug-ports without "shared",
+ * if the request names no context. */
 static bool needs_fresh(const struct request *r, const json_t *body)
 {
 	return seed_is_wanted(r) && !text_member(body, "context_id");
@@ -339,8 +339,8 @@ static bool check_body(struct request *r, const json_t *body)
 	return true;
 }
 
-/* Joins the cell's variables and those of the sandbox that only a step may
- * have. */
+/* Joins the cell's variables with those of the sandbox that the mount takes in a job's
+ * config but not in a sandbox's (env_is_hijack()). */
 static json_t *make_env(const struct request *r, const json_t *body)
 {
 	json_t *env = json_copy(json_object_get(r->sandbox->meta, "env"));

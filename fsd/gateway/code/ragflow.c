@@ -21,7 +21,7 @@
 #define OUTPUT_CODE (-1)
 #define RUNNER_CODE (-3)
 
-/* An answer's row: the parts that differ. */
+/* The members of an answer that differ from one kind of end to another. */
 struct verdict {
 	const char *status;
 	json_int_t code;

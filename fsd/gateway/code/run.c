@@ -27,7 +27,7 @@ static const struct {
 	{ "javascript", "javascript" },
 };
 
-/* A run. Used on the loop, except by on_result(), on a worker. */
+/* A run. The loop uses it, and a worker in on_result(). */
 struct run {
 	struct awaited awaited;
 	struct gateway *gateway;
@@ -80,7 +80,7 @@ static void on_result(void *arg, json_t *result)
 		.err = err.data, .err_len = err.len, .message = run->message,
 		.timeout_s = o->run_timeout, .memory_mb = o->run_memory,
 		.read = read_output, .arg = run });
-	/* here, because it would block the loop for long */
+	/* make the text on this worker: that would block the loop for long */
 	run->text.cap = UINT32_MAX;
 	if (run->answer && text_json(&run->text, run->answer) == 0)
 		json_decref(take_ptr(run->answer));

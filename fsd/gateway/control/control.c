@@ -121,8 +121,8 @@ json_t *control_show_access(const struct request *r)
 	return json;
 }
 
-/* Returns whether the debug sandbox is shared: without keys all clients may do
- * what --debug-ports allows. */
+/* Returns whether the control plane shows the debug sandbox: only without keys, when all
+ * clients may do what --debug-ports allows. */
 static bool has_debug(const struct gateway *g)
 {
 	return g->options.debug_ports && !g->keys.file;
@@ -152,7 +152,7 @@ bool control_guard(struct request *r)
 
 /* --- making one --------------------------------------------------------------------- */
 
-/* Returns the name if it is an environment's, else NULL. */
+/* Returns whether the mount has an environment of this name. */
 static bool is_environment(const struct gateway *g, const char *name)
 {
 	char path[128];
@@ -279,7 +279,7 @@ int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 	return r == -EEXIST ? sandbox_open(g, id, ret, err) : r;
 }
 
-/* Counts an owner's sandboxes; stops when there are too many. */
+/* Counts all sandboxes of the mount, and those of one owner. */
 struct count {
 	struct gateway *gateway;
 	const char *owner;
@@ -376,8 +376,9 @@ uint64_t control_life(struct request *r, const json_t *body, const char *name,
 	return 0;
 }
 
-/* Splits the variables. Those that a sandbox of the mount may not have are
- * given to each command by env(1), and to each cell's step. */
+/* Splits the variables. Those that config.json of a sandbox may not have (LD_PRELOAD and
+ * such, env_is_hijack()) go into meta: each command gets them by env(1), each cell in its
+ * job's "env". */
 static bool take_env(struct request *r, const json_t *body, json_t *config,
 		     json_t *meta)
 {

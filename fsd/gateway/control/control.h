@@ -35,29 +35,30 @@ bool control_guard(struct request *r);
 int control_make(struct gateway *g, const char *owner, const char *name,
 		 json_t *config, struct sandbox **ret, struct err *err);
 
-/* Makes the sandbox of one of --debug-ports, which needs no token. */
+/* Makes a sandbox for --debug-ports; it needs no token. */
 int control_make_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);
 /* Opens the sandbox that all --debug-ports share; makes it if it is missing. */
 int control_open_debug(struct gateway *g, const char *id, struct sandbox **ret,
 		       struct err *err);
 
-/* Resumes a paused sandbox, if its maker permits that for any request. Return:
+/* Resumes the request's sandbox if it is paused and was made with autoResume. Return:
  * false: it has replied. */
 bool control_wake(struct request *r);
-/* Reads a lifetime from the body. Return: seconds; 0: it has replied. */
+/* Reads a lifetime from the member `name` of the body; `other` if there is none. Return:
+ * seconds; 0: it has replied. */
 uint64_t control_life(struct request *r, const json_t *body, const char *name,
 		      uint64_t other);
 /* Returns the answer for a client that makes the sandbox or connects to it. */
 json_t *control_show_access(const struct request *r);
 /* Returns the answer to GET. NULL: the sandbox is gone, or no memory. */
 json_t *control_show(struct gateway *g, const struct sandbox *s);
-/* Returns "running" or "paused"; NULL: it is lost or gone. */
+/* Returns "running" or "paused"; NULL: the sandbox is lost or gone. */
 const char *control_state(struct gateway *g, const struct sandbox *s);
 /* Returns whether the sandbox's machine was started; that happens at its first job, or
  * use of its files. */
 bool control_has_machine(struct gateway *g, const struct sandbox *s);
-/* Returns when it ends, in ms since 1970; 0: never; -1: it is gone. */
+/* Returns when the sandbox ends, in ms since 1970; 0: never; -1: it is gone. */
 int64_t control_end(struct gateway *g, const struct sandbox *s);
 
 #endif

@@ -21,7 +21,7 @@ static int set_end(struct request *r, uint64_t seconds, struct err *err)
 			   strlen(text), err);
 }
 
-/* Returns whether "timeout" is 0, which ends it now. */
+/* Returns whether "timeout" is 0, which ends the sandbox now. */
 static bool ends_now(const json_t *body)
 {
 	const json_t *number = json_object_get(body, "timeout");
@@ -123,7 +123,8 @@ bool control_wake(struct request *r)
 	return !state || strcmp(state, "paused") != 0 || (renew(r) && control(r, "resume"));
 }
 
-/* Sets the end first: it may be paused because its end had come. */
+/* Sets the sandbox's end before the resume: the sandbox may be paused because its end
+ * had come. */
 void post_connect(struct request *r)
 {
 	const char *state = state_of(r);

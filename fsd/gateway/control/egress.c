@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Translates E2B's fields of a network: allow_internet_access, and allowOut and denyOut
- * with addresses, nets and names. The rules of the mount have ports; E2B looks at names
- * on 80 and 443 alone, and at addresses on all.
+ * with addresses, nets and names. The rules of the mount have ports. E2B applies a name
+ * to ports 80 and 443 only, and an address to all ports.
  *
  * The mount checks the rules against the operator's policy, and its sentence goes to the
  * client. Where the mount gives no network the fields are taken and have no effect, as
@@ -40,8 +40,8 @@ struct egress_offer egress_offer(struct gateway *g)
 				       has_line(&text, "ports yes") };
 }
 
-/* Adds the rules of a list that .fsd/network has, a word and a rule a line. A name
- * without ports means 443, which the reader need not know. */
+/* Adds the rules of .fsd/network whose lines begin with a word, "allow " or "deny ". A
+ * name without ports means 443, so ":443" is added. Return: how many there are. */
 static size_t list_rules(const struct buf *text, const char *word, struct buf *out)
 {
 	size_t count = 0, len = strlen(word);

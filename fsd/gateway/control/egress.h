@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network of sandboxes as E2B's clients say it, and as config.json of a sandbox has
- * it. On workers.
+ * Translates the network of sandboxes from the fields of E2B's clients to "network" of a
+ * sandbox's config.json. On workers.
  */
 #ifndef GATEWAY_EGRESS_H
 #define GATEWAY_EGRESS_H
@@ -17,8 +17,8 @@ struct egress_offer egress_offer(struct gateway *g);
 /* Adds what programs can reach, for a model: "without a network" or "with a network that
  * reaches ...". */
 void egress_words(struct gateway *g, struct buf *out);
-/* Sets "network" of a config whose client has no word for it: all that the operator
- * allows. */
+/* Sets "network" of a config to all that the operator allows, for clients that cannot ask
+ * for a network. */
 void egress_default(struct gateway *g, json_t *config);
 
 /*
@@ -28,7 +28,7 @@ void egress_default(struct gateway *g, json_t *config);
  */
 bool egress_take(struct request *r, const json_t *body, bool create, json_t *config,
 		  json_t *meta);
-/* Adds what GET shows. */
+/* Adds to ret what GET shows of the network. */
 void egress_show(const json_t *meta, json_t *ret);
 
 /* PUT /sandboxes/{}/network: replaces the rules of a sandbox. */

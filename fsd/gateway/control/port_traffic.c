@@ -75,7 +75,7 @@ static char *masked_host(const struct request *r)
 			at + strlen("${PORT}")) < 0 ? NULL : host;
 }
 
-/* The form of E2B's proxy. */
+/* Replies 502 in the form of E2B's proxy. */
 static void refuse(struct request *r, const char *why)
 {
 	reply_json(r, 502, json_pack("{s:s, s:s, s:i, s:i}", "sandboxId",

@@ -125,8 +125,9 @@ static bool token_is_good(struct request *r, const char *name, bool needed)
 	return false;
 }
 
-/* Checks the token of traffic: a sandbox made with allowPublicTraffic false
- * needs one, as with E2B's proxy; for envd its own token serves, too. */
+/* Checks the traffic token: a sandbox made with allowPublicTraffic false needs one, as
+ * with E2B's proxy; with --ports token, port traffic does too. For envd an access token
+ * will do, which its guard has checked. */
 static bool traffic_is_good(struct request *r)
 {
 	const char *wanted = text_member(r->sandbox->meta, "traffic");

@@ -21,7 +21,7 @@ bool sandbox_files_guard(struct request *r);
 /* Replies 502, in the form that clients expect. */
 void reply_no_sandbox(struct request *r);
 
-/* Makes "v1_" and the signature of a path, "read" or "write"; expires NULL:
+/* Makes "v1_" and the signature of a path. operation: "read" or "write". expires: NULL:
  * never. */
 void sandbox_signature(const char *path, const char *operation,
 		       const char *user, const char *token, const char *expires,

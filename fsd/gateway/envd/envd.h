@@ -40,8 +40,8 @@ struct envd_path {
  * Pure. Return: 0 or -ENAMETOOLONG. */
 int envd_resolve(const char *sandbox, const char *text, struct envd_path *ret);
 /*
- * Resolves a path and its symbolic links (envd_links.c); on a worker. `mount`
- * is that of `real`, `path` is as given. last: also resolve the last name.
+ * Resolves a path and its symbolic links (envd_links.c); on a worker. ret->path keeps
+ * the links; ret->real and ret->mount have none. last: also resolve the last name.
  * Return: 0 or negative errno with a sentence.
  */
 int envd_locate(struct gateway *g, const char *sandbox, const char *text, bool last,
@@ -59,12 +59,12 @@ int envd_make_parents(struct gateway *g, const struct envd_path *p,
 /* envd_entry.c. Replies that there is no list: -EAGAIN: no memory for it now;
  * -EDQUOT: it is too long. */
 void envd_list_failed(struct request *r, int code);
-/* Returns an entry in the form of the calls. */
+/* Returns a file in the JSON form of filesystem.Filesystem. */
 json_t *envd_entry(const struct envd_path *p, const struct stat *st);
 
 void get_files(struct request *r);  /* handlers in download.c */
-void post_files(struct request *r); /* upload.c: the end of the body, */
-int post_files_chunk(struct request *r, const char *data, size_t len);
+void post_files(struct request *r); /* upload.c: called after the last piece */
+int post_files_chunk(struct request *r, const char *data, size_t len); /* gets a piece */
 
 void fs_stat(struct request *r); /* handlers in filesystem.c */
 void fs_move(struct request *r);
@@ -72,12 +72,13 @@ void fs_make_dir(struct request *r);
 void fs_remove(struct request *r);
 void fs_list_dir(struct request *r);
 
-/* links.c: the mount shows no links. Returns whether an open directory has
- * some. */
+/* links.c: links, fifos and devices, which the mount hides. Returns whether an open
+ * directory has hidden entries. */
 bool links_hidden(int dir);
-/* Returns whether the directory that contains p has some. */
+/* Returns whether the directory that contains p has hidden entries. */
 bool links_beside(struct gateway *g, const struct envd_path *p);
-/* The same calls, made by programs of the machine. Last action of a handler. */
+/* The calls of filesystem.c for hidden entries: programs in the machine do them. Last
+ * action of a handler. */
 void links_stat(struct request *r, const struct envd_path *p);
 void links_move(struct request *r, const struct envd_path *from,
 		const struct envd_path *to);

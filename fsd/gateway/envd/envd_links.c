@@ -23,7 +23,7 @@ static int open_deepest(struct gateway *g, const struct envd_path *p)
 	int fd = -ENOENT;
 
 	snprintf(path, sizeof(path), "%s", p->mount);
-	/* do not go above .fsd/sandboxes/H/files */
+	/* do not go above .fsd/sandboxes/NAME/files */
 	while ((fd == -ENOENT || fd == -ENOTDIR) && (slash = strrchr(path, '/')) &&
 	       slash > path + strlen(SANDBOXES) + SANDBOX_NAME) {
 		*slash = '\0';

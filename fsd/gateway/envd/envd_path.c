@@ -82,7 +82,7 @@ int envd_make_parents(struct gateway *g, const struct envd_path *p,
 		close(fd);
 		return 0;
 	}
-	/* below .fsd/sandboxes/H/files */
+	/* .fsd/sandboxes/NAME/files is there; make the directories below */
 	slash = path + strlen(SANDBOXES) + SANDBOX_NAME + 1;
 	while (r == 0 && (slash = strchr(slash + 1, '/'))) {
 		*slash = '\0';

@@ -40,7 +40,7 @@ bool links_beside(struct gateway *g, const struct envd_path *p)
 	return dir >= 0 && links_hidden(dir);
 }
 
-/* Returns the absolute path that a link leads to, by its text. */
+/* Sets ret to the path that a link at p leads to. target: the link's text. */
 static void lead(const struct envd_path *p, const char *target,
 		 struct envd_path *ret)
 {

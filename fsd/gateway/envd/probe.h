@@ -18,8 +18,8 @@ typedef void probe_digest(void *arg, const char *out);
 
 /*
  * Starts the program; on a worker, the last action of a handler. words: its
- * command; taken. arg: freed by done when it is not needed any more, in any
- * case; done may be NULL.
+ * command; taken. done: frees arg when it is not needed any more, also on a failure;
+ * may be NULL.
  */
 void probe_start(struct request *r, json_t *words, probe_reply *reply, void *arg,
 		 void (*done)(void *arg));

@@ -134,8 +134,8 @@ static void on_quiet(struct request *r)
 
 /* --- on a worker ------------------------------------------------------------------ */
 
-/* The mount's sentence about a command that exited, such as that its output is over its
- * limit: clients show standard error, and the frame of an end has no member for it. */
+/* Adds the mount's sentence about a command that exited, such as that its output is over
+ * its limit, as standard error: an end frame has no member for a sentence. */
 static void put_notice(struct buf *out, const json_t *result)
 {
 	json_t *notice = text_notice(text_member(result, "message"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The commands of a sandbox. Each is a job of the mount named "gw.H.p…", which
- * is kept for a while after its end. There is no other table of them.
+ * The commands of a sandbox. Each is a job of the mount named "gw.H.p…" (H: the sandbox's
+ * name in the mount), which is kept for a while after its end. There is no other table.
  */
 #ifndef GATEWAY_PROCESS_H
 #define GATEWAY_PROCESS_H
@@ -9,7 +9,7 @@
 #include "envd.h"
 
 #define COMMANDS_MAX 64u /* most running commands of a sandbox */
-#define COMMAND_KEPT_S 60 /* time after their end */
+#define COMMAND_KEPT_S 60 /* seconds that a command's job is kept after its end */
 
 struct command {
 	char job[64];
@@ -17,7 +17,7 @@ struct command {
 	json_t *config;    /* owned: config.json */
 	json_t *result; /* owned; NULL: it has not ended */
 	bool ended;
-	int events; /* descriptor at the end of what was read, or -1 */
+	int events; /* of the job's `events`, positioned after what was read; or -1 */
 };
 void command_done(struct command *c);
 

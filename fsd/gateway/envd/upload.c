@@ -188,7 +188,8 @@ static int write_all(struct upload *u, const char *data, size_t len)
 	return 0;
 }
 
-/* Takes memory for one more in the answer: its path is there three times. */
+/* Takes memory of the budget for one more file in the answer, which needs the path three
+ * times. */
 static int pay(struct upload *u)
 {
 	u->unpaid += FILE_BYTES + 3 * strlen(u->to.path);

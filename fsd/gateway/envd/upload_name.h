@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of open uploads: the upload of a file that began last has its name.
- * So if a client repeats an upload, the end of the first attempt cannot remove
- * it. On workers.
+ * Which open upload has a file's name: the one that began last. So if a client repeats
+ * an upload, the end of the first attempt cannot remove the file of the second. On
+ * workers.
  */
 #ifndef GATEWAY_UPLOAD_NAME_H
 #define GATEWAY_UPLOAD_NAME_H

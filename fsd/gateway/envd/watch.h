@@ -14,8 +14,8 @@ json_t *watch_show_event(const json_t *event);
  * rest in line. */
 void watch_take_output(struct buf *line, const json_t *event,
 		       void (*fn)(void *arg, const json_t *said), void *arg);
-/* Returns the job "gw.H.w.ID" of the request's watcher. Return: false: it has
- * replied. */
+/* Sets job to the name of the request's watcher: "gw.H.w.ID", H: the sandbox's name.
+ * Return: false: it has replied. */
 bool watch_take_job(struct request *r, char job[64]);
 
 #endif

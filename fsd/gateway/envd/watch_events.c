@@ -102,7 +102,7 @@ static struct request *make_answer(struct question *q)
 	return r;
 }
 
-/* Ends the watcher, and sends the events that have come. */
+/* Stops following the job's events, and replies with those that have come. */
 static void end_question(struct question *q)
 {
 	struct request *r;

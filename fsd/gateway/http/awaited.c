@@ -4,8 +4,8 @@
  * awaited holds a reference to the request until the reply or until the client has gone.
  *
  * Two events may come in either order: the handler returns (`begun`), and the result is
- * known (`known`). The last one makes the reply. `over` and the missing request together
- * free the owner.
+ * known (`known`). The last one makes the reply. When the job is over and the request is
+ * detached, ops->free() frees the owner.
  */
 #include "awaited.h"
 

@@ -102,7 +102,7 @@ static int bind_socket(const struct addrinfo *info)
 	return take_fd(&fd);
 }
 
-/* Logs the address as given, with the port that the kernel chose for 0. */
+/* Sets l->address: the address as given, with the port that the kernel chose for 0. */
 static void tell_address(struct listener *l, const char *address)
 {
 	struct sockaddr_storage own;
@@ -196,8 +196,8 @@ static bool make_room(struct http *h, const char *address,
 	return true;
 }
 
-/* Returns whether a limit is exceeded, of all or of one other host: then it is
- * a spare connection. */
+/* Returns whether the connection is above the limit of all connections, or of those of
+ * one other host, and no idle connection could be closed for it. */
 static bool is_over(struct http *h, const struct client *c)
 {
 	if (!c->local && count_of(h, c->address) > HTTP_OF_ADDRESS)

@@ -18,8 +18,9 @@
 /* most time without a request, or with a reply that the client does not read */
 #define HTTP_IDLE_MS 75000u
 #define HTTP_LINGER_MS 2000u /* time for a client to read the last reply */
-#define HTTP_BODY_MS 30000u /* a body must bring bytes at least once in this time */
-#define HTTP_BODY_LEAST (30u << 10) /* ... this many bytes, or the body's end */
+/* in each HTTP_BODY_MS at least HTTP_BODY_LEAST bytes of a body, or its end, must come */
+#define HTTP_BODY_MS 30000u
+#define HTTP_BODY_LEAST (30u << 10)
 /* most bytes read of a body whose request was refused */
 #define HTTP_REST (1u << 20)
 #define HTTP_BODY_MAX (8u << 20)
@@ -30,12 +31,12 @@
 #define HTTP_LATE_MS 2000u
 #define HTTP_STOP_MS 5000u
 /*
- * Most bytes of all bodies, lists, results and answers of watchers at one time.
+ * Most bytes at one time of all bodies, parsed JSON, lists, results and unread replies.
  */
 #define HTTP_BUDGET (512u << 20)
-/* bytes of a reply that is not read; these count for no budget */
+/* an unread reply of at most this many bytes is not counted in the budget */
 #define HTTP_REPLY_FREE (64u << 10)
-#define HTTP_STREAM_FREE (2u << 20) /* bytes of one stream that count for no budget */
+#define HTTP_STREAM_FREE (2u << 20) /* the same for the unread bytes of a stream */
 
 struct gateway;
 struct route;
@@ -54,7 +55,7 @@ struct http {
 	const struct route *routes; /* borrowed; the last row has no path */
 	struct listener listener[HTTP_LISTENERS];
 	unsigned listeners;
-	struct list clients; /* struct client; the newest at the end */
+	struct list clients; /* struct client; last: the newest, or last answered */
 	struct list ready; /* clients that can continue */
 	unsigned connections;
 	struct list requests; /* running ones (struct request) */

@@ -35,7 +35,8 @@ void answer_mind_quiet(struct request *r)
 				  r->ops->quiet_ms);
 }
 
-/* Ends the handler's stream, by its own call or because the client is gone. */
+/* Calls the handler's stream_ops no more: the handler has ended the stream, or the client
+ * is gone. */
 static void forget_ops(struct request *r)
 {
 	r->ops = NULL;
@@ -58,8 +59,8 @@ void answer_gone(struct request *r)
 	answer_resume(r);
 }
 
-/* Takes memory for a stream. Most streams stop their source before that is
- * needed. */
+/* Takes memory of the budget for the unread bytes of a stream, above HTTP_STREAM_FREE.
+ * Most handlers stop the source of their stream before it has so many. */
 static bool hold_stream(struct request *r, size_t len)
 {
 	size_t need = r->out.len + len;

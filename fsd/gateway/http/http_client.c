@@ -16,7 +16,7 @@
 #include "layout/base/log.h"
 
 #define LATE_TEXT "{\"code\":503,\"message\":\"" CREW_LATE "\"}"
-#define TURNS 16u /* turns of one connection before others get theirs */
+#define TURNS 16u /* steps of one connection before the others get their turn */
 
 static void set_clock(struct client *c, uint64_t ms)
 {
@@ -225,8 +225,8 @@ static bool body_is_over(const struct client *c)
 	return c->chunked ? c->chunks.at == CHUNK_OVER : !c->left;
 }
 
-/* Passes on the part of the body that has come. Return: bytes; 0: more must
- * come. */
+/* Passes on the part of the body that has come. Return: bytes of c->in that were used;
+ * 0: more must come; < 0: the chunks are wrong, or no memory. */
 static long take_body(struct client *c)
 {
 	const char *body = c->in.data;
@@ -242,9 +242,8 @@ static long take_body(struct client *c)
 }
 
 /*
- * Sends 100-continue, for which the client waits before it sends the body. If
- * the socket takes none now, the client sends the body after a second or two
- * anyhow.
+ * Sends 100-continue, for which the client waits before it sends the body. If the
+ * socket takes no bytes now, clients send the body without it after a second or two.
  */
 static void say_continue(struct client *c)
 {

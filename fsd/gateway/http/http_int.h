@@ -25,13 +25,13 @@ enum client_at {
 	AT_END,
 };
 
-/* A connection; the loop's. */
-/* The steps of a connection whose request does not end with a reply (tunnel.c). */
+/* How a connection continues whose request goes to a program in a sandbox (tunnel.c). */
 struct tunnel {
-	bool (*step)(struct client *c); /* false: it waits */
+	bool (*step)(struct client *c); /* Return: false: no byte can move now */
 	void (*free)(struct tunnel *t);
 };
 
+/* A connection. The loop owns it. */
 struct client {
 	struct list node, ready;
 	struct gateway *gateway;
@@ -68,14 +68,15 @@ void client_close(struct client *c);
 /* Marks the client as ready: it continues after this turn of the loop. */
 void client_wake(struct client *c);
 
-/* http_client.c: does all that is possible now. May close it. */
+/* http_client.c: does all steps of the connection that need not wait. May free c. */
 void client_go(struct client *c);
 void client_clock(struct client *c);
 /* Reads more bytes into c->in. Return: false: there are none now. */
 bool client_recv(struct client *c);
-/* Sends bytes from *at on, and moves it. Return: false: the socket takes no more now. */
+/* Sends bytes from *at on, and moves *at. Return: false: the socket takes no more now,
+ * or has failed (then c->at is AT_END). */
 bool client_send(struct client *c, const char *data, size_t len, size_t *at, bool more);
-/* Ends the connection because the client is gone, and informs its request, if any. */
+/* Notes that the client sends no more or is gone, and informs its request, if any. */
 void client_gone(struct client *c);
 
 /* http_request.c */
@@ -97,7 +98,7 @@ void request_client_gone(struct request *r);
 void answer_text(struct client *c, unsigned status, const char *json);
 /* Puts the head of the request's reply into c->out. */
 void answer_reply(struct client *c);
-/* Puts more of a stream into c->out. Return: false: it waits. */
+/* Puts more of a stream into c->out. Return: false: no bytes of the stream wait. */
 bool answer_more(struct client *c);
 void answer_mind_quiet(struct request *r);
 void answer_resume(struct request *r);

@@ -19,8 +19,8 @@
 #include "locate.h"
 #include "route.h"
 
-/* Memory for a value of JSON and for a container, and the most for a body
- * (LIMIT_VALUE_PARTS). A body up to JSON_FREE is not counted. */
+/* Bytes that jansson needs for a JSON value and for a container, and for a body with
+ * LIMIT_VALUE_PARTS of them. A body of at most JSON_FREE bytes is not counted. */
 #define JSON_VALUE 72u
 #define JSON_CONTAINER 240u
 #define JSON_MOST (144u << 20)
@@ -415,7 +415,7 @@ static size_t json_bytes(const struct buf *body)
 		   (size_t)JSON_MOST);
 }
 
-/* Takes memory for the parsed body; it is given back with the body. */
+/* Takes memory of the budget for the parsed body; drop_body() gives it back. */
 static bool hold_json(struct request *r)
 {
 	size_t bytes = r->body.len > JSON_FREE ? json_bytes(&r->body) : 0;
@@ -475,7 +475,7 @@ static void handler_done(struct crew_work *work)
 	request_unref(r);
 }
 
-/* Takes memory for the reply: a client may read it slowly, or never. */
+/* Takes memory of the budget for the reply: a client may read it slowly, or never. */
 static bool hold_reply(struct request *r)
 {
 	size_t len = r->reply.body.len;

@@ -2,7 +2,7 @@
 /*
  * Finds the sandbox and the service in a request's head: in the headers
  * E2b-Sandbox-Id and E2b-Sandbox-Port, or in the first label of its host,
- * "49999-ID". Pure.
+ * "49999-ID". No function waits.
  */
 #include "locate.h"
 

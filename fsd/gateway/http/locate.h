@@ -8,8 +8,8 @@
 
 #include "request.h"
 
-/* Finds which sandbox and services a request means: sets its sandbox_id, and
- * removes other services from *services. Return: false: it has replied. */
+/* Finds which sandbox and services a request means. Sets its sandbox_id, and reduces
+ * *services to them; for port traffic to SERVICE_PORT. Return: false: it has replied. */
 bool request_locate(struct request *r, unsigned *services);
 /* Returns the port of a sandbox, other than the gateway's own two, that the head names;
  * 0: none, or --ports no. */

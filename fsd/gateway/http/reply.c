@@ -163,7 +163,7 @@ void reply_as_end(struct request *r)
 	reply_stream_error(r, code ? code : "internal", text ? text : "");
 }
 
-/* Appends why the mount runs no jobs, to a sentence that says so. */
+/* Appends the line of .fsd/health to an error's sentence, unless the mount is healthy. */
 static void add_health(struct request *r, char *text, size_t size)
 {
 	auto_buf struct buf health = { 0 };

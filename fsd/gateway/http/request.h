@@ -24,7 +24,8 @@ struct request;
 
 /* Events while a reply is under way; all on the loop, each may be NULL. */
 struct stream_ops {
-	/* The handler has returned, and the reply's head is being sent. */
+	/* The handler has returned. After reply_stream() the head is sent next; after
+	 * reply_later() there may be no reply yet. */
 	void (*begun)(struct request *r);
 	/* The client is gone, or will never read the reply. Called once; no
 	 * event follows. */
@@ -47,7 +48,7 @@ struct reply {
 	struct header header[REPLY_HEADERS];
 	unsigned headers;
 	bool streams;
-	uint64_t size; /* bytes of the stream so far */
+	uint64_t size; /* bytes of the whole stream, for Content-Length; or SIZE_UNKNOWN */
 };
 
 /* The target of port traffic; the guard sets it. */
@@ -100,11 +101,11 @@ const char *request_query(const struct request *r, const char *name);
  * Parses the body, which must be an object. Return: 0, or < 0: it has replied.
  */
 int request_json(struct request *r, json_t **ret);
-/* Makes a job's "timeout" of Connect-Timeout-Ms. A value above a job's limit
- * counts as none (0): then the sandbox's end limits it. */
+/* Makes a job's "timeout" from the header Connect-Timeout-Ms. A value above a job's
+ * limit counts as none (0): then the sandbox's end limits the job. */
 json_t *request_timeout(const struct request *r);
-/* Takes more bytes of the budget for its answer, until its end. On a worker, in
- * the handler. Return: false: its owner's share does not allow it now. */
+/* Takes more bytes of the budget for the request, until the request ends. Return: false:
+ * the share of the request's owner does not allow that now. */
 bool request_hold(struct request *r, size_t more);
 /* Makes *ret an empty holding for the same owner, for an answer that lives
  * longer than its handler. On a worker, in the handler. */
@@ -124,17 +125,17 @@ void reply_json(struct request *r, unsigned status, json_t *json);
 /* Replies an error in the form of the route's service. */
 void reply_error(struct request *r, unsigned status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same by a Connect code. */
+/* Replies an error with this Connect code, and with the HTTP status that belongs to it. */
 void reply_connect(struct request *r, const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Replies a Connect stream with only an error. */
 void reply_stream_error(struct request *r, const char *code, const char *text);
-/* Turns the present error reply into such a stream. */
+/* Turns an error reply that was just made into a Connect stream with only that error. */
 void reply_as_end(struct request *r);
 /* Replies the mount's error, by errors.h. On a worker it adds .fsd/health if
  * that tells the cause. */
 void reply_failure(struct request *r, int code, const char *sentence);
-/* Copies both. */
+/* Adds a header to the reply; copies name and value. Drops it after REPLY_HEADERS. */
 void reply_header(struct request *r, const char *name, const char *value);
 /* Starts a stream: the head is sent when the handler returns, the rest comes by
  * stream_add(). */

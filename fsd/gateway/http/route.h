@@ -7,11 +7,11 @@
 
 enum service {
 	SERVICE_CONTROL = 1, /* sandboxes; also /mcp and /ui */
-	SERVICE_CODE = 2,    /* a sandbox's 49999 */
-	SERVICE_ENVD = 4,    /* a sandbox's 49983 */
+	SERVICE_CODE = 2,    /* port 49999 of a sandbox */
+	SERVICE_ENVD = 4,    /* port 49983 of a sandbox */
 	SERVICE_RUN = 8,     /* /run, which needs no key on --run-listen */
 	SERVICE_ALL = 15,
-	/* any other port of a sandbox, where the control plane is served, too */
+	/* any other port of a sandbox; only on listeners that have SERVICE_CONTROL */
 	SERVICE_PORT = 16,
 };
 
@@ -27,25 +27,27 @@ struct route {
 	 * machine. false: it has replied. */
 	bool (*guard)(struct request *r);
 	enum style style; /* the form of errors */
-	/* Begins a tunnel when the guard is done, on the loop; then there is no handler.
-	 * NULL: none. */
+	/* Called instead of the handler, after the guard, on the loop: begins a tunnel.
+	 * NULL: the route has a handler. */
 	void (*tunnel)(struct request *r);
 	bool quick;           /* the handler runs on the loop */
 	bool light;           /* the handler never waits for a machine */
 	/*
 	 * Gets the body in pieces of at most HTTP_CHUNK, in order, on a worker.
-	 * Return: < 0 ends the body, and it has replied. If the rest is
-	 * refused, the reply exists before the call.
+	 * Return: < 0 ends the body, and it has replied. If the server refuses
+	 * the rest of the body, it makes the reply and calls this once more, so
+	 * that the upload can remove its half-made file.
 	 * NULL: the handler gets the whole body.
 	 */
 	int (*chunk)(struct request *r, const char *data, size_t len);
-	size_t body_max;      /* 0: HTTP_BODY_MAX; of chunks: --max-upload */
+	/* 0: HTTP_BODY_MAX. Not used with chunk (--max-upload) or GET (HTTP_BODY_GET). */
+	size_t body_max;
 	const char *topic; /* name of a feature that fsd does not have */
 };
 
 /*
- * Finds a route. services: those to consider. *other: a route of this path has
- * another method. part: gets a text for each {}. Return: NULL: there is none.
+ * Finds a route of one of the services. part: gets a text for each {}. Return: NULL:
+ * there is none; then *other is set to true if the path has a route of another method.
  * Pure.
  */
 const struct route *route_find(const struct route *table, const char *method,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves the bytes of port traffic. Up: the head that proxy_head.c has made, then the
- * body, of which only the end is found; then the client says no more. Down: heads of the
- * answer (1xx may come before the last one), then its body by length, by chunks or to the
- * end of the connection. Behind 101 both directions are bytes of another protocol.
+ * Moves the bytes of port traffic. Up: the head that proxy_head.c has made, then the body
+ * to its end; later bytes of the client are not passed on. Down: heads of the answer (1xx
+ * may come before the final one), then its body by length, by chunks or to the end of the
+ * connection. After 101 both directions carry bytes of another protocol.
  *
  * A direction whose reader is slow stops its source, so TUNNEL_BYTES wait at most. Owns
  * the program's socket. All functions run on the loop.
@@ -25,16 +25,16 @@
 enum framing { BODY_NONE, BODY_LENGTH, BODY_CHUNKS, BODY_TO_END };
 
 struct port_tunnel {
-	struct tunnel tunnel; /* the tunnel of the client */
+	struct tunnel tunnel; /* client->tunnel points here */
 	struct list node; /* link in http->tunnels */
 	struct client *client;
 	struct reactor_source source;
 	int fd;
 	bool readable, writable, eof, failed;
 	bool raw;      /* the answer 101 has come: bytes are passed unchanged */
-	bool asked;    /* the whole request went up */
-	bool answers;  /* the last head came down */
-	bool shut;     /* the program knows that no more bytes follow */
+	bool asked;    /* the whole request was put into `up` */
+	bool answers;  /* the final head (not 1xx) came down */
+	bool shut;     /* SHUT_WR was sent to the program, after 101 */
 	struct buf up; /* bytes for the program */
 	struct buf down; /* bytes from the program that were not passed on yet */
 	enum framing framing; /* framing of the answer's body */
@@ -361,8 +361,8 @@ static bool send_down(struct port_tunnel *t)
 	return c->out.len < before;
 }
 
-/* The client is gone: it wants no answer any more. A protocol behind 101 may go on in
- * the other direction. */
+/* Returns whether the tunnel ends because the client has closed its direction. After 101
+ * the other direction may continue, so only an error ends the tunnel. */
 static bool is_given_up(const struct port_tunnel *t)
 {
 	const struct client *c = t->client;

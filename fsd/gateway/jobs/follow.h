@@ -17,7 +17,7 @@ struct follow_ops {
 	/* On a worker: result.json, NULL if it cannot be read. The job still
 	 * exists. May be NULL. */
 	void (*result)(void *arg, json_t *result);
-	/* On the loop, last: 0, or a negative errno: the job was lost. */
+	/* On the loop, last. error: 0, or a negative errno: the job was lost. */
 	void (*over)(void *arg, int error);
 };
 
@@ -25,7 +25,7 @@ struct follow_job {
 	const char *name;
 	/* the job's config.json, with "code" or "command"; follow adds a mark to "note" */
 	json_t *config;
-	const char *dir; /* a directory to copy into it at its start, or NULL */
+	const char *dir; /* an empty directory to make in the job before it starts, or NULL */
 	json_t *files; /* further files: text by path, or NULL */
 	/* owner of the API key (keys.h), for the dashboard; NULL: none */
 	const char *owner;
@@ -72,7 +72,8 @@ void follow_ctl(struct follow *f, const char *verb);
 void follow_abandon(struct follow *f, uint64_t patience_ms);
 /* Stops following a job that continues: over() comes without result(). */
 void follow_leave(struct follow *f);
-/* Reports how many bytes of its output wait for a client. */
+/* Reports how many bytes of the job's output wait for a client. With too many, no more
+ * events are read (watcher.h). */
 void follow_waiting(struct follow *f, size_t bytes);
 
 /* --- for orphans.c ------------------------------------------------------------------ */
@@ -92,8 +93,8 @@ int follow_events(const struct mount *own, struct err *err);
  * jobs without the mark of follow_start(). Call it at the start. */
 void follow_orphans(struct gateway *g);
 
-/* Makes a name "gw.PART.HEX"; part: the sandbox's name, or the owner of a run
- * without one. "gw.HEX" if it is "" or NULL. */
+/* Makes the name of a new job, "gw.PART.RANDOM" with FOLLOW_TAIL of [a-z0-9]. part: the
+ * sandbox's name, or the owner of a job without sandbox; "" or NULL: "gw.RANDOM". */
 int follow_new_name(const char *part, char room[64]);
 
 #endif

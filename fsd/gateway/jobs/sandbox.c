@@ -123,8 +123,8 @@ int sandbox_line(struct gateway *g, const char *name, const char *file,
 	return mount_line(&g->mount, sandbox_path(name, file, path), ret);
 }
 
-/* Returns whether the sandbox has asked for a machine already. NULL: the
- * sandbox does not exist yet. */
+/* Returns whether the sandbox has asked for a machine already. name NULL: a job without
+ * a sandbox, which has not. */
 static bool has_asked(struct gateway *g, const char *name)
 {
 	auto_buf struct buf text = { 0 };
@@ -141,7 +141,7 @@ int sandbox_check_machine(struct gateway *g, const char *name, struct err *err)
 	    mount_read(&g->mount, ".fsd/health", &health, NULL) < 0 ||
 	    !health.len || strncmp(health.data, "full: ", 6) != 0 ||
 	    !strstr(health.data, " and 0 in use; "))
-		return 0; /* a running sandbox may end at any time as well */
+		return 0; /* a machine in use may become free at any time: let the job wait */
 	return err_set(err, -EDQUOT, "there is no machine for it: sandboxes have "
 		       "all of them, idle and paused ones included; end one, or "
 		       "wait until one ends");

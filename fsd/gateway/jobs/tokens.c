@@ -45,7 +45,8 @@ static int by_name(const void *a, const void *b)
 		      ((const struct entry *)b)->name);
 }
 
-/* Returns whether the token is known; it never changes. */
+/* Copies the stored entry if it is good: a token never changes, but a sandbox without a
+ * token may get one, so such an entry is good for NONE_MS. */
 static bool is_known(const struct tokens *known, struct entry *entry)
 {
 	const struct entry *old =
@@ -76,8 +77,8 @@ static int add_name(void *arg, const char *name)
 	struct tokens *all = arg;
 	struct entry *more;
 
-	if (strlen(name) >= SANDBOX_NAME) /* the gateway's own sandboxes have shorter
-					   * names */
+	if (strlen(name) >= SANDBOX_NAME) /* too long for a sandbox that the gateway
+					   * has made */
 		return 0;
 	more = reallocarray(all->item, all->count + 1, sizeof(*more));
 	if (!more)

@@ -257,7 +257,7 @@ enum mcp_state mcp_begin(struct mcp *m, const char *text, size_t len,
 	state = take_message(m);
 	if (state != MCP_SILENT)
 		return state;
-	if (!m->method) /* a reply to a request that was never sent */
+	if (!m->method) /* with an id it is a reply; this server sends no requests */
 		return m->id ? MCP_SILENT
 			     : refuse(m, 400, MCP_INVALID,
 				      "method must be a string");

@@ -41,7 +41,9 @@ struct mcp {
 	json_t *id, *params;  /* borrowed from the message; id NULL: a notification */
 	const char *method;
 	const json_t *token; /* token for reports of progress; NULL: not wanted */
-	bool modern, rules; /* rules: the rules of HTTP headers apply */
+	/* modern: the message is of revision MCP_MODERN; rules: the rules of HTTP headers
+	 * apply */
+	bool modern, rules;
 	const struct mcp_sink *sink;
 	void *arg;
 	json_t *answer; /* owned; NULL: not known yet */
@@ -60,7 +62,8 @@ enum mcp_state {
 enum mcp_state mcp_begin(struct mcp *m, const char *text, size_t len,
 			 const struct mcp_head *head);
 void mcp_done(struct mcp *m);
-/* Ends a running one: the client is gone, and no reply follows. On the loop. */
+/* Ends the job of a message (MCP_RUNS): the client is gone, and no reply follows. On the
+ * loop. */
 void mcp_abandon(struct mcp *m);
 /* The same, but the reply comes when the run has ended. */
 void mcp_interrupt(struct mcp *m);
@@ -98,7 +101,8 @@ int64_t mcp_number(const json_t *arguments, const char *name, int64_t other);
 bool mcp_read_number(const json_t *value, int64_t *ret);
 
 /*
- * mcp_files.c: tools that need no job; each returns a result or sets m->answer.
+ * mcp_files.c: tools that need no job. Each returns its result, or NULL after it has set
+ * m->answer to an error.
  */
 json_t *mcp_write_file(struct mcp *m, const json_t *arguments);
 json_t *mcp_read_file(struct mcp *m, const json_t *arguments);

@@ -149,7 +149,7 @@ static int list_one(void *arg, const char *name)
 
 	if (mount_json(&l->m->gateway->mount,
 		       sandbox_path(name, "config.json", path), &config, NULL))
-		return 0; /* the file is gone */
+		return 0; /* the sandbox is gone, or another user's */
 	meta = json_object_get(config, "meta");
 	called = text_member(meta, "mcp");
 	owner = text_member(meta, "owner");

@@ -23,15 +23,15 @@
 #define PROGRESS_MS 250u
 #define LINE_MAX_BYTES 1000u
 
-/* Used on the loop, except by on_result(), on a worker. */
+/* A job that a tool runs. The loop uses it, and a worker in on_result(). */
 struct mcp_call {
-	struct mcp *mcp; /* NULL: its client is gone */
+	struct mcp *mcp; /* the message; NULL: its client is gone */
 	struct gateway *gateway;
 	struct follow *follow;
 	char job[64];
 	bool sandbox;
 	char *message;   /* owned: the message of an `error` event */
-	json_t *result;  /* owned; once its end is known */
+	json_t *result;  /* owned; the tool's result, after on_result() */
 	uint64_t told_ms, told;
 };
 
@@ -293,7 +293,7 @@ enum mcp_state mcp_run_code(struct mcp *m, const json_t *arguments)
 		set_text(config, "mode", "cell");
 		set_text(config, "language", lang->name);
 		json_object_set(config, "code", json_object_get(arguments, "code"));
-		/* TypeScript's variables are in the JavaScript interpreter */
+		/* TypeScript runs in the session of the JavaScript interpreter */
 		if (called)
 			set_text(config, "session", lang_living(lang)->name);
 	}

@@ -140,8 +140,8 @@ static bool same_id(const json_t *a, const json_t *b)
 				    (json_t *)(uintptr_t)b);
 }
 
-/* Ends the message's run. The message stays until that has ended, because the process
- * must not end before. */
+/* Interrupts the job of a message. The message stays in the list until the job has ended,
+ * so that this process does not end before. */
 static void cancel(struct line *l)
 {
 	l->cancelled = true;

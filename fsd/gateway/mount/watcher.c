@@ -46,7 +46,7 @@ struct watch {
 struct chunk {
 	struct reactor_post post;
 	struct watch *watch;
-	int error; /* 1: no error */
+	int error; /* 1: lines follow; 0: the file has ended; or negative errno */
 	size_t len;
 	char data[];
 };

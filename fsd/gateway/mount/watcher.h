@@ -33,7 +33,8 @@ struct watch;
 
 struct watch_ops {
 	/*
-	 * Both are called on the loop. line: without its newline; it may be changed.
+	 * All three are called on the loop. line() gets a line without its newline, and
+	 * may change it.
 	 */
 	void (*line)(void *arg, char *line, size_t len);
 	/* The file has ended (0), or cannot be read (negative errno). Called
@@ -54,7 +55,8 @@ void watcher_close(struct watcher *w);
  */
 int watch_new(struct watcher *w, int fd, const struct watch_ops *ops, void *arg,
 	      struct watch **ret);
-/* Reports how many bytes of its lines a client has not read. On the loop. */
+/* Reports how many bytes, made from the file's lines, a client has not read. With too
+ * many the file is not read. On the loop. */
 void watch_waiting(struct watch *watch, size_t bytes);
 /* Ends the watch; on the loop, once. */
 void watch_stop(struct watch *watch);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The viewers of the dashboard. A worker reads the mount for all of them, at
- * most twice a second and only while there is a viewer; each then gets its
- * changes. The loop owns all of this state, except `jobs` and `fresh` while a
- * worker reads.
+ * The viewers of the dashboard. While there is a viewer, a worker reads the mount
+ * for all of them, at most twice a second; each stream then gets what has changed.
+ * A request that wants one answer does not wait for that pace: a new reading begins
+ * as soon as the present one ends. The loop owns all of this state, except `jobs`
+ * and `fresh` while a worker reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +16,10 @@
 
 #define PACE_MS 500u
 #define QUIET_MS 15000u
-#define WAITING_MAX (1u << 20) /* a viewer that does not read misses changes */
+/* most bytes that wait for a viewer to read; above, it gets no changes */
+#define WAITING_MAX (1u << 20)
 #define SEATS 64u /* most viewers; each owner has a share (share.h) */
-#define SHARE 4u /* reading takes at most one part in so many of the time */
+#define SHARE 4u /* reading the mount takes at most 1/SHARE of the time */
 
 struct ui {
 	struct gateway *gateway;
@@ -33,7 +35,8 @@ struct ui {
 	bool busy;
 };
 
-/* A request of GET /ui/state, which is answered once, or of GET /ui/events. */
+/* A request that waits for a reading: GET /ui/events is a stream; GET /ui/state and
+ * the callers of ui_behind_look() get one answer. */
 struct viewer {
 	struct list node;
 	struct request *request;
@@ -42,10 +45,10 @@ struct viewer {
 	/* number of the first reading that began after the request */
 	unsigned wanted;
 	bool streams;
-	ui_then *then; /* NULL: the client wants all of the state */
+	ui_then *then; /* of ui_behind_look(); NULL: the client wants the whole state */
 	void *arg; /* owned; argument of then */
 	uint64_t told_ms;
-	json_t *last; /* owned; the state that it has got */
+	json_t *last; /* owned; the state that was sent last */
 };
 
 static void free_viewer(void *arg)
@@ -407,7 +410,7 @@ bool ui_change_guard(struct request *r)
 	return false;
 }
 
-/* Only a browser asks for a page. */
+/* A client that accepts text/html is a browser; others get 404. */
 void get_root(struct request *r)
 {
 	const char *accepted = request_header(r, "Accept");

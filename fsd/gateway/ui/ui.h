@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dashboard: a page, and its view of the mount. Reads the mount only while
- * a browser shows the page, once for all of them.
+ * The dashboard: a page, and its view of the mount. The gateway reads the mount
+ * only while a browser shows the page, and once for all browsers.
  */
 #ifndef GATEWAY_UI_H
 #define GATEWAY_UI_H
@@ -21,13 +21,14 @@ void ui_close(struct gateway *g);
 void ui_ran(struct gateway *g, const char *job, const char *owner,
 	    const json_t *result);
 
-/* Returns what is shown of an existing job: its code, the ends of its streams,
- * its log and its error. On a worker. Owned by the caller; NULL: it is gone. */
+/* Returns what the dashboard shows of a job that exists: its code, the ends of its
+ * streams, its log and its error. On a worker. Owned by the caller. */
 json_t *ui_peek(struct gateway *g, const char *job);
 /* Stores the details of a removed job; on the loop, after ui_ran(). Takes seen. */
 void ui_peeked(struct gateway *g, const char *job, json_t *seen);
 
-/* Guards: reply 404 with --ui no; a change also needs X-Fsd-Ui. */
+/* Guards of routes: they reply 404 with --ui no. ui_change_guard() also replies 403
+ * without the header X-Fsd-Ui, which a page of another site cannot send. */
 bool ui_guard(struct request *r);
 bool ui_change_guard(struct request *r);
 

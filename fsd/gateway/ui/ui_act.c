@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Acts of a viewer on one sandbox or job: shows its output, ends it, kills it.
- * Another owner's things do not exist for it. On workers, replies on the loop.
+ * What a viewer can do with one sandbox or job: see a sandbox's output, end the
+ * sandbox, kill a job. A sandbox or job of another owner gets 404. Handlers run on
+ * workers; the reply with outputs is made on the loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 #define SHOWN 32u /* most jobs shown of one sandbox */
 
-/* Return: its config.json, or NULL: it has replied. */
+/* Returns the config.json of the sandbox that the path names; NULL: it has replied. */
 static json_t *find_sandbox(struct request *r)
 {
 	const char *name = r->part[0];
@@ -29,8 +30,8 @@ static json_t *find_sandbox(struct request *r)
 	return NULL;
 }
 
-/* A sandbox as a page shows it. Its jobs come from the state that all viewers
- * share. */
+/* A sandbox as the page shows it. Its jobs come from the reading of the mount that all
+ * viewers share. */
 struct peek {
 	struct crew_work work;
 	struct gateway *gateway;

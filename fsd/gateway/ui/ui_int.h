@@ -9,7 +9,7 @@
 
 #define UI_JOBS 2000u /* most jobs that are read */
 #define UI_RUNS 200u /* most runs that are shown */
-/* most of the gateway's own runs, for the figures of an hour */
+/* most of the gateway's own runs that it keeps, for the figures of the last hour */
 #define UI_KEPT 4096u
 #define UI_HOUR_MS INT64_C(3600000)
 
@@ -45,10 +45,10 @@ void ui_ring_see(struct ui_ring *ring, const char *job, json_t *json);
  * owner's. */
 const json_t *ui_ring_seen(const struct ui_ring *ring, const char *job,
 			   const char *owner);
-/* Returns whether the job is one of the newest. */
+/* Returns whether the ring has the job among its 64 newest runs. */
 bool ui_ring_has(const struct ui_ring *ring, const char *job);
-/* Puts "runs" and "figures" of one owner into view: those of the ring, and
- * others. */
+/* Puts "runs" and "figures" of one owner into view: from the ring, and from the
+ * array `other`. */
 void ui_runs_show(const struct ui_ring *ring, const struct ui_run *other,
 		  size_t others, const char *owner, int64_t now_ms,
 		  json_t *view);
@@ -57,7 +57,8 @@ void ui_runs_show(const struct ui_ring *ring, const struct ui_run *other,
 
 /* A job, as it was when its file `state` last changed. */
 struct ui_job {
-	struct ui_run run; /* the job's name; the other fields only when it is done */
+	/* name, owner and language; the other fields only when the job is over */
+	struct ui_run run;
 	uint64_t inode;
 	struct timespec changed;
 	char state[12];
@@ -70,7 +71,8 @@ struct ui_jobs {
 };
 
 /*
- * Reads the jobs; not those that have not changed. Return: 0 or negative errno.
+ * Brings *jobs up to date: reads the jobs that have changed since the last call.
+ * Return: 0 or negative errno.
  */
 int ui_jobs_look(struct gateway *g, struct ui_jobs *jobs, struct err *err);
 void ui_jobs_done(struct ui_jobs *jobs);
@@ -79,7 +81,7 @@ bool ui_job_read(struct gateway *g, const char *name, struct ui_job *ret);
 bool ui_job_is_over(const struct ui_job *job);
 /* Returns whether the text may be the name of a job, or of a sandbox. */
 bool ui_is_name(const char *name);
-/* Returns a sandbox's config.json, or NULL: it is gone. */
+/* Returns a sandbox's config.json; NULL: the sandbox is gone, or another user's. */
 json_t *ui_sandbox_config(struct gateway *g, const char *name);
 /* Returns the owner in a sandbox's config; "": none. */
 const char *ui_config_owner(const json_t *config);
@@ -97,8 +99,8 @@ struct ui_look {
 	size_t runs;
 };
 
-/* Reads the mount. jobs: of the last call. If a part cannot be read, the error
- * stands in its place. */
+/* Reads the mount. Brings *jobs, which the last call has filled, up to date. If jobs
+ * or sandboxes cannot be read, "problem" of ret->json has the error. */
 void ui_look_at(struct gateway *g, struct ui_jobs *jobs, struct ui_look *ret);
 void ui_look_done(struct ui_look *look);
 /* Returns a copy with the parts that one owner may see. Pure. */
@@ -110,23 +112,23 @@ double ui_figure(const char *stats, const char *name);
 
 #define UI_TAIL (16u << 10) /* bytes of each stream of a running job */
 
-/* Adds the end of a job's file to an object, at most UI_TAIL bytes, and the
- * file's size as NAME_bytes. */
+/* Adds the end of a job's file to an object, and the file's size as NAME_bytes.
+ * most: bytes of the file; UI_TAIL at most. */
 void ui_add_tail(json_t *to, struct gateway *g, const char *job,
 		 const char *name, size_t most);
 
 /* --- ui.c
  * ------------------------------------------------------------------------------------ */
 
-/* Makes the reply, now or later, after the mount was read; on the loop. Frees
+/* Makes the reply, now or later; on the loop, after a worker has read the mount. Frees
  * arg. */
 typedef void ui_then(struct request *r, void *arg, const struct ui_jobs *jobs);
 /* Returns the ring of the gateway's runs; on the loop. */
 const struct ui_ring *ui_ring_of(const struct gateway *g);
 /*
- * Calls then after a reading of the mount that begins from now on. On a worker,
- * the last action of a handler. Takes arg; free() does if the client is gone
- * before. arg NULL: there was no memory, and the reply says so.
+ * Calls `then` after a reading of the mount that begins after this call. On a worker,
+ * the last action of a handler. Takes arg, and frees it if the client goes before.
+ * arg NULL: the caller had no memory, and the reply says so.
  */
 void ui_behind_look(struct request *r, ui_then *then, void *arg);
 

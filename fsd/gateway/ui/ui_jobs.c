@@ -27,7 +27,7 @@ void ui_sandbox_path(struct buf *path, const char *name, const char *file)
 	buf_fmt(path, SANDBOXES "/%s%s%s", name, *file ? "/" : "", file);
 }
 
-/* Reads a JSON file, unless it is longer than most. */
+/* Reads a JSON file, unless it is longer than `most` bytes. */
 static json_t *read_json(struct gateway *g, const char *path, size_t most)
 {
 	auto_buf struct buf text = { .cap = most };
@@ -56,8 +56,8 @@ const char *ui_config_owner(const json_t *config)
 	return owner ? owner : "";
 }
 
-/* Returns PART of "gw.PART.REST": the gateway's jobs are named by a sandbox or
- * an owner. */
+/* Copies PART of "gw.PART.REST", the name of a job of the gateway; PART is a sandbox
+ * or an owner. Return: false: the name has another form. */
 static bool name_part(const char *name, char ret[KEY_OWNER])
 {
 	const char *dot;

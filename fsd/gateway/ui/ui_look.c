@@ -178,7 +178,7 @@ static int look_at_sandbox(void *arg, const char *name)
 
 	config = ui_sandbox_config(g, name);
 	if (!config)
-		return 0; /* the job is gone, or another user's */
+		return 0; /* the sandbox is gone, or another user's */
 	ui_sandbox_path(&path, name, "state");
 	mount_line(&g->mount, path.data, &state);
 	ui_sandbox_path(&path, name, "until");
@@ -224,7 +224,8 @@ static json_t *show_job(const struct ui_job *job)
 			 "owner", job->run.owner);
 }
 
-/* Returns whether the job is the gateway's own, which is in the ring and gets removed. */
+/* Returns whether the job is the gateway's own: the gateway removes it and adds its run
+ * to the ring. */
 static bool is_told(const struct ui_job *job)
 {
 	return !strncmp(job->run.name, "gw.", 3);

@@ -56,7 +56,7 @@ static void add_words(struct buf *text, const json_t *words)
 	}
 }
 
-/* Returns the code in its config, its command, or the beginning of its file
+/* Returns the job's "code" or "command" in config.json, or the beginning of its file
  * code.*. */
 static json_t *code_of(struct gateway *g, const char *job, size_t most)
 {
@@ -100,7 +100,7 @@ json_t *ui_peek(struct gateway *g, const char *job)
 	return peek(g, job, KEPT_TAIL);
 }
 
-/* Runs on the loop after a reading: the loop has the ring. */
+/* Runs on the loop, which owns the ring; get_ui_job() runs on a worker. */
 static void on_looked(struct request *r, void *arg, const struct ui_jobs *jobs)
 {
 	auto_free char *name = arg;

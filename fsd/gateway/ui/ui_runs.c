@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ended runs. The gateway removes its jobs at their end, so it keeps a line for
- * each here, as long as it lives; other jobs are found in the mount. On the
- * loop.
+ * Ended runs. The gateway removes its jobs at their end, so it keeps one record of
+ * each run in memory (the ring). Ended jobs of other clients are still in the mount.
+ * On the loop; ui_run_read() on any thread.
  */
 #include <stdlib.h>
 #include <string.h>
