@@ -67,7 +67,8 @@ struct sandbox {
 	uint64_t used_ns;      /* now_ns() of the last use, or of the pause */
 	unsigned holders;      /* open files `hold` of this sandbox */
 	bool held;             /* the sandbox ends when the last of these is closed */
-	char why[200];         /* why it, or a single one's last machine, was lost; or "" */
+	char why[200];         /* why the sandbox was lost; single: why its last machine was
+				* lost; "": it was not */
 	struct loop_timer until, idle;
 	struct sandbox_record *kept; /* the sandbox's record for the next server; or
 				      * NULL */
@@ -104,7 +105,7 @@ struct seat {
 struct sandbox_record {
 	uint32_t live;
 	uint32_t lost;        /* the machine is gone; `why` has the reason */
-	uint64_t no;          /* this and the next three lines: as in struct sandbox */
+	uint64_t no;          /* this and the next two lines: as in struct sandbox */
 	uint64_t made_ns, until_ns, paused_ns;
 	uint32_t uid, gid;
 	uint32_t mux;         /* slot of its mux, plus 1; 0: it has none */
@@ -174,8 +175,8 @@ void singles_go(struct fsd *d);
  * sentence. */
 int single_check_step(const struct sandbox *s, const struct job_config *c,
 		      struct err *err);
-/* sandbox_table.c: adds s to the hashes, so that it is found by name and number. Return:
- * 0 or -ENOMEM. */
+/* sandbox_table.c: adds s to the hashes, so that calls find it by name and by number.
+ * Return: 0 or -ENOMEM. */
 int sandbox_index(struct sandbox *s);
 void sandbox_unindex(struct sandbox *s); /* does nothing if it is not in the hashes */
 /* Finds a sandbox (single: a session) of uid itself. Return: NULL: there is none. */
@@ -232,8 +233,8 @@ void sandbox_keep(const struct sandbox *s); /* writes the times and the stage */
 void sandbox_keep_text(const struct sandbox *s);
 /* Writes which environment the machine has. */
 void sandbox_keep_environment(struct sandbox *s);
-/* Makes the mux of a machine that several runs share. Return: it, for struct vm_share;
- * NULL: the table is full. */
+/* Makes the mux of a machine that several runs share. Return: the mux, for struct
+ * vm_share; NULL: the table is full. */
 struct vm_mux *sandbox_keep_mux(struct sandbox *s);
 void sandbox_forget_mux(struct sandbox *s);
 void sandbox_forget(struct sandbox *s);
@@ -251,8 +252,8 @@ void seat_forget_rest(struct seat *t);
 /* Adopts the machine of a killed server's session, if it was between two steps. Else
  * single_take_run() may adopt it. */
 void single_adopt(struct sandbox *s);
-/* Adopts the machine of s together with the step that runs there. replay: of that step,
- * recovered. Return: 0 or -ESRCH. */
+/* Adopts the machine of s together with the step that runs there. replay: the step's
+ * replay buffer, which replay_recover() has checked. Return: 0 or -ESRCH. */
 int single_take_run(struct sandbox *s, struct run *run, struct vm_replay *replay);
 /* Call both after all runs were adopted. single_adopted() ends the takeover of s.
  * singles_drop_replays() frees the replay buffers that belong to no session and no

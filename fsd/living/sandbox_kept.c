@@ -199,7 +199,7 @@ static int restore_config(struct sandbox *s, const struct sandbox_record *k)
 		return -ENOMEM;
 	r = sandbox_config_parse(k->text[which], len, &s->d->options->limits,
 				 &s->config, &err);
-	/* The environment had raised this default. */
+	/* Without memory_mb in the config, the environment may have raised the default. */
 	if (r == 0 && !s->config.machine.memory_given)
 		s->config.machine.memory_mb =
 			MIN(k->memory_mb[which], s->d->options->limits.memory_mb);
@@ -444,7 +444,8 @@ int sandbox_take_run(struct run *run, struct vm_replay *t)
 	run_fill_limits(run);
 	if (r == 0)
 		r = take_seat(run, t);
-	if (r < 0) /* without a lane: the replay buffer may have the whole end */
+	if (r < 0) /* no lane to continue on: the replay buffer may have all that the
+		    * machine sent, up to the run's end */
 		run->lease = vm_adopt(run->d->vm, &closed, &run->vm_job,
 				      &run_events, run);
 	return run->lease ? 0 : r;

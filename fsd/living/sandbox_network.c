@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The network of a sandbox's or session's machine. It lives as long as the machine. A
- * stream of a sandbox has no job, so a file of the sandbox lists the newest LINES_MOST of
- * them; those of a session go to the step that runs.
+ * stream of a sandbox belongs to no job, so the sandbox's file `network` lists the
+ * LINES_MOST streams that ended last. The streams of a session are reported to the step
+ * that runs.
  */
 #include "sandbox_int.h"
 

@@ -460,7 +460,7 @@ static void cancel(struct run *run, const char *why)
 	sandbox_leave(run);
 }
 
-/* Cancels runs until none is left: each leaves its seat by that. */
+/* Cancels all runs. Each cancelled run leaves its seat, and so the list s->runs. */
 void seats_cancel(struct sandbox *s, const char *why)
 {
 	struct run *run;

@@ -64,8 +64,8 @@ static const char *frozen_key(const struct job_config *a,
 	return a->processes != b->processes ? "processes" : NULL;
 }
 
-/* Returns the key that c has and the machine has begun without: it cannot get that any
- * more. NULL: there is none. */
+/* Return: the key ("network" or "ports") that c has and the running machine lacks; such a
+ * key cannot be added after the machine has begun. NULL: there is none. */
 static const char *added_key(const struct sandbox *s, const struct job_config *c)
 {
 	const struct job_config *own = &s->config.machine;

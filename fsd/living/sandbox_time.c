@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends or pauses a sandbox: at `until`, after `idle` without use, or when its user asks
- * for it. `until` is wall-clock time, and a pause postpones it. The file owns the two
- * timers of a sandbox. All functions run on the loop; none waits.
+ * Ends or pauses a sandbox: at `until`, after `idle` without use, or when its user writes
+ * to ctl. `until` is wall-clock time, and a pause postpones it. The file owns the two
+ * timers of a sandbox. All functions run on the loop; only sandbox_control() may wait,
+ * for "port N".
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -4,9 +4,10 @@
  * and programs run side by side. A run whose config names a sandbox gets no machine of
  * its own. It takes a seat in the sandbox: the seat of a session, or a new one for
  * itself. The first run, or the first use of the files, asks for the machine, which
- * counts as one run for the scheduler. A sandbox ends by rmdir, at its time, when it was
- * idle too long, and with fsd. If its machine dies, the sandbox is lost: it shows this
- * and cannot be used any more. It outlives a server: see sandbox_adopt.h.
+ * counts as one run for the scheduler. A sandbox ends when its user removes its directory,
+ * at the time in its file `until`, when it was idle too long, and with fsd. If its machine
+ * dies, the sandbox is lost: its files `state` and `error` say so, and it cannot be used
+ * any more. It outlives a server: see sandbox_adopt.h.
  *
  * A session without a sandbox is implemented as a sandbox with `single` set, here called
  * a single sandbox. Its first step makes it, and the machine has what that step asks for.
@@ -86,8 +87,10 @@ int sandbox_check_config(const struct sandbox *s, const char *text, size_t len,
 int sandbox_set_until(struct sandbox *s, const char *text, size_t len,
 		      struct err *err);
 
-/* Obeys the text that a user has written to ctl: "pause" or "resume". Return: 0; -EINVAL;
- * -ESTALE: the sandbox is lost; each with a sentence. */
+/* Obeys the text that a user has written to ctl: "pause", "resume" or "port N". For
+ * "port N" the fiber waits until the port is open; the sandbox may be gone then. Return:
+ * 0; -EINVAL; -ESTALE: the sandbox is lost; for a port also as ports_ask(). Each error has
+ * a sentence. */
 int sandbox_control(struct sandbox *s, const char *text, size_t len,
 		    struct err *err);
 
@@ -101,8 +104,8 @@ void sandbox_hold(struct sandbox *s);      /* a user has opened `hold` */
 /* Return: since when the machine has been idle or paused, in now_ns(); 0: it is in use,
  * or there is none. */
 uint64_t sandbox_idle_since(const struct sandbox *s);
-/* Takes the idle machine from the sandbox, for another user who waits. The sandbox shows
- * why it is lost; a single one gets another machine at its next step. */
+/* Takes the idle machine from the sandbox, for another user who waits. The sandbox is lost
+ * then; a single sandbox gets another machine at its next step. */
 void sandbox_take_back(struct sandbox *s);
 
 /* A file beside config.json: an editor writes it, then renames it to config.json. */

@@ -105,8 +105,9 @@ static const char *take_idle(struct seat *t)
 	return NULL;
 }
 
-/* Finds the seat's replay buffer. Return: true if a step of the session has one, too;
- * that step may have ended without a record of it. */
+/* Finds the seat's replay buffer. Return: true if a step of the session has a replay
+ * buffer, too. The step may have ended already: the server may have died before it wrote
+ * the record of that end. */
 static bool is_on_replay(const struct sandbox *s, struct seat *t)
 {
 	struct handover *in = s->d->handover;
@@ -140,8 +141,8 @@ void single_adopt(struct sandbox *s)
 		return;
 	}
 	if (is_on_replay(s, t))
-		s->stage = STAGE_LIVES; /* for now: single_adopted() ends it if no step is
-					 * adopted */
+		s->stage = STAGE_LIVES; /* for now: single_adopted() resets the stage if no
+					 * step is adopted */
 	if (t->rest && t->rest->sent)
 		why = take_idle(t);
 	if (why)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collects the connections of one program. The texts come from the door, which has checked
- * them, and from the relay, whose server name a program can choose: both are printable
- * ASCII. A table of fixed size holds them; more are counted.
+ * them, and from the relay; a program can choose the server name that the relay reports.
+ * All texts are printable ASCII. A table of fixed size holds the connections; those that
+ * do not fit are only counted.
  */
 #include "connections.h"
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns whether the door or the relay has refused it. */
+/* True if the verdict says that the door or the relay has refused the connection. */
 static bool is_refusal(const char *verdict)
 {
 	return strcmp(verdict, "ok") && strcmp(verdict, "reset") && strcmp(verdict, "lost");
@@ -21,7 +22,7 @@ static void copy(char *to, size_t size, const char *text)
 	snprintf(to, size, "%s", text ? text : "");
 }
 
-/* Takes a place into use, or frees it. */
+/* Marks item[at] as complete and in use; order 0: as free. */
 static void set_order(struct connections *c, unsigned at, uint64_t order)
 {
 	__atomic_store_n(&c->order[at], order, __ATOMIC_RELEASE);
@@ -59,8 +60,8 @@ static unsigned find_place(const struct connections *c)
 	return at;
 }
 
-/* Frees the place of the first connection that is no refusal. Return: it, or
- * CONNECTIONS_MOST. */
+/* Frees the entry of the oldest connection that was not refused. Return: its index;
+ * CONNECTIONS_MOST: there is none. */
 static unsigned give_place(struct connections *c)
 {
 	unsigned found = CONNECTIONS_MOST;
@@ -128,8 +129,8 @@ void connections_end(struct connections *c, uint32_t stream,
 	}
 	if (is_refusal(shown->verdict) && has_refusal(c, shown))
 		return;
-	if (stream && c->unlisted) { /* its beginning had no place in item: count it
-				      * once */
+	if (stream && c->unlisted) { /* connections_open() has counted it as dropped;
+				      * add() may do so again */
 		c->unlisted--;
 		c->dropped--;
 	}
@@ -245,7 +246,7 @@ void connections_recover(struct connections *c)
 
 /* --- a line ------------------------------------------------------------------------ */
 
-/* The words between a server and the reason. */
+/* For each verdict of a refusal: the words between the server's name and the reason. */
 static const struct {
 	const char *verdict, *between;
 } refusals[] = {
@@ -273,7 +274,7 @@ void connection_describe(const struct result_connection *c, bool is_open, struct
 {
 	bool has_port = c->port && strcmp(c->verdict, "unresolved");
 
-	if (!c->host) { /* the relay has refused it, and says no name */
+	if (!c->host) { /* the relay has refused it, and reports no name */
 		buf_str(out, c->reason ? c->reason : c->verdict);
 		return;
 	}

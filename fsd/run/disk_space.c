@@ -17,7 +17,7 @@
 #include "fsd/sched/sched.h"
 
 #define LOOK_NS (NS_PER_S / 2)   /* the kernel sends no event when space is freed */
-#define FRESH_NS (5 * NS_PER_MS) /* the disk is checked at most so often */
+#define FRESH_NS (5 * NS_PER_MS) /* least time between two checks by look() */
 
 static int do_find(void *arg)
 {

@@ -412,8 +412,9 @@ static void write_now(struct run *run)
 	} while (at);
 }
 
-/* Notes a checkpoint: everything before it is written, and settle() makes it valid. After
- * the first byte of a value no checkpoint is made, since the value is in memory only. */
+/* Notes the present position in the replay buffer. When the output before it is stored,
+ * settle() makes that position the checkpoint. After the first byte of a value no
+ * checkpoint is made, since the value is in memory only. */
 static void mark(struct run *run)
 {
 	struct vm_replay_flow f;

@@ -24,9 +24,9 @@ void run_forget_inputs(struct run *run)
 
 /* --- inputs ----------------------------------------------------------------- */
 
-/* Call it when all inputs are listed, so the run's memory is known: reserves it and asks
- * for the machine. If it does not fit now, the run waits again without its list of
- * inputs. */
+/* Call it when all inputs are listed, so the run's need of memory is known: reserves that
+ * memory and asks for the machine. If the memory is not free now, the run waits again,
+ * without its list of inputs. */
 static int settle(struct run *run, struct err *err)
 {
 	int r = sched_grow(&run->slot, run_room_need(run), err);

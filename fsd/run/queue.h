@@ -34,7 +34,8 @@ uint64_t run_queued_before(const struct run *run);
 void run_make_ready(struct run *run);
 /* Lists inputs for a millisecond, also if the run is not granted yet. */
 void run_collect_more(struct run *run);
-/* Lists the rest of the inputs in time slices; the second call stops that. */
+/* run_collect_later() lists the rest of the inputs in time slices; run_collect_stop()
+ * stops that. */
 void run_collect_later(struct run *run);
 void run_collect_stop(struct run *run);
 /* Frees the list of inputs while the run waits. They are listed again later. */

@@ -36,7 +36,7 @@ HANDOVER_TABLE(replay_records, "tapes", 2, struct vm_replay, 1024, .zeroed = VM_
 
 /* --- for the next server ---------------------------------------------------- */
 
-#define CONFIG_MEMORY 5
+#define CONFIG_MEMORY 5 /* index of memory_mb in vm_replay.config */
 
 /* Copies the part of the config that the machine has got, or that decides how the run
  * ends. */
@@ -127,7 +127,7 @@ static struct run *new_run(struct job *job, const struct vm_replay *t)
 	if (!spec.parsed)
 		return NULL;
 	spec.config = &spec.parsed->config;
-	/* The environment had raised this default. */
+	/* Without memory_mb in the config, the environment may have raised the default. */
 	if (!spec.config->memory_given)
 		spec.parsed->config.memory_mb = t->config[CONFIG_MEMORY];
 	spec.lang = lang_by_name(t->language);

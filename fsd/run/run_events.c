@@ -288,8 +288,8 @@ static void on_exited(void *arg, const struct wire_exit *e)
 			(double)run->spec.config->linger_ms / 1000);
 }
 
-/* Divides a number of the guest, which may be any. Above INT64_MAX it counts as unknown:
- * some JSON readers cannot represent it. */
+/* Divides a number that the guest has sent, which can be any value. A value above
+ * INT64_MAX counts as unknown: some JSON readers cannot represent it. */
 static uint64_t scaled(uint64_t value, uint64_t divisor)
 {
 	return value > INT64_MAX ? RESULT_UNKNOWN : value / divisor;
@@ -344,7 +344,8 @@ static enum job_status status_of(const struct run *run)
 	if (run->cancelled && killed)
 		return STATUS_CANCELLED;
 	/* `unasked`: the program had ended by itself before the timeout killed its
-	 * lingering processes. A step has none, and is interrupted without KILL_ALL. */
+	 * lingering processes. A step is interrupted without KILL_ALL, so for a step
+	 * `unasked` is always set and says nothing. */
 	if (run->timed_out &&
 	    (!e->unasked || wire_mode_is_step(run->vm_job.wire.mode)))
 		return STATUS_TIMEOUT;

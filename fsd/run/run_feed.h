@@ -16,8 +16,8 @@ struct run;
 struct run_feed {
 	struct loop_fd pipe; /* the writing end; its fd is owned if made is set */
 	int in;              /* owned: the reading end, in an adopted run; or -1 */
-	uint64_t id;         /* number of both ends in the supervisor's store; 0: not
-			      * stored */
+	uint64_t id;         /* key of both ends at the supervisor (fdstore.h); 0: it has
+			      * no copies */
 	bool made, ended;    /* made: the writing end is open; ended: it was closed for
 			      * good */
 	uint64_t written;    /* bytes that were taken from writers */

@@ -211,8 +211,8 @@ const struct run_host *run_host_of(const struct fsd *d, const struct job_config 
 struct run *run_new(struct job *job, struct run_spec *spec, unsigned number);
 
 /* run_adopt.c: gives the run a replay buffer, if its host lets it outlive this server.
- * Call it before the run is recorded as running: the next server finds by the buffer
- * whether the program has begun, and adopts it. */
+ * Call it before the run is recorded as running. From the buffer the next server learns
+ * whether the program has begun, and adopts the run. */
 void run_replay_begin(struct run *run);
 /* Fetches the sockets of a killed server's machine from the supervisor. They are the
  * caller's; a socket that is gone is -1. */
@@ -225,7 +225,7 @@ int run_reset(struct run *run);
 void run_forget_tries(struct job *job);
 /* Frees the replay buffer: no server can adopt the run any more. */
 void run_replay_end(struct run *run);
-/* run_events.c: set the time at which the run was queued, or got its machine:
+/* run_events.c: set when the run was queued, and when it got its machine. at_ns: a time of
  * now_ns(). */
 void run_queued_since(struct run *run, uint64_t at_ns);
 void run_granted_since(struct run *run, uint64_t at_ns);
@@ -238,7 +238,7 @@ void run_fill_limits(struct run *run);
 /* run_events.c: the host has a machine for the run, which begins there as soon as it is
  * recorded as running. If the server ends, the run waits for the next server instead. */
 void run_begin(struct run *run, struct vm_lease *lease);
-/* Sends RUN to the machine. The record says "running". */
+/* Sends RUN to the machine. Call it when the run's record says "running". */
 void run_go(struct run *run);
 /* Takes the lease from a run whose machine or interpreter ended before the program began.
  * The host begins the run again. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network of a run. A machine of the run's own gets its network when it is granted; the
- * end of the run waits, at most 2 s, until all that the program gave to the kernel was
- * delivered, while output/ is collected. A session's network outlives the run, which only
- * listens meanwhile. The policy may change while the mount lives, so each check is made
- * anew. The next server gets the memory of what the run has seen.
+ * The network of a run. A machine of the run's own gets its network when it is granted.
+ * When the program has ended, its last bytes are delivered while output/ is collected; the
+ * end of the run waits at most 2 s for them. A session's network outlives the run, which
+ * only listens to its events. The policy may change while the mount lives, so no result of
+ * a check is kept. The list of connections is in shared memory, for the next server.
  */
 #include "run_network.h"
 
@@ -24,8 +24,8 @@ static HANDOVER_TABLE(connections_records, "connections", 2, struct connections,
 		      .zeroed = offsetof(struct connections, item));
 
 struct run_network {
-	struct connections *seen; /* owned */
-	bool kept; /* it is a record of that table */
+	struct connections *seen; /* owned: the connections so far */
+	bool kept; /* `seen` is a record of connections_records; else from calloc() */
 	struct result_network shown; /* for the result; its list is: */
 	struct result_connection list[CONNECTIONS_MOST];
 	const struct run_network_hooks *hooks;
@@ -156,7 +156,7 @@ static const struct network_listener listener = {
 
 /* --- from the machine to the end ------------------------------------------------------ */
 
-/* Finds what another server has seen of the run. Return: NULL: nothing. */
+/* Return: the connections of the run that an earlier server has recorded, or NULL. */
 static struct connections *find_seen(const struct run *run)
 {
 	struct connections *c;
@@ -167,7 +167,7 @@ static struct connections *find_seen(const struct run *run)
 	return NULL;
 }
 
-/* Gives the run memory for what it sees. Return: 0 or -ENOMEM. */
+/* Finds or makes the list of the run's connections. Return: 0 or -ENOMEM. */
 static int make_seen(const struct run *run, struct run_network *n)
 {
 	n->seen = find_seen(run);
@@ -256,7 +256,7 @@ void run_network_adopt(struct run *run, const struct run_network_hooks *hooks)
 		OWNER(run) }, &n->own);
 	if (r == 0)
 		machine_network_listen(n->own, &listener, run);
-	else if (r != -ENOENT) /* that server had told of its end */
+	else if (r != -ENOENT) /* -ENOENT: the earlier server has reported the loss */
 		on_lost(run, &(struct result_connection){
 			.sent = RESULT_UNKNOWN, .received = RESULT_UNKNOWN,
 			.ms = RESULT_UNKNOWN, .reason = LOST,

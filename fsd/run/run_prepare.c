@@ -97,7 +97,8 @@ static int push_unless_set(struct run *run, const char *item)
 		       ? 0 : push(&run->envp, item);
 }
 
-/* Pushes the operator's variables for each job that has a network. */
+/* Adds the operator's variables for jobs that have a network, except those that the job or
+ * its sandbox sets. */
 static int fill_network_env(struct run *run)
 {
 	static const char *const certificates[] = {
@@ -123,8 +124,9 @@ static int fill_network_env(struct run *run)
 	return r;
 }
 
-/* Fills the variables. Of variables with the same name only one is sent: the job's, else
- * the sandbox's, else the environment's, else the one of the base set. */
+/* Fills the variables. A variable of the job replaces one of the same name from every
+ * other source; one of the sandbox all but the job's; one of the environment only the base
+ * set's. The operator's are added after the environment's. */
 static int fill_env(struct run *run)
 {
 	const struct config_strings *env = &run->spec.config->env;
@@ -191,8 +193,8 @@ static int choose_runner(struct run *run)
 		return 0;
 	}
 	/* The program could notice that a warm interpreter was started before its config
-	 * was known (fresh_why). A script gets a new process instead; a call needs the
-	 * runner. */
+	 * was known (fresh_why). A script gets a new process instead. A call needs the
+	 * runner, and so does a language whose types the runner erases. */
 	if (run->spec.config->mode == MODE_SCRIPT && run->environment.fresh_why &&
 	    !lang->erased)
 		return 0;

@@ -24,7 +24,8 @@ struct room {
 struct last_environments {
 	struct hash_node by_uid;
 	uid_t uid;
-	char id[LANG_MAX][SHA_HEX]; /* ENVIRONMENT_BASE: none; "": no job yet */
+	char id[LANG_MAX][SHA_HEX]; /* ENVIRONMENT_BASE: the job used none; "": the user
+				     * had no job in this language yet */
 };
 
 struct runs {

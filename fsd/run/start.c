@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Accepts a run: writes the record "queued", and then gives the run to its job. If a
- * machine is free at that moment, the one record "running" takes the place of both. A
- * machine that comes later writes its own record.
+ * machine is free at that moment, only the record "running" is written. If the machine
+ * comes later, run_events.c writes "running" then.
  *
  * The file writes run->record. do_step() runs on a thread for the disk and writes a record
  * in an order that a crash at any point leaves valid. The rest runs in a fiber that holds
@@ -86,7 +86,7 @@ int run_record(struct run *run, enum job_state state)
 	s.meta.state = state;
 	s.meta.changed_ns = realtime_ns();
 	if (state == JOB_RUNNING)
-		run_replay_begin(run); /* no record may exist without a buffer */
+		run_replay_begin(run); /* before the record: the next server needs both */
 	if (!accepted) {
 		s.old = job->meta.run;
 		s.inputs = !job->accept.promised;
@@ -188,7 +188,7 @@ static int take_up(struct run *run)
 	struct job_meta *m = &run->job->meta;
 
 	run->record.reset = run_reset(run) == 0;
-	if (!run->record.reset) /* store_run_make() deletes it later, or fails */
+	if (!run->record.reset) /* store_run_make() deletes the files later, or fails */
 		log_warn("job %s: what a server before has left of its run "
 			 "cannot be removed yet", m->name);
 	if (run->job->leftover.queued_ns)

@@ -335,7 +335,7 @@ void sched_kick(struct sched *s)
 		loop_defer(s->loop, &s->look);
 }
 
-/* --- the door ----------------------------------------------------------- */
+/* --- entering and leaving ----------------------------------------------- */
 
 int sched_check(struct sched *s, uid_t uid, uint64_t memory, bool force,
 		struct err *err)

@@ -101,7 +101,7 @@ struct sched_slot_ops {
 	void (*tell)(struct sched_slot *slot, const char *sentence);
 };
 
-/* A run or a sandbox embeds one, zeroed, and sets the fields above the line. */
+/* A run or a sandbox embeds one, zeroed, and sets the fields above the mark "---". */
 struct sched_slot {
 	const struct sched_slot_ops *ops;
 	uid_t uid;

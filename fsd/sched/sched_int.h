@@ -63,11 +63,11 @@ struct sched {
 	struct sched_use has;    /* promised */
 	struct sched_use kept;   /* the part of `has` that sessions and sandboxes keep; the
 				    end of a run does not free it */
-	uint64_t turn_ns;        /* the last try to take a machine back */
+	uint64_t turn_ns;        /* time of the last try to take a machine back */
 	uint64_t floor_ns;       /* the account of the user served last */
 	unsigned round;          /* counts the rounds of choosing */
 	struct sched_slot *blocked; /* borrowed: the next run, which does not fit; or NULL */
-	uint64_t blocked_ns;     /* time since which the level is blocked */
+	uint64_t blocked_ns;     /* time at which `blocked` was set */
 	bool short_of_memory;    /* a run waits for memory */
 	struct vm_memory memory; /* read at memory_ns */
 	uint64_t memory_ns;
@@ -90,8 +90,9 @@ void sched_wait_out(struct sched *s, struct sched_slot *slot);
 /* Return: FITS, or why the run cannot begin now. It changes no state of a run. */
 enum why sched_fits(struct sched *s, struct sched_slot *slot);
 
-/* Return: true if the slot would fit when all running runs have ended and sessions stay.
- * why: WHY_CPUS: true; otherwise its memory is checked. */
+/* Return: true if the slot would fit after all running runs have ended, while sessions and
+ * sandboxes keep their machines. why: what the slot lacks now. For WHY_CPUS the answer is
+ * true: a run alone may have all processors. Otherwise its memory is checked. */
 bool sched_runs_have_it(const struct sched *s, const struct sched_slot *slot,
 			enum why why);
 /* Return: the next run of u, or NULL. */
@@ -99,7 +100,8 @@ struct sched_slot *sched_head(const struct sched_user *u);
 /* idle_machines.c: takes back at most one idle machine, once a second. */
 void sched_take_turns(struct sched *s);
 
-/* Reads the host's memory. now false: a reading of the last FRESH_NS is used again. */
+/* Reads the host's memory. now false: a reading that is younger than FRESH_NS (sched.c) is
+ * used again. */
 void sched_read_memory(struct sched *s, bool now);
 
 /* reservation.c. Return: the bytes that a machine may use if its program may use

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks how the directories of a mount lie to each other before it is made,
- * and makes a missing mount point. Owns no state; runs before there is a
- * thread.
+ * Checks, before a mount is made, that it hides none of its own directories;
+ * makes a missing mount point. Owns no state; runs before there is a thread.
  */
 #include "check_dirs.h"
 

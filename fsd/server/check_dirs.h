@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks how the directories of a mount lie to each other. Call these before
- * there is a thread; they read the disk.
+ * Checks that the mount hides none of its own directories, and makes a missing
+ * mount point. Call these before there is a thread; they read the disk.
  */
 #ifndef FSD_CHECK_DIRS_H
 #define FSD_CHECK_DIRS_H
@@ -18,8 +18,8 @@ int places_check(const struct mount_options *options, struct err *err);
 /* Makes the directory path, if its parent belongs to this user. Return: the
  * absolute path, owned by the caller; or NULL with a sentence. */
 char *place_make(const char *path, struct err *err);
-/* Returns how many entries the directory has, which a mount there would hide.
- * Sentence: which. */
+/* Returns how many entries the directory has: a mount there would hide them. If
+ * there are any, err gets a warning that names the first. */
 unsigned place_hides(const char *path, struct err *err);
 
 #endif

@@ -6,9 +6,10 @@
 struct mount_options;
 
 /*
- * Starts hold() in a child of its own session and waits until the mount
- * answers, or the child has ended with its sentence on our standard error;
- * later lines go to STATE/fsd.log. Return: 0 or an exit code.
+ * Starts hold() in a child process with a session of its own. Returns when the
+ * mount answers, or when the child has failed and has printed why on our
+ * standard error. Later lines of the log go to fsd.log in the state directory.
+ * Return: 0 or an exit code.
  */
 int hold_in_background(const struct mount_options *options);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Default directories: for the state by the user's home; for image, QEMU and environments
- * by the program's path. The environment variables of fsd(8) have priority. Owns no
- * state.
+ * Default directories. The state's is in the user's home; those of the image, of QEMU and
+ * of environments are found from the program's path. The environment variables of fsd(8)
+ * have priority. Owns no state.
  */
 #include "default_dirs.h"
 

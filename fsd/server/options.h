@@ -140,7 +140,7 @@ struct mount_options {
 	/* Borrowed: the arguments that these options were parsed from; each
 	 * server parses them again. */
 	char **argv;
-	int argc;             /* the arguments, which each server parses again */
+	int argc;             /* number of entries in argv */
 	/* owned; texts that mount_options_parse() found */
 	char *found[FOUND_MAX];
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One server from start to end. Before the mount answers, an error ends it with
- * a sentence; afterwards none may. It may be killed at any moment: the
- * supervisor starts another one, which finds unfinished work in d->handover and
- * in the store. Owns struct fsd. All functions run on the main thread, which
- * runs the loop.
+ * One server from start to end. Before the mount answers, an error ends the
+ * server with a sentence; afterwards no error may end it. A server may be killed
+ * at any moment: the supervisor starts another one, which finds unfinished work
+ * in d->handover and in the store. Owns struct fsd. All functions run on the
+ * main thread, which runs the loop.
  */
 #include <errno.h>
 #include <limits.h>
@@ -205,7 +205,7 @@ static struct image_about find_image(const char *image)
 }
 
 struct machines_record {
-	uint32_t live; /* always 0: another server may drop it, and finds the facts */
+	uint32_t live; /* always 0: handover_fact() returns the record all the same */
 	struct vm_known known;
 };
 
@@ -299,8 +299,8 @@ static int take_over(struct fsd *d, struct about *about, struct err *err)
 
 /* --- start and end --------------------------------------------------------------- */
 
-/* The order of calls: readers of a state get it before watchers of inotify, and
- * both before the job's time begins to count. */
+/* The watchers are called in this order: waiting reads are answered before
+ * inotify events are sent, and both before retention counts the job's age. */
 static const struct job_watcher *const watchers[] = {
 	&run_watcher, &submit_watcher, &blocked_watcher, &inotify_watcher,
 	&retain_watcher, NULL,
@@ -473,9 +473,9 @@ static int start(struct fsd *d, const struct mount_options *o,
 }
 
 /*
- * Finishes all fibers that wait for a worker thread or for the broker: the loop, which
- * would wake them, does not run any more. A woken fiber may ask the broker again, but no
- * thread.
+ * Finishes all fibers that wait for a worker thread, the broker or the door: the loop,
+ * which would wake them, does not run any more. A woken fiber may ask the broker or the
+ * door again, but gives no more work to a thread.
  */
 static void finish_begun(struct fsd *d)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends the datagrams of sd_notify(3) without its library: a unit with Type=notify is
- * started when "READY=1" has come. A datagram waits if the manager's queue is full, so
- * the socket has a bound.
+ * Sends the datagrams of sd_notify(3) without its library. systemd counts a unit with
+ * Type=notify as started when "READY=1" has come. The send blocks while the manager's
+ * queue is full, so the socket has a timeout.
  */
 #include "service_manager.h"
 

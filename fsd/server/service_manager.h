@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells a service manager (systemd) what it waits for, as sd_notify(3) describes it: one
- * datagram to the socket that $NOTIFY_SOCKET names.
+ * Notifies a service manager (systemd) as sd_notify(3) describes it: one datagram to the
+ * socket that $NOTIFY_SOCKET names, for example when the mount answers.
  */
 #ifndef FSD_SERVICE_MANAGER_H
 #define FSD_SERVICE_MANAGER_H

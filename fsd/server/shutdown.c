@@ -2,8 +2,9 @@
 /*
  * The end of a server: stop, with or without the running jobs, and the handover
  * to another server. Both wait until no run needs this server any more. Lower
- * rooms call lifecycle_post_idle() when a run ends or when all notes were sent;
- * on_idle() then checks the counts, outside of the code that ended the run.
+ * rooms call lifecycle_post_idle() when a run ends or when all inotify events
+ * were sent; on_idle() then checks the counts, outside of the code that ended
+ * the run.
  * Owns d->lifecycle. All functions run on the loop, except on_refused().
  */
 #include "shutdown.h"
@@ -19,8 +20,9 @@
 #include "fsd/run/runs.h"
 #include "fsd/jobs/lifecycle.h"
 
-/* Returns the number of running jobs to wait for. Not those that continue in
- * the next server anyhow, if no others can begin; nor those that need not end. */
+/* Returns the number of runs that must end before a handover. Runs without a
+ * timeout do not count. After the end of the jailer adopted runs do not count
+ * either: they continue in the next server, and this one can begin no others. */
 static unsigned waited_for(const struct fsd *d)
 {
 	const struct run_counts *c = runs_counts(d->runs);

@@ -24,7 +24,8 @@ void shutdown_hand_over(struct fsd *d, bool now);
  */
 void shutdown_heed_disk(struct fsd *d);
 /*
- * Ends the read-only mode; call it when the operator asks for another server.
+ * Forgets all refusals of the disk, so that the next server writes again. Call it
+ * when the operator asks for another server. This server stays as it is.
  */
 void shutdown_trust_disk(struct fsd *d);
 

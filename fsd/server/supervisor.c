@@ -4,9 +4,9 @@
  * other, forwards signals, and keeps descriptors for the next server. It is one thread
  * around poll(2).
  *
- * It replaces a server that dies at once, but after a growing pause if that server never
- * answered. An upgrade starts the installed program. The supervisor keeps the old program
- * until the new one answers, and falls back to it else.
+ * It replaces a dead server at once; if that server never answered, after a pause that
+ * grows. An upgrade starts the installed program. The supervisor keeps the old program
+ * until the new one answers, and starts the old one again if the new one fails.
  */
 #include "supervisor.h"
 
@@ -135,8 +135,9 @@ static int start_server(struct supervisor *h, struct err *err)
 	return r;
 }
 
-/* Makes the mount and passes it on. Only when the server is prepared: errors
- * about machines are reported before. */
+/* Makes the mount, if there is none, and sends its descriptor to the server. The
+ * server asks for it when all else is prepared: so an error about machines is
+ * reported before there is a mount. */
 static void give_mount(struct supervisor *h)
 {
 	struct supervisor_mount what;
@@ -454,8 +455,8 @@ static void on_signal(struct supervisor *h)
 		end_server(h, sig == SIGINT ? SIGTERM : sig);
 		return;
 	}
-	/* Wait if the server is only starting: the signal would end it, as if
-	 * it could not serve. */
+	/* While the server starts, keep the signal for later: the server has not
+	 * blocked it yet and would die of it, as if it could not serve. */
 	h->asked = sig;
 	if (h->serves)
 		upgrade(h);
@@ -489,8 +490,8 @@ static int watch_signals(struct supervisor *h)
 	return h->signals < 0 ? -errno : 0;
 }
 
-/* Makes the table of stored descriptors, as large as its servers can have files
- * open. */
+/* Makes the table of stored descriptors. It has room for as many as this process
+ * may have open, less OWN_FDS. */
 static int make_store(struct supervisor *h, struct err *err)
 {
 	uint64_t files = open_limit_raise();

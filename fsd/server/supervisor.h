@@ -35,10 +35,10 @@ struct mount_options;
 
 #define SUPERVISOR_SERVES "serve" /* the command that starts a server */
 enum {
-	/* further ones are in fdstore.h */
+	/* messages of one byte to the supervisor; fdstore.h has further messages */
 	SUPERVISOR_PREPARED = 'P', SUPERVISOR_READY = 'R',
 };
-enum { SUPERVISOR_NEXT = 75 };
+enum { SUPERVISOR_NEXT = 75 }; /* a server's exit code: start another server */
 #define SUPERVISOR_NOW SIGRTMIN
 #define SUPERVISOR_LEAVE (SIGRTMIN + 1) /* client/private.h */
 /* A server's descriptors. */

@@ -104,8 +104,8 @@ void submit_accept_again(struct job *job)
 {
 	const struct node *config = parsed_config_node(job);
 
-	/* Only a closed config runs a finished job again; the other files count when the
-	 * config was closed before them. */
+	/* A finished job runs again only after its config.json was closed. If config.json
+	 * has no writer now, it was closed, so the job was a draft again. */
 	job_take_back(job, !config || !config->writers);
 	job_promise(job, 0, job->meta.queued_no);
 	submit_keep_place(job);

@@ -17,8 +17,8 @@ static const char bom[] = { (char)0xef, (char)0xbb, (char)0xbf };
 
 struct opening {
 	off_t size;
-	uint64_t skip; /* a byte order mark */
-	bool shebang, blank;
+	uint64_t skip; /* bytes of a byte order mark */
+	bool shebang, blank; /* shebang: it begins with "#!"; blank: it has only spaces */
 };
 
 static size_t blanks(const char *text, size_t len)

@@ -11,7 +11,7 @@
 #include "fsd/jobs/lifecycle.h"
 
 struct drain_record {
-	uint32_t live; /* the operator's wish */
+	uint32_t live; /* 1: the operator has asked for a drain */
 };
 
 static HANDOVER_TABLE(drain_records, "drain", 1, struct drain_record, 1);

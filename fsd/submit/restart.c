@@ -77,7 +77,8 @@ static void recover_drafts(struct fsd *d, struct sorted_ids *drafts)
 	}
 }
 
-/* Return: true if the next jobs must wait until this one is examined. */
+/* Takes up a queued or refused job. Return: true if the next jobs must wait until this one
+ * is examined. */
 static bool restart_one(struct job *job)
 {
 	if (job->meta.state == JOB_QUEUED && submit_restart(job))

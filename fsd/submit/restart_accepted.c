@@ -46,8 +46,9 @@ void submit_take_up(struct job *job)
 	}
 	if (v == READY && run_start(job, &spec, &err) < 0)
 		v = WRONG;
-	/* The kernel sends the release of that file, which starts the job. It may send it a
-	 * second time, if the earlier server died before it answered the first one. */
+	/* OPEN: the earlier server accepted the job at close(2), and the release of that
+	 * file has not come. The kernel sends the release to this server, which then starts
+	 * the job. If the earlier server died during the release, it is sent again. */
 	if (v == OPEN) {
 		submit_accept_again(job);
 		return;

@@ -70,7 +70,8 @@ static void evaluate(struct job *job, bool config_closed)
 	job->submit.failure = 0;
 	if (job->removed || job_is_frozen(job))
 		return;
-	/* Accepted at close(2): this is the release of the last part of the new run. */
+	/* A finished job runs again only if its config.json was closed just now, or if
+	 * close(2) has accepted the new run, and this is the release of its last part. */
 	if (job->meta.state == JOB_DONE && !config_closed && !job->accept.promised)
 		return;
 	if (submit_defer(job)) {

@@ -49,8 +49,8 @@ struct submit_wait {
 bool submit_wait(struct job *job, struct submit_wait *w);
 /* Return: false while an evaluation of the job is deferred: its state may still change. */
 bool submit_is_decided(const struct job *job);
-/* Does `start`, written to ctl: also without config.json, or with "start": "manual".
- * Return: 0 or negative errno with a sentence, which `error` has too. */
+/* Starts a job whose owner has written `start` to ctl. It needs no config.json, and
+ * "start": "manual" does not hold it back. Return: 0 or negative errno with a sentence. */
 int submit_start(struct job *job, struct err *err);
 /*
  * Checks the content of a file that is being closed. Return: 0; -EINVAL: config.json is
@@ -76,8 +76,9 @@ int submit_would_start(struct job *job, struct node *node);
  * 1 + fh. In a fiber that holds the job. Return: 0; negative errno: the job cannot be
  * stored, and is refused. */
 int submit_accept(struct job *job, uint64_t by);
-/* Keeps a place in the queue for the job, even if the queue is full; gives it back, unless
- * the job was accepted at close(2) and has not started yet. */
+/* submit_keep_place() keeps a place in the queue for the job, even if the queue is full.
+ * submit_give_place() gives it back, unless the job was accepted at close(2) and has not
+ * started yet. */
 void submit_keep_place(struct job *job);
 void submit_give_place(struct job *job);
 /*

@@ -47,7 +47,8 @@ enum verdict submit_examine_contents(struct job *job, bool by_ctl,
 				     const struct node *closing, struct run_spec *spec,
 				     struct err *err);
 /* Keeps a READY verdict (takes spec). The next submit_examine_contents() uses it, if no
- * file of the job has changed since, and closing was released. */
+ * file of the job has changed since, and closing has no writer any more or is still the
+ * file that is being closed. */
 void submit_keep_ready(struct job *job, struct node *closing,
 		       struct run_spec *spec);
 /* Drops the kept verdict, and its reference to closing. */
