@@ -2,7 +2,8 @@
 /*
  * Opens the environment that a config names or whose packages it asks for, and checks it
  * against the image and the job's memory. Also makes the first templates of a server. A
- * check may run on any thread: it reads constants and the index of packages only.
+ * check may run on any thread: of the memory that threads share it reads only constants
+ * and the index of packages.
  */
 #include "environments.h"
 

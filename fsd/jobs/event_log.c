@@ -8,7 +8,7 @@
 
 #include "job_watch.h"
 
-/* Neighbours of one stream that come within this time are one line. */
+/* Output of one stream within this time becomes one record, and so one line. */
 #define MERGE_MS 10
 #define GATHER_BYTES 65536
 

@@ -18,8 +18,8 @@ struct events_reader; /* the position of one open file */
 
 /* Records the job's new state; JOB_QUEUED begins the order of a new run. */
 void events_state(struct job *job);
-/* Call it before the state `running` of a run whose `running` event has the pid. The
- * event is then recorded by events_started(), when the program has begun. */
+/* Call it before the job enters `running`, if that event shall have the program's pid:
+ * then events_started() records the event, when the program has begun. */
 void events_await_pid(struct job *job);
 void events_started(struct job *job, uint32_t pid);
 /* Records that the stream has grown by count bytes. */
@@ -35,7 +35,7 @@ void events_reach(struct job *job, enum vm_stream stream, uint64_t size);
  * events_store(), then events_stored() notes the result. The caller's fiber holds the job
  * from the first to the last call.
  */
-struct events_batch { /* zeroed, or by events_take() */
+struct events_batch { /* zeroed, or filled by events_take() */
 	struct events *events; /* borrowed; NULL: no records were taken */
 	uint64_t no;
 	unsigned run;
@@ -58,7 +58,7 @@ void events_free(struct events *e);
 struct events_reader *events_reader_new(const struct job *job);
 void events_reader_free(struct events_reader *r);
 /*
- * Makes the text from offset on. Return: bytes of room; 0 at the end; -EAGAIN: no further
+ * Makes the text from offset on. Return: bytes put in room; 0 at the end; -EAGAIN: no further
  * event yet; -EINPROGRESS: offset is far away, call again; another negative errno.
  */
 int events_read(struct job *job, struct events_reader *r, char *room,

@@ -18,8 +18,8 @@
 enum phase {
 	PHASE_UNBOUND, /* the reader is not bound to a run yet */
 	PHASE_RECORDS,
-	PHASE_STDOUT,  /* output without a record: a crash of the host came before the
-		        * record */
+	PHASE_STDOUT,  /* output without a record: the host crashed before the record
+		        * was stored */
 	PHASE_STDERR,
 	PHASE_RESULT,
 	PHASE_END,
@@ -53,8 +53,8 @@ struct piece {
 struct sources {
 	struct job *job;
 	unsigned run;
-	struct piece file[ORDER_MAX]; /* the streams; in place of the states
-				       * (ORDER_SOURCE): the stored order */
+	struct piece file[ORDER_MAX]; /* the streams, and at ORDER_SOURCE the stored
+				       * order: states have no file of their own */
 };
 
 #define ORDER_SOURCE ORDER_STATE
@@ -384,7 +384,7 @@ static int use_result(struct events_reader *r, struct sources *s)
 					       sizeof(room->result), 0);
 	int ret;
 
-	/* A file that does not exist is an empty stream; another error is not. */
+	/* Without a result.json the line has the exit code and the error of the job. */
 	if (fd < 0 && fd != -ENOENT)
 		return fd;
 	if (n < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of jobs, and a job's life in it: made, found in the store, renamed, removed.
- * A job has a reference of the table and one of each user; it is freed with the last one,
- * which may be after its removal. On the loop or in a fiber.
+ * The table, each handle and each parked request have a reference to their job. The last
+ * one frees it, perhaps after its removal. On the loop or in a fiber.
  */
 #include "job.h"
 
@@ -166,7 +166,7 @@ void job_unref(struct job *job)
 
 void job_hold(struct job *job)
 {
-	job_ref(job); /* a second reference, for the time of the wait */
+	job_ref(job); /* for the wait, and as long as this fiber holds the lock */
 	if (!fiber_lock_enter(&job->lock))
 		job_unref(job);
 }
@@ -260,7 +260,7 @@ static int job_enlist(struct job *job, bool loaded)
 		return -ENOMEM;
 	}
 	watch_known(job);
-	/* From the clock, as a counter would show each user how many jobs others make. */
+	/* Comes from the clock: a counter would show users how many jobs others make. */
 	job->seq = jobs->seq = MAX(jobs->seq + 1, now_ns());
 	list_add_tail(&jobs->all, &job->all);
 	user_count(job->owner, m->state, 1);

@@ -67,8 +67,8 @@ static inline struct job *job_of_node(const struct node *node)
 int jobs_new(struct fsd *d, const struct job_watcher *const *watchers);
 void jobs_end(struct fsd *d); /* ends every run, without a result */
 bool jobs_ended(const struct fsd *d); /* true also before jobs_new() */
-void jobs_free(struct jobs *jobs);    /* Call it when no job has a reference. NULL is
-				       * fine. */
+void jobs_free(struct jobs *jobs);    /* Call it when no reference to a job is left.
+				       * NULL is fine. */
 /* Return: borrowed, or NULL. Both load the job if it is unloaded. */
 struct job *job_by_no(struct fsd *d, uint64_t no);
 struct job *job_by_name(struct fsd *d, const char *name);

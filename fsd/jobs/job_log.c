@@ -121,7 +121,6 @@ static void on_begun(struct job *job)
 		flush(job);
 }
 
-/* Begins to store the lines when there are many. The caller does not wait. */
 void job_log_begin(struct job *job)
 {
 	if (job->removed || job->log.flushing)

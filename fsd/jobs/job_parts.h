@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of struct job, types only. Each part has one owner, which alone changes
- * it: other rooms read it, and call the owner's functions. Parts of rooms above stand
+ * The parts of struct job, types only. Each part has one owner, which alone changes it
+ * once the job is in the table: other rooms read it, and call the owner's functions. Parts of rooms above stand
  * here too, because job.h cannot include their headers.
  */
 #ifndef FSD_JOB_PARTS_H
@@ -19,8 +19,8 @@ struct untold_record;
 /* job_state.c: acceptance at close(2), before the release of the file. */
 struct job_accept {
 	bool promised; /* the record says `queued`; the job starts with the release */
-	uint64_t by;   /* handle of the file whose close(2) it was, as 1 + fh; 0:
-		        * unknown */
+	uint64_t by;   /* 1 + the handle (fh) of the open file whose close(2) was
+		        * accepted; 0: unknown */
 	uint64_t no;   /* the record's queued_no */
 };
 
@@ -79,7 +79,7 @@ struct job_inotify {
 	struct list notes;  /* owned: of struct note, oldest first */
 	uint64_t due_ns;    /* when the first note is due */
 	bool urgent;        /* due_ns is soon: the job is in the queue of urgent ones */
-	unsigned announced; /* 1 << row: results that watchers know of */
+	unsigned announced; /* 1 << vfile: results that users' inotify watches know of */
 	struct untold_record *untold; /* owned: while there are notes */
 };
 

@@ -2,8 +2,8 @@
 /*
  * The results that a job shows: output/, the virtual files that a user removed or copied,
  * and sink/ for a copied output/. These and the state decide which virtual files exist.
- * Other rooms change them only by the functions of job_results.h. job_keep() copies to
- * shared memory what is in no file, for the next server.
+ * Other rooms change them only by the functions of job_results.h. job_keep() copies state
+ * that no file has to shared memory, for the next server.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "fsd/store/meta_copy.h"
 #include "job.h"
 
-/* --- what is on no record --------------------------------------------------- */
+/* --- state in shared memory only ---------------------------------------------- */
 
 void job_keep(struct job *job)
 {
@@ -157,8 +157,8 @@ void job_results_show(struct job *job, bool recorded)
 	job->results.has = true;
 	if (recorded)
 		return;
-	/* Only for this server: the next one decides about this end, and finds its own
-	 * results. */
+	/* Hide them in this server only: the next one decides how this run ended, and
+	 * shows the results that it finds. */
 	node_root_free(job_take_output(job));
 	job->results.hidden |= 1u << JOB_VFILE_RESULT;
 }

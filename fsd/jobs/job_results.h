@@ -22,7 +22,7 @@ struct job_results {
 	struct node *sink;   /* owned: the output/ that a user copied into this
 				draft, or NULL */
 	unsigned hidden;     /* 1 << vfile: results that the user removed */
-	unsigned copied;     /* 1 << vfile: results that the user copied into it */
+	unsigned copied;     /* 1 << vfile: results that the user copied into the draft */
 	bool renamed;        /* the job was removed while results were open: its record
 			      * has a name in STATE/unlinked; job.c sets this */
 };
@@ -82,15 +82,15 @@ void job_sink_drop(struct job *job);
 /* Call them when the user has removed this result, or copied one into a draft. */
 void job_vfile_hide(struct job *job, enum job_vfile vfile);
 void job_vfile_copied(struct job *job, enum job_vfile vfile);
-/* job_keep() writes hidden, copied and sink to shared memory for the next server, because
- * no file has them. job_kept_hidden() returns the hidden results of the newest run, as an
+/* job_keep() writes hidden, copied, sink and leftover.tries to shared memory for the next
+ * server, because no file has them. job_kept_hidden() returns the hidden results of the newest run, as an
  * earlier server has written them there. */
 void job_keep(struct job *job);
 unsigned job_kept_hidden(const struct job *job);
 
 bool job_is_frozen(const struct job *job); /* queued or running */
-bool job_takes_copies(const struct job *job); /* true for a draft: results may be copied
-					       * into it, and are ignored */
+bool job_takes_copies(const struct job *job); /* draft or refused: users may copy results
+					       * into it, and fsd ignores them */
 /* Return: true if the virtual file exists now. */
 bool job_has_vfile(const struct job *job, enum job_vfile vfile);
 /* Return: true if the job is queued, and its newest run had begun before, under this

@@ -23,8 +23,8 @@ int job_ended(struct job *job, enum job_event event, const struct job_meta *end)
  * a draft, even if it has results of an earlier run. The record keeps `queued`.
  */
 void job_take_back(struct job *job, bool reopened);
-/* job_promise() notes that close(2) has accepted the job. by: the handle of that close,
- * as 1 + fh; 0: unknown. no: its queued_no. job_unpromise() removes the note. */
+/* job_promise() notes that close(2) has accepted the job. by: 1 + the handle (fh) that was
+ * closed; 0: unknown. no: the queued_no of the record. job_unpromise() removes the note. */
 void job_promise(struct job *job, uint64_t by, uint64_t no);
 void job_unpromise(struct job *job);
 /*

@@ -21,7 +21,7 @@ struct job_watcher {
 	void (*changed)(struct job *job);
 	/* A state was entered; the same state may be entered twice. */
 	void (*entered)(struct job *job);
-	/* The file of this row has more bytes. */
+	/* This virtual file has more bytes. */
 	void (*grew)(struct job *job, enum job_vfile vfile);
 	/* The job is about to be removed, or the server ends: stop its run. A fiber
 	 * may wait. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job's config.json, parsed once for each content. Each close of a file needs it, and a
- * large one takes tens of milliseconds, so a worker thread can parse it before. On the
- * loop's thread, unless a function says otherwise.
+ * A job's config.json, parsed once for each content. Each close of a file needs it. Parsing
+ * a large one takes tens of milliseconds; a worker thread does that before the loop needs
+ * the result. On the loop's thread, unless a function says otherwise.
  */
 #ifndef FSD_PARSED_CONFIG_H
 #define FSD_PARSED_CONFIG_H

@@ -2,7 +2,8 @@
 /*
  * Decides when a finished job is removed. Each owner's finished jobs stand in a list, the
  * oldest first, for --retain-count and --retain-bytes; a timer of the job is for its age.
- * A doomed job waits in one list until its last user is gone, and is removed in slices.
+ * Doomed jobs wait in one list until no handle or request uses them, and are removed in time
+ * slices.
  */
 #include "retention.h"
 
@@ -142,7 +143,7 @@ static bool on_slice(struct time_slice *t, uint64_t until)
 		struct job *job = list_entry(pos, struct job, retain.node);
 
 		if (is_used(job, 1))
-			continue; /* retain_let_go() comes back to it */
+			continue; /* retain_let_go() starts the slices again */
 		list_del(&job->retain.node);
 		job->retain.state = RETAIN_ASKED;
 		if (!watch_ask_removal(job) && !helper_may_come(job))
@@ -193,7 +194,7 @@ void retain_told(struct job *job)
 	list_add_tail(&job->d->jobs->retention.doomed, &job->retain.node);
 }
 
-/* --- whose turn it is --------------------------------------------------------- */
+/* --- which jobs are doomed ------------------------------------------------------ */
 
 static uint64_t bytes_of(const struct job *job)
 {

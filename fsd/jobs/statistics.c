@@ -21,7 +21,7 @@ struct statistics {
 	uint64_t sent, received; /* bytes of programs' connections */
 	struct histogram queue;                  /* seconds that runs waited */
 	struct histogram run[LANG_MAX + 1];      /* seconds that runs took, by language */
-	struct histogram machine[VM_SOURCE_MAX]; /* waited for their machine */
+	struct histogram machine[VM_SOURCE_MAX]; /* seconds, by the machine's source */
 };
 
 int statistics_new(struct statistics **ret)

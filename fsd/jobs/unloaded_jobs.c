@@ -30,7 +30,7 @@ struct unloaded_jobs {
 	bool *has; /* owned: by slot: the job is not loaded yet */
 	uint32_t count, at; /* slots when the server started; slots before `at` are
 			     * done */
-	bool stays; /* all are loaded but some, for which memory is lacking */
+	bool stays; /* some jobs cannot be loaded, for lack of memory */
 	struct time_slice slice;
 };
 
@@ -75,7 +75,7 @@ static struct job_record *find_place(const struct unloaded_jobs *s, uint32_t pla
 	return s->has[place] ? kept_at(s, place) : NULL;
 }
 
-/* --- on it ---------------------------------------------------------------- */
+/* --- listing -------------------------------------------------------------- */
 
 static void count(struct fsd *d, const struct job_meta *m, int more)
 {
@@ -215,7 +215,7 @@ void unloaded_free(struct fsd *d)
 	free(s);
 }
 
-/* Called when the table is damaged: takes back the counts of all its jobs. */
+/* Called when the table is damaged: subtracts its jobs from the users' counts. */
 static void put_back(struct unloaded_jobs *s)
 {
 	struct job_record *k;
@@ -260,8 +260,8 @@ static int put_all(struct fsd *d)
 	return r;
 }
 
-/* More than the ends that threads of the daemon before may have been writing when it
- * died. */
+/* More than the number of ends that the threads of the previous server can have been
+ * writing when it died. */
 #define LAST_ENDS 16
 
 struct scan {
@@ -332,7 +332,7 @@ int unloaded_fill(struct fsd *d, struct err *err)
 	return r < 0 ? err_sys(err, r, "the job table") : 0;
 }
 
-/* --- down from it ---------------------------------------------------------- */
+/* --- loading --------------------------------------------------------------- */
 
 static struct job *take_down(struct unloaded_jobs *s, struct job_record *k)
 {
@@ -340,7 +340,7 @@ static struct job *take_down(struct unloaded_jobs *s, struct job_record *k)
 	struct job *job;
 
 	if (meta_copy_read(k, &m) < 0)
-		return NULL; /* the record was valid before: do not trust it */
+		return NULL; /* put_place() has read it as valid: it was damaged since */
 	take_off(s, &m);
 	if (job_load(s->d, &m, &job) == 0)
 		return job;

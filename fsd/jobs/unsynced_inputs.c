@@ -100,8 +100,7 @@ static int do_write(void *arg)
 				    &l->paths);
 }
 
-/* Reads the list that an earlier server stored. A queued job needs no look: all its
- * inputs were synced when it was accepted. */
+/* Reads the list that an earlier server stored. */
 static int look(struct job *job)
 {
 	struct look l = { .job = job };
@@ -119,6 +118,7 @@ int unsynced_check(struct job *job, struct err *err)
 	const struct node *node;
 	int r = 0;
 
+	/* The inputs of a queued job were all synced when it was accepted. */
 	if (!job->unsynced.known && job->meta.state != JOB_QUEUED)
 		r = look(job);
 	if (r < 0)
@@ -147,7 +147,7 @@ void unsynced_cut(struct node *node)
 	node->unsynced = false;
 }
 
-/* --- on record ------------------------------------------------------------- */
+/* --- the stored list -------------------------------------------------------- */
 
 struct listing {
 	struct buf *paths;
@@ -156,7 +156,7 @@ struct listing {
 	char path[STORE_PATH_MAX];
 };
 
-/* Lists the marked nodes from node on. */
+/* Adds to the list: node if it is marked, or else the marked nodes below it. */
 static int list(struct listing *l, const struct node *node)
 {
 	int r;
