@@ -30,7 +30,7 @@ struct backend_template {
 	enum vm_accel accel;
 	/* the host has KVM, but a machine with KVM failed to run */
 	bool kvm_fails;
-	unsigned scale; /* factor for every wait, against KVM: 1, 10 */
+	unsigned scale; /* factor of every timeout: 1 on a fast host with KVM, to 10 */
 	char id[17];      /* first 16 hex digits of the template's key */
 	bool made; /* made just now, not found on the disk */
 	/* Modules that are not kept warm; a line "MODULE: WHY" each. */
@@ -74,8 +74,8 @@ struct backend_host {
 struct backend {
 	const struct vm_backend *ops;
 	const struct backend_host *host; /* borrowed */
-	/* Required walls that a guest lacked; it was refused therefore. Bits 1
-	 * << enum wire_wall. */
+	/* Walls that were missing in a guest (bits 1 << enum wire_wall). Unless
+	 * options->permissive, the backend then refuses the template. */
 	uint32_t guest_lacks;
 };
 
@@ -141,8 +141,8 @@ struct vm_backend {
 	 * one. NULL: the backend has no zygotes. */
 	struct backend_prepared (*prepared)(struct backend *b,
 					    const struct vm_class *cls);
-	/* Returns whether the machine was forked off a zygote that was replaced
-	 * since. It then shares memory with no other machine. NULL: never. */
+	/* Returns whether a new machine would be better: since this one started, its
+	 * class got another zygote or template. NULL: never. */
 	bool (*is_dated)(struct backend_machine *m);
 	/* Ends the class's zygote because memory is needed. Return: whether
 	 * freed() will follow. NULL: never. */

@@ -24,8 +24,8 @@ struct vm_class {
 /*
  * MiB of RAM that a guest boots with, even if its class may use less. So all
  * classes up to VM_RAM_MIB share one template, and a job that needs much memory
- * does not wait for another boot. Untouched RAM costs only the kernel's page
- * table, 16 bytes a KiB, and a machine touches little of that. The host's
+ * does not wait for another boot. Untouched RAM costs only the guest kernel's
+ * page descriptors, 16 bytes a KiB, and a machine touches little of that. The host's
  * control group enforces memory_mib. A guest cannot get more memory later: a
  * microvm has no memory slots and no virtio-mem.
  */

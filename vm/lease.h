@@ -109,7 +109,7 @@ void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
  *
  * done() gets r: 0 with the operation's answer (wire_fs.h; its form is checked,
  * its content is the guest's), an errno of the guest, or -EIO if the machine
- * has ended. Only then may done() be called from inside vm_end() and vm_free().
+ * has ended. vm_end() and vm_free() may call done(), with -EIO.
  * It may call vm_fs(), but not vm_end().
  */
 int vm_fs(struct vm_lease *lease, const struct wire_fs *fs, vm_fs_done *done,

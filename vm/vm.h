@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machines' door: leases a machine, runs jobs in it, ends it. vm/ knows
+ * All calls on machines: leases a machine, runs jobs in it, ends it. vm/ knows
  * machines and frames, but no FUSE, no job files and no JSON. Every call and
  * every event happens on the loop's thread. No event is called from inside a
  * call of this header.

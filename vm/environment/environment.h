@@ -96,7 +96,7 @@ int environment_verify(const struct environment *e, const atomic_bool *cancel,
  * environment_open()'s. */
 int environment_fits(const struct environment *e, const char *abi,
 		     const char *packages, struct err *err);
-/* Checks the same; the sentence begins with "it was made for". */
+/* Checks the same; the sentence begins with "it was made for" or "it needs". */
 int environment_misfit(const struct environment *e, const char *abi,
 		       const char *packages, struct err *err);
 /* Appends one of the set's texts, after comparing the checksum. */

@@ -89,7 +89,8 @@ struct jail_answer {
 	int32_t code;
 };
 
-/* The steps of a new process into its jail, in this order. */
+/* Steps of a new process into its jail, in order up to EXEC. The last three are
+ * refusals: too many processes, no zygote, no relay. */
 enum jail_step {
 	JAIL_STEP_NONE, JAIL_STEP_UID, JAIL_STEP_CLONE, JAIL_STEP_CGROUP,
 	JAIL_STEP_FDS, JAIL_STEP_NAMES, JAIL_STEP_LIMITS, JAIL_STEP_LANDLOCK,

@@ -64,8 +64,8 @@ static int read_origin(const char *root, struct vm_qemu *q, struct err *err)
 	return r;
 }
 
-/* Finds the age by the origin file of its tree. Without a tree by the program
- * file's mtime, which is that of the package it came in. */
+/* Finds QEMU's age: from its tree's origin file; without a tree, from the program
+ * file's mtime, which the package has set. */
 static void find_age(const struct qemu_program *program, struct vm_qemu *q)
 {
 	struct err err = { 0 };

@@ -22,7 +22,7 @@
 #define ORIGIN_NAME "origin"
 #define ORIGIN_MAX (64u << 10) /* most bytes of the file */
 
-/* Reads package, suite, date and asked from text, which it modifies. Return: 0,
+/* Reads version (into ret->package), suite, date, asked from text, and modifies it. Return: 0,
  * or -EBADMSG with a sentence; then ret is unchanged. */
 int origin_parse(char *text, struct vm_qemu *ret, struct err *err);
 /*

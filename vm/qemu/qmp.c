@@ -34,7 +34,7 @@ struct qmp {
 	struct loop *loop;
 	const struct qmp_events *ev;
 	void *arg;
-	struct loop_fd sock; /* the monitor owns its fd */
+	struct loop_fd sock; /* its fd is owned by struct qmp */
 	struct loop_call fail; /* reports a failed write later */
 	struct buf in, out;
 	int fd; /* owned; sent with the byte of `out` at fd_at */

@@ -45,8 +45,8 @@ struct zygote_setup {
 	struct sock_filter filter[ZYGOTE_FILTER_MAX];
 };
 
-/* The descriptors of an order: standard error, monitor, wire, status socket of
- * the child. */
+/* The descriptors of an order: standard error, monitor, second port, wire, status
+ * socket of the child. */
 enum zygote_order_fd {
 	ZYGOTE_ORDER_ERR, ZYGOTE_ORDER_QMP, ZYGOTE_ORDER_NET, ZYGOTE_ORDER_WIRE,
 	ZYGOTE_ORDER_STATUS, ZYGOTE_ORDER_FDS,
