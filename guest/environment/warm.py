@@ -84,8 +84,8 @@ def cause(text):
 
 
 def attempt(words, env):
-    """Runs an interpreter that answers on a descriptor. Return: its answer, or its
-    last words."""
+    """Runs an interpreter that writes its answer to a descriptor. Return: the answer;
+    without one, the end of its error output."""
     read, write = os.pipe()
     with subprocess.Popen([*words, str(write)], env=env, cwd="/tmp",
                           pass_fds=[write], stdin=subprocess.DEVNULL,

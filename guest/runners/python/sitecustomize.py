@@ -30,9 +30,10 @@ def _wait():
     internal = "<frozen importlib._bootstrap>"  # of frames that no traceback has
     import native
     plain = set(sys.modules)
-    # Most programs import these: they are there already. A package has each module
-    # that programs name. The modules that they import are there as well. The look-up
-    # of a host's name imports encodings.idna, which takes 200 ms without this.
+    # Modules that most programs import: a waiting interpreter has imported them, and
+    # the modules that they import. A package is listed with each module that programs
+    # name. The look-up of a host's name imports encodings.idna, which takes 200 ms
+    # without this.
     usual_modules = """
         abc argparse array ast asyncio base64 binascii bisect calendar code
         codecs collections collections.abc concurrent.futures configparser
@@ -75,7 +76,8 @@ def _wait():
             site.execusercustomize = nothing
 
     def take_input():
-        """The host has put standard input into a file: see guest/run/runner.h."""
+        """Makes the file that the host has sent as standard input descriptor 0 and
+        sys.stdin: see RUNNER_INPUT in guest/run/runner.h."""
         import io
         given = posix.open("/run/input/stdin", posix.O_RDONLY)
         posix.dup2(given, 0)
@@ -137,7 +139,7 @@ def _wait():
         posix.close(result)
 
     def start_named(path):
-        """A program that is called otherwise: as the usual one is run."""
+        """Runs a program that is not called code.py, in the same way as code.py."""
         def prepare():
             # Before an import looks at sys.path.
             step_back()
@@ -173,7 +175,7 @@ def _wait():
             pass  # output is lost, and the long way tells how
 
     def heat():
-        """A child goes the program's whole way, to its end."""
+        """Heats: forks a child that runs a program from its start to its end."""
         child = os.fork()
         if child:
             posix.waitpid(child, 0)
@@ -219,10 +221,9 @@ def _wait():
              if name not in plain}, recorder)
 
     def own():
-        """Draws anew what the template has drawn, for each clone has that.
-
-        A clone that cannot do it ends: its numbers would be another's, too.
-        """
+        """Draws new secrets: each clone has those that the template has drawn. A
+        clone that cannot do that ends, because its random numbers would be the
+        same as another clone's."""
         try:
             for seed in seeds:
                 seed()
@@ -292,7 +293,8 @@ def _wait():
         return found and (b"F", found)
 
     def again(message, texts):
-        """A fresh interpreter takes the message, or begins the session."""
+        """Starts a fresh interpreter, which takes the message that this one got, or
+        begins the session."""
         env = dict(text.split(b"=", 1) for text in texts[6 + int(texts[5]):-1])
         if is_step(texts):
             posix.set_inheritable(control, True)
@@ -340,8 +342,8 @@ def _wait():
     native.start(started)
     if not is_fresh:
         native.imports_stay(wait.modules, wait.taken, wait.decide)
-    # Nothing of this is garbage: no collection needs to look at it.
-    # The ring keeps it alive beyond the interpreter's end.
+    # No object that exists now is garbage: keep collections from looking at them.
+    # The ring, a cycle, keeps the lists alive beyond the interpreter's end.
     ring = [started] if is_fresh else [started, loaded, seeds, session, wait]
     ring.append(ring)
     del ring

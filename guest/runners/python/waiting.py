@@ -169,7 +169,8 @@ class Waiting:
             self.values[ARGUMENTS] != _read(ARGUMENTS))
 
     def decide(self, name, fromlist):
-        """Takes out of sys.modules what the import would not find."""
+        """Removes from sys.modules the modules that this import would not find in a
+        new interpreter."""
         for key in self.taken - self.reached:
             self.reach(self.there, *([key, ()] if isinstance(key, str) else key))
         self.reached |= self.taken
@@ -189,10 +190,9 @@ class Waiting:
             self.renew(one, new)
 
     def suspects(self, tops):
-        """Return: those that an import could find at another place than in the template.
-
-        To look for each of hundreds takes longer than a short program.
-        """
+        """Return: the modules that an import could find at another place than in the
+        template. Checking each of hundreds would take longer than a short
+        program."""
         known, *rest = self.ways
         if rest != [sys.meta_path, sys.path_hooks] or (
                 [place for place in sys.path if place in known] != known):
@@ -235,7 +235,8 @@ class Waiting:
                     rest.append(one.rpartition(".")[0])
 
     def is_found(self, top):
-        """Would the import find what is there, or is it to be there anyway?"""
+        """Return: whether the import would find the module that is loaded, or the
+        module stays in any case."""
         module = self.modules.get(top)
         known = getattr(module, "__spec__", None)
         if not known or top in self.there or sys.modules.get(top) is not module:
@@ -257,7 +258,8 @@ class Waiting:
                 del sys.modules[name]
 
     def renew(self, top, new):
-        """Brings a package into the state that its import would give it now."""
+        """If a package has read something that is different now: gives it the state
+        that its import would give it now, or removes it, so that it is imported again."""
         names = [name for name in new if _top(name) == top]
         stale = any(_read(variable) != self.values[variable]
                     for name in names for variable in self.reads.get(name, ()))
@@ -274,7 +276,8 @@ class Waiting:
             self.drop(top)
 
     def is_compiled(self, top):
-        """Has it a library, which a process loads once?"""
+        """Return: whether the package has a compiled library, which a process loads
+        only once."""
         begin = top + "."
         return any(str(getattr(module, "__file__", "")).endswith(".so")
                    for name, module in self.modules.items()
@@ -344,7 +347,8 @@ NOTES = {"matplotlib": _note_matplotlib, "numpy": _note_numpy}
 
 
 def hide(internal):
-    """No traceback has a frame of this file."""
+    """Gives the functions of this file the file name `internal`, whose frames no
+    traceback shows."""
     for thing in (*vars(Waiting).values(), *globals().values()):
         if isinstance(thing, type(hide)):
             _imp._fix_co_filename(thing.__code__, internal)
