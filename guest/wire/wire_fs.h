@@ -97,9 +97,9 @@ struct wire_fs_stat {
 void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs);
 /*
  * Decodes an FS payload: path and to are copies for wire_fs_done(), data points
- * into the payload. Return: 0, -EPROTO (bounds; an operand that the operation
- * does not have, or with a wrong value) or -ENOMEM; on failure *ret needs no
- * release.
+ * into the payload. Return: 0, or -EPROTO (bounds; an operand that the operation
+ * does not have, or with a wrong value; no memory for a copy); on failure *ret
+ * needs no release.
  */
 int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret);
 void wire_fs_done(struct wire_fs *fs);

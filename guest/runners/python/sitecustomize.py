@@ -77,7 +77,7 @@ def _wait():
 
     def take_input():
         """Makes the file that the host has sent as standard input descriptor 0 and
-        sys.stdin: see RUNNER_INPUT in guest/run/runner.h."""
+        sys.stdin: see RUNNER_INPUT in guest/os/sys.h."""
         import io
         given = posix.open("/run/input/stdin", posix.O_RDONLY)
         posix.dup2(given, 0)
