@@ -345,12 +345,10 @@ def _interrupted(error):
 
 
 def _keep_loop(wanted):
-    """Has the session's event loop there for the cell, if it may need one.
-
-    A task that one cell creates is awaited by another. No loop runs between the
-    awaits, so asyncio.run() works as in a script; whoever asks for the running
-    loop outside of one gets the session's.
-    """
+    """Makes the session's event loop the current one for the cell, if the cell may
+    need it. A task that one cell creates is awaited by another. No loop runs
+    between the awaits, so asyncio.run() works as in a script; get_running_loop()
+    outside of an await returns the session's loop."""
     global _runner
     asyncio = sys.modules.get("asyncio")
     if _runner is None:
@@ -373,7 +371,7 @@ def _keep_loop(wanted):
 
         for module in asyncio, asyncio.events, asyncio.tasks:
             module.get_running_loop = get_running_loop
-    # asyncio.run() in an earlier cell has taken it away.
+    # asyncio.run() in an earlier cell has unset the current event loop.
     asyncio.set_event_loop(_runner.get_loop())
 
 
