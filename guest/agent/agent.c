@@ -44,8 +44,8 @@ int agent_on_network(struct agent *a, const struct frame *f, struct err *err)
 	return r;
 }
 
-/* Refuses NET behind a job: the program that runs would have a network, or the next step
- * would differ from the first one. */
+/* Refuses NET once a job has come: a running program would get a network, or a
+ * session's next step would have one that the first had not. */
 static int on_network(struct agent *a, const struct frame *f, struct err *err)
 {
 	if (is_heating(a) || a->end || !a->owned || a->job.phase != JOB_NONE ||
@@ -96,9 +96,8 @@ static int on_fs(struct agent *a, const struct frame *f, struct err *err)
 }
 
 /*
- * Kills the runners that wait for other languages, because this job can use
- * their memory. Killing them costs time, so it is done only when a program has
- * run for a moment.
+ * Kills the runners of other languages, because this job can use their memory. Killing
+ * costs time, so it is done only when the program has run for two seconds.
  */
 static void abandon_others(struct agent *a)
 {
@@ -110,8 +109,8 @@ static void abandon_others(struct agent *a)
 	}
 }
 
-/* Kills the holders. A program that runs longer may call exec, and memory that a holder
- * still has would then count for the new program. */
+/* Kills the holders (runners/hold.h). A program that runs for longer may call exec(2):
+ * memory that a holder still has would then count for the new program. */
 static void release_memory(struct agent *a)
 {
 	(void)a;

@@ -20,8 +20,10 @@ struct agent {
 	struct job job;
 	/* &job; or heat.c's own job while the warm-up program runs */
 	struct job *current;
-	bool spends; /* heat.c lets a runner run a program itself, and the runner ends */
-	bool starved; /* frames are buffered; no poll event will report them */
+	bool spends; /* heat.c lets a runner itself run its program; the runner ends
+		      * with it */
+	bool starved; /* whole frames may wait in port.in; no event of poll() reports
+		       * them */
 	int children; /* owned; signalfd of SIGCHLD */
 	unsigned later; /* index of the next entry of later[] in agent.c */
 	struct net *net; /* borrowed; PID 1's */
@@ -44,7 +46,7 @@ struct agent {
  * closed the port), else an error that makes it impossible to serve the host.
  */
 int agent_turn(struct agent *a, uint64_t end, struct err *err);
-/* Does what NET says. Return: 0, or a negative errno that ends the machine. */
+/* Handles a NET frame. Return: 0, or a negative errno that ends the machine. */
 int agent_on_network(struct agent *a, const struct frame *f, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a turn that only a lane's agent has: it takes ends of processes from
- * init, reads pipes that their job has finished with, closes the lane. After the last
+ * The part of a turn that only a lane's agent has: it hears from init which processes
+ * ended, reads pipes that their job has finished with, closes the lane. After the last
  * frame it keeps the processes that the lane has left running.
  */
 #include "lane_turn.h"

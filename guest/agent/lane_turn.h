@@ -32,11 +32,13 @@ struct lane_end {
 };
 
 #define LANE_POLL_MAX (DRAIN_MAX + 2)
-/* Parts of agent_turn(). */
+/* Parts of agent_turn(): fills in p (returns the number of entries); hears from init
+ * and reads drained pipes; handles CLOSE. */
 int lane_poll(const struct agent *a, struct pollfd *p);
 void lane_hear(struct agent *a);
 void lane_close(struct agent *a, uint8_t how);
-/* Does not return once the lane is closed. */
+/* Continues to close the lane after CLOSE. Return: 0, or the port's error; it does not
+ * return once CLOSED is sent. */
 int lane_progress(struct agent *a);
 
 #endif

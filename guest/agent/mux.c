@@ -56,8 +56,7 @@ struct mux {
 	bool waits[WIRE_RUN_MAX]; /* a runner of that kind is ready */
 };
 
-/* Makes a waiting runner the kernel's first victim when the machine is out of
- * memory, or undoes that. */
+/* yes: makes a waiting runner the first victim of the OOM killer; false: undoes that. */
 static void make_sacrifice(const struct runner *r, bool yes)
 {
 	char path[40];
@@ -67,8 +66,8 @@ static void make_sacrifice(const struct runner *r, bool yes)
 }
 
 /*
- * Marks the waiting runners for lanes to use. Kills the shell's, which no lane uses: see
- * lane_kind().
+ * Notes the runners that wait, for lanes to use, and makes them the first victims of
+ * the OOM killer. Kills the shell's, which no lane uses: see lane_kind().
  */
 static void rate_runners(struct agent *a)
 {
@@ -194,7 +193,8 @@ static void start_spare(struct agent *a, enum wire_runner kind)
 	cgroup_rest(&r->cgroup);
 }
 
-/* Hands the runner over to the lane. */
+/* Hands the waiting runner over to the lane's agent, which has inherited its
+ * descriptors. Starts a replacement if the kind has a spare one. */
 static void hand_over(struct agent *a, struct lane *lane, enum wire_runner kind)
 {
 	struct runner *r = &a->runners[kind];
@@ -265,7 +265,7 @@ static int start_agent(struct agent *a, unsigned number, enum wire_runner kind,
 	return 0;
 }
 
-/* Checks whether a runner that was started meanwhile is ready. */
+/* Notes which replacements (start_spare()) have become ready. */
 static void hear_runners(struct agent *a)
 {
 	auto_buf struct buf cold = {.cap = WIRE_COLD_MAX};
@@ -297,7 +297,8 @@ static int lane_begin_life(struct agent *a, unsigned number,
 /* --- from the host ------------------------------------------------------- */
 
 /*
- * Sends the rest of a frame to the agent. Return: 0, or why the agent has gone.
+ * Sends the rest of a frame to the lane's agent. Return: 0, also if bytes are left; a
+ * negative errno: the agent has gone.
  */
 static int push_rest(struct lane *lane)
 {
@@ -328,7 +329,7 @@ static int give(struct lane *lane, const struct frame *f, struct err *err)
 		memcpy(lane->rest + WIRE_HEADER_SIZE, f->payload,
 		       f->header.length);
 	lane->rest_end = size;
-	/* if it fails, the end of the socket will report it */
+	/* if the send fails, the agent has ended: to_host() finds the socket's end */
 	if (push_rest(lane)) {
 		free(lane->rest);
 		lane->rest = NULL;
@@ -401,7 +402,8 @@ static bool is_blocked(const struct mux *m)
 	return false;
 }
 
-/* Handles all whole frames that have come, while the lanes take them. */
+/* Handles all whole frames that have come, until a lane does not take one or there is
+ * no room for answers. */
 static int from_host(struct agent *a, struct err *err)
 {
 	while (port_can_answer(&a->port) && !is_blocked(a->mux)) {
@@ -421,7 +423,8 @@ static int from_host(struct agent *a, struct err *err)
 
 /* --- to the host --------------------------------------------------------- */
 
-/* Reports a lane whose agent has ended, after all frames that it had sent. */
+/* Sends FAILED for a lane whose agent has ended; all frames of the agent were sent
+ * before. Kills the lane's processes. */
 static void lane_died(struct agent *a, unsigned number)
 {
 	static const char said[] = "what serves the job in the machine has ended";

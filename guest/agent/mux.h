@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shared machine: init moves frames between the port and the lanes' agents,
- * one process each (lane_agent.h). It takes one frame of each lane in turn.
- * While one lane does not take a frame that has come for it, no further frame
- * is read. Init itself answers PING and FS.
+ * A shared machine: init moves frames between the port and the lanes' agents, one
+ * process each (lane_agent.h). It takes one frame of each agent in turn. While an agent
+ * does not take a frame that has come for its lane, init reads no further frame. Init
+ * itself answers PING, FS and NET.
  *
  * Waiting runners are handed to the first lanes that can use them. For Python a
- * replacement is then started, with the lowest priority. All functions run in
- * init.
+ * replacement is then started, with the lowest priority. All functions run in init.
  */
 #ifndef GUEST_MUX_H
 #define GUEST_MUX_H

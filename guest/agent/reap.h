@@ -8,9 +8,9 @@
 #include "agent.h"
 
 /*
- * Reaps every child that has ended, and passes each end to the job that the
- * process belongs to. Only this function calls waitpid(): PID 1 inherits every
- * orphan, and a lane's agent those of its lane.
+ * Reaps every child that has ended, and passes each end to the job that the process
+ * belongs to. Only this function, and reap() of mux.c in a shared machine, call
+ * waitpid(): PID 1 inherits every orphan, and a lane's agent those of its lane.
  */
 void agent_reap(struct agent *a);
 /* In init: if the process was the network's helper, reports its end to the host. Return:

@@ -74,8 +74,8 @@ def settings(warm):
 
 
 def cause(text):
-    """The first exception of a chain, for the others come of it; else the last
-    line."""
+    """Return: the line of the first exception of a chain, which has caused the
+    others; else the last line."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     for line in lines:
         if re.match(r"[\w.]*(Error|Exception|Exit|Interrupt)(: .|$)", line):
@@ -84,8 +84,8 @@ def cause(text):
 
 
 def attempt(words, env):
-    """Runs an interpreter that answers on a descriptor. Return: its answer, or its
-    last words."""
+    """Runs an interpreter that writes its answer to a descriptor. Return: the answer;
+    without one, the end of its error output."""
     read, write = os.pipe()
     with subprocess.Popen([*words, str(write)], env=env, cwd="/tmp",
                           pass_fds=[write], stdin=subprocess.DEVNULL,
@@ -150,8 +150,9 @@ def try_all(warm, env):
 # --- the second pass ----------------------------------------------------------------
 
 def copy_layer(tree):
-    """Copies the first pass's files out of the root. The base wins there: a name
-    that both have is copied from the base: nobody will see it either way."""
+    """Copies the files of the first pass's layer out of the root to tree. Where the
+    base and the layer both have a name, the copy is the base's file; the layer's
+    is hidden in any case."""
     with open("layer.files", "rb") as f:
         text = f.read()
     os.makedirs(tree)
@@ -191,7 +192,7 @@ def second_pass(plan):
 
 
 def useful(path):
-    """Locks and empty directories are no cache."""
+    """Removes what is no use in a cache: locks, links and empty directories."""
     for at, _, files in os.walk(path):
         for name in files:
             full = os.path.join(at, name)

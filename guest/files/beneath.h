@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens paths below a directory whose tree belongs to a hostile program that
- * may change it at the same time: no symbolic link, mount or ".." on the way is
- * followed. Any process of the guest.
+ * Opens paths below a directory whose tree belongs to a hostile program that may change
+ * it at the same time: no symbolic link, mount or ".." on the way is followed. Any
+ * process of the guest may call these functions.
  */
 #ifndef GUEST_BENEATH_H
 #define GUEST_BENEATH_H

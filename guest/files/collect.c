@@ -83,7 +83,7 @@ static int names_read(struct names *n, int fd)
 	return r;
 }
 
-/* Sends one FILE header. target: a link's, else NULL. */
+/* Sends a FILE header for w->path. target: where a link points to; else NULL. */
 static int send_header(struct walk *w, enum wire_file_kind kind,
 		       const struct stat *st, const char *target)
 {

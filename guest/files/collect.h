@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends the job's outputs: every regular file below the home that the program
- * made or changed, and every directory that it made, as FILE frames, sorted by
- * name. The tree is the program's, so hostile: links are never followed, only
- * regular files are opened, and everything has a bound. Call it when no process
- * of the job lives any more.
+ * Sends the job's outputs as FILE frames, sorted by name: every regular file and link
+ * below the home that the program made or changed, and every directory that it made.
+ * The tree is the program's, so hostile: links are never followed, only regular files
+ * are opened, and everything has a bound. Call it when the program can no longer change
+ * the tree.
  */
 #ifndef GUEST_COLLECT_H
 #define GUEST_COLLECT_H

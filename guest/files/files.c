@@ -22,7 +22,8 @@
 
 #define DEPTH_MAX 64
 #define TICK_TRIES 10
-#define SMALL 16384 /* a smaller file is compared without asking fanotify */
+#define SMALL 16384 /* a single input up to this size is compared by its digest, without
+		     * fanotify */
 
 int files_open(struct files *f, struct err *err)
 {
@@ -57,7 +58,7 @@ static int remember(struct files *f, const struct stat *st,
 	return 0;
 }
 
-/* Sets the time of the file that was written. */
+/* Sets the modification time of the file that was just written, if the host sent one. */
 static int set_mtime(const struct files *f)
 {
 	struct timespec times[2] = {

@@ -37,7 +37,8 @@ struct input {
 
 /* An input that is stored under another name: see lane.h. */
 struct files_own {
-	char name[64], alias[64]; /* names of the program's file; "": it has none */
+	char name[64], alias[64]; /* name: the path in FILE, "" if unused; alias: the
+				   * name that the file gets */
 };
 
 struct files {
@@ -58,7 +59,7 @@ struct files {
 	/* owned; name of the input if it is the only one, or NULL */
 	char *only;
 	struct timespec sealed; /* the home's ctime when all inputs had come */
-	bool watched; /* fanotify reports closes since then */
+	bool watched; /* fanotify has reported closes since then */
 	bool mapped; /* a mapping of the program may still exist */
 	struct written written;
 	/* files that were open for writing at the end of the last step */
@@ -82,10 +83,12 @@ void files_seal(struct files *f);
  * negative errno.
  */
 int files_seal_all(struct files *f, const char *program);
-/* Call it when the program has ended, and only a living interpreter may still
- * write. mapped: a mapping of the program may still exist. */
+/* Call it when the program has ended, before collect_send(): reads the last events
+ * of fanotify. mapped: a mapping of the program may still exist, so contents are
+ * compared. */
 void files_settle(struct files *f, bool mapped);
-/* Resets the struct to its state after files_open(). */
+/* Forgets the inputs of a step that has ended. From now on FILE replaces an existing
+ * file of the same name. */
 void files_forget(struct files *f);
 /*
  * Returns true if no file was made, changed or removed since files_seal().

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Carries out one FS request at a time: a table has a function for each operation.
- * An operation runs with the user's file system ids. READ and WRITE are tried again
- * without them if the mode of the file forbids the user what cp may do.
+ * An operation runs with the user's file system ids. READ and WRITE may run with init's
+ * rights, but only on a file of the user: the host checked its mode when it was opened.
  */
 #include "fs.h"
 
@@ -149,8 +149,8 @@ static int entry_kind(const struct call *c, DIR *dir, const struct dirent *e)
 	       : S_ISDIR(st.st_mode) ? WIRE_FILE_DIR : -1;
 }
 
-/* Lists entries from offset on, as many as fit. Writes the position to continue at into
- * the place in front of them, once they are put. */
+/* Lists entries from offset on, as many as fit. They follow the offset at which the
+ * next LIST continues; 0: there are no more. */
 static int list(struct call *c, DIR *dir)
 {
 	struct wire_writer head = {c->out->p + c->out->used, 8, 0};
@@ -402,10 +402,9 @@ static int (*const ops[WIRE_FS_MAX])(struct call *c) = {
 };
 
 /*
- * Runs the operation with the user's rights: meanwhile init's own rights to
- * files are gone. READ and WRITE are tried again without: the host has checked
- * the mode when the file was opened, and cp writes to files that it has made
- * read-only.
+ * Runs the operation. user: with the user's rights; init's own rights to files are gone
+ * meanwhile. carry_out() calls it without for READ and WRITE: the host has checked the
+ * mode when the file was opened, and cp writes to files that it has made read-only.
  */
 static int call_as(struct call *c, bool user)
 {
@@ -425,7 +424,8 @@ static int call_as(struct call *c, bool user)
 	return r;
 }
 
-/* Returns whether the file is the image's, where the user has no rights. */
+/* Returns whether the path's directory is in the read-only base, where the user can
+ * change nothing. A mount has another device. */
 static bool is_base(const struct call *c)
 {
 	const char *name;

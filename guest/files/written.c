@@ -86,8 +86,8 @@ void written_watch(struct written *w, int dir)
 	w->lost = w->fd == NO_WATCH;
 }
 
-/* Handles one event. Events lie at any multiple of 4; info: the bytes after e.
- * Return: whether the file is known. */
+/* Handles one event. Events lie at any multiple of 4; info: the bytes after e. Return:
+ * false: the event does not tell which file was closed. */
 static bool hear(struct written *w, const struct fanotify_event_metadata *e,
 		 const void *info)
 {

@@ -23,7 +23,7 @@ struct inodes {
 struct written {
 	/* owned; of fanotify; 0: before the first watch; -1: there is none */
 	int fd;
-	bool lost; /* events were lost: too many came */
+	bool lost; /* events may be missing: too many came, or there is no fanotify */
 	struct inodes closed;
 };
 

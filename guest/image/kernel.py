@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 
-# How a payload begins, and who unpacks it.
+# The first bytes of a payload, and the command that unpacks it.
 PACKERS = {
     b"\x02\x21\x4c\x18": ["lz4", "-dc"],
     b"\x28\xb5\x2f\xfd": ["zstd", "-dcq"],
@@ -28,7 +28,8 @@ def die(sentence):
 
 
 def payload_of(image):
-    """The boot protocol's header says where the packed kernel lies."""
+    """Return: the packed kernel in a bzImage, and its unpacked size. The boot
+    protocol's header says where it lies."""
     if len(image) < 0x260 or image[0x202:0x206] != b"HdrS":
         die("this is no bzImage: the HdrS mark is missing")
     sectors = image[0x1F1] or 4

@@ -43,8 +43,8 @@ def image_id(parts):
     return digest.hexdigest()
 
 
-# An environment is made for these: a package of the image, how many numbers of its
-# version count, and the beginning of the word.
+# An environment runs only on an image with the same versions of these packages. A
+# row: package, how many numbers of its version count, the word for it.
 ABI = (("base-files", 1, "debian"), ("python3", 2, "python"),
        ("nodejs", 1, "node"))
 

@@ -9,7 +9,7 @@ import sys
 
 
 def privilege_of(path):
-    """Which, in words, or None."""
+    """Return: the privilege that path gives, in words; None: it gives none."""
     info = os.lstat(path)
     kind = stat.S_IFMT(info.st_mode)
     if kind in (stat.S_IFCHR, stat.S_IFBLK):

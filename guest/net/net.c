@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes what the helper needs, as PID 1, and then the helper. The listener is bound to
- * 127.0.0.53 port 53: a wildcard would take a port of the ephemeral range from programs,
- * the same one in each clone, and programs cannot listen below 1024.
+ * PID 1 makes what the helper needs, then starts the helper. The listener is bound to
+ * port 53 of 127.0.0.53. With port 0 the kernel would choose one of the ephemeral
+ * range, the same in each clone, and programs could not use it. Programs have no right
+ * to ports below 1024, so they miss none.
  */
 #include "net.h"
 
@@ -27,7 +28,8 @@
 #define GROUP "/sys/fs/cgroup/net"
 #define GROUP_BYTES "25165824" /* 24 MiB */
 #define BACKLOG 1024
-/* A program that does not read must not cost megabytes. */
+/* Least, default and largest size of a socket's buffer, for tcp_rmem and tcp_wmem: the
+ * kernel's own would let a program that does not read cost megabytes. */
 #define BUFFERS "4096 65536 262144"
 
 int net_open(struct net *n, struct err *err)
@@ -38,7 +40,8 @@ int net_open(struct net *n, struct err *err)
 				     WIRE_NET_PORT_NAME) : 0;
 }
 
-/* IPv6 has its own spelling of 127.0.0.53, so that the socket takes both families. */
+/* The address is 127.0.0.53 mapped to IPv6, so that one socket takes connections of
+ * both families. */
 static int make_listener(void)
 {
 	struct sockaddr_in6 at = { .sin6_family = AF_INET6,
@@ -49,7 +52,7 @@ static int make_listener(void)
 
 	if (fd < 0 || inet_pton(AF_INET6, "::ffff:127.0.0.53", &at.sin6_addr) != 1 ||
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof(both)) ||
-	    /* for each connection that it accepts */
+	    /* each connection that it accepts inherits these two options */
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
 		       sizeof(unsent)) ||
@@ -77,7 +80,7 @@ static int set_buffers(void)
 	return r ? r : sys_write("/proc/sys/net/ipv4/tcp_wmem", BUFFERS);
 }
 
-/* The kernel keeps the table as long as it is mapped. */
+/* The kernel keeps the table as long as it is mapped, so its descriptor can be closed. */
 static int map_table(struct net *n)
 {
 	size_t size = NET_LOOKUP_ROWS * sizeof(struct net_lookup_row);
@@ -153,7 +156,9 @@ int net_start(struct net *n, struct err *err)
 	return 0;
 }
 
-/* Routes of NET: those of the names' addresses, and of what rules name by number. */
+/* Gives lo its address, which makes the addresses that stand for names local, and
+ * routes the blocks of the NET frame, to which the policy permits connections by
+ * number. */
 static int add_routes(struct net *n, const struct wire_network *net, struct err *err)
 {
 	int r = n->on ? 0 : net_route_own_address();
@@ -165,7 +170,7 @@ static int add_routes(struct net *n, const struct wire_network *net, struct err 
 		if (r)
 			return err_sys(err, r, "cannot route block %u of NET", i);
 	}
-	/* from now on the listener gets connections to them */
+	/* the sk_lookup program gives connections to these blocks to the listener now */
 	n->table[NET_LOOKUP_NAMES].range[0].low = net->route_count > 0 ||
 		n->table[NET_LOOKUP_NAMES].range[0].low;
 	return 0;

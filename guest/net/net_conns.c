@@ -54,7 +54,7 @@ static struct net_conn *find(struct net_conns *cs, uint32_t id)
 	return NULL;
 }
 
-/* resets: what closes the socket resets it. */
+/* resets: when the socket is closed, the program gets a reset, not an end. */
 static void set_reset(int fd, bool resets)
 {
 	const struct linger at_once = { .l_onoff = resets };
@@ -62,8 +62,8 @@ static void set_reset(int fd, bool resets)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
-/* A helper that is killed resets its connections: an end would look like that of the
- * bytes. */
+/* Adds the socket to epoll. Sets it to reset when it is closed: if the helper is
+ * killed, an end would look to the program like the end of the host's bytes. */
 static int watch(struct net_conns *cs, struct net_conn *c)
 {
 	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
@@ -97,7 +97,7 @@ void net_conns_refuse(int fd)
 	close(fd);
 }
 
-/* reset: the program gets one. */
+/* Closes a connection; net_conns_reap() frees it. reset: the program gets a reset. */
 static void end(struct net_conns *cs, struct net_conn *c, bool reset)
 {
 	if (c->fd >= 0 && !reset)
@@ -268,7 +268,8 @@ int net_conns_move(struct net_conns *cs)
 	return r;
 }
 
-/* Bytes of a connection are on their way if it has ended, or is silent. */
+/* Returns whether all bytes of the program are on their way: it has ended its output,
+ * or has been silent for QUIET_NS. */
 static bool is_settled(const struct net_conns *cs, const struct net_conn *c)
 {
 	return c->wire.said_end || (!c->readable && c->wire.opened &&
@@ -286,8 +287,9 @@ bool net_conns_are_settled(struct net_conns *cs)
 
 /* --- connections of programs ------------------------------------------------------ */
 
-/* Writes the name or address that the program has connected to, and the row of the name or
- * -1. Return: false: it is neither. */
+/* Writes into f the name or the address to which the program has connected.
+ * *ret_row: the name's row; -1 for an address. Return: false: the program may not
+ * connect there. */
 static bool name_of(const struct net_conns *cs, const struct sockaddr_in6 *at,
 		    struct net_frame *f, int *ret_row)
 {
@@ -337,7 +339,8 @@ int net_conns_accepted(struct net_conns *cs, int fd)
 
 /* --- connections to programs that listen ------------------------------------------ */
 
-/* Return: 0: connect(2) is under way or done, or a negative errno. */
+/* Starts connect(2) to the program's port. Return: 0: it is under way or done; or a
+ * negative errno. */
 static int connect_to(struct net_conns *cs, struct net_conn *c, bool is_ip6)
 {
 	struct sockaddr_in ip4 = { .sin_family = AF_INET, .sin_port = htons(c->port),
@@ -372,7 +375,8 @@ static int connected(struct net_conns *cs, struct net_conn *c)
 	return say(cs, WIRE_NET_OPENED, 0, c->wire.id);
 }
 
-/* The program listens on neither address of its machine, or on one of them. */
+/* Connects to the job's program at 127.0.0.1, or if it does not listen there at ::1.
+ * Sends RESET to the host if both refuse. */
 static int try_on(struct net_conns *cs, struct net_conn *c, bool is_ip6)
 {
 	int r = connect_to(cs, c, is_ip6);

@@ -29,7 +29,7 @@ struct net_conn {
 	bool connecting; /* connect(2) is under way */
 	bool is_ip6;     /* connects to ::1, not to 127.0.0.1 */
 	bool readable, shut;
-	uint64_t moved_ns; /* when bytes of the program came last */
+	uint64_t moved_ns; /* when bytes last came from the program */
 	struct buf to;     /* bytes for the program that its socket has not taken */
 };
 
@@ -49,20 +49,23 @@ void net_conns_open(struct net_conns *cs);
 /* Adds a connection that the helper has accepted; consumes fd. Return: 0, or a negative
  * errno that ends the helper. */
 int net_conns_accepted(struct net_conns *cs, int fd);
-/* Resets a connection that is not to be. Consumes fd. */
+/* Resets an accepted connection that the helper will not serve. Consumes fd. */
 void net_conns_refuse(int fd);
-/* An event of epoll(7). */
+/* Handles an event of epoll(7) on a connection. Return: 0, or a negative errno that
+ * ends the helper. */
 int net_conns_event(struct net_conns *cs, struct net_conn *c, uint32_t events);
-/* A frame about a stream: CONNECT, OPENED, DATA, WINDOW, END or RESET. Return: 0, or
- * -EPROTO. */
+/* Handles a frame about a stream: CONNECT, OPENED, DATA, WINDOW, END or RESET. Return:
+ * 0, or a negative errno that ends the helper; -EPROTO: the host broke the protocol. */
 int net_conns_frame(struct net_conns *cs, const struct net_frame *f);
-/* Moves one frame of each connection that has bytes, while the port has space. */
+/* Moves bytes of programs to the port, one frame of each connection in turn, until none
+ * has more or the port is full. */
 int net_conns_move(struct net_conns *cs);
 /* Returns whether each program's bytes are on their way to the host. */
 bool net_conns_are_settled(struct net_conns *cs);
-/* Resets all, without a word to the host. */
+/* Resets all connections and sends the host no frame. */
 void net_conns_reset(struct net_conns *cs);
-/* Frees those that were closed since the last call: events of this turn may name them. */
+/* Frees the connections that were closed in this turn. Call it at the end of a turn:
+ * until then an event of epoll may still point to one. */
 void net_conns_reap(struct net_conns *cs);
 
 #endif

@@ -30,7 +30,8 @@ static unsigned get16(const uint8_t *p)
 
 /* --- query ------------------------------------------------------------------------ */
 
-/* The labels from p on, as text. Return: bytes that they take, or 0: they are none. */
+/* Reads the labels at p as text, with a dot between two. Return: the bytes that they
+ * take; 0: this is no valid name. */
 static size_t read_labels(const uint8_t *p, size_t size, char ret[NAME_BYTES_MAX + 1],
 			  size_t *ret_len)
 {
@@ -46,7 +47,7 @@ static size_t read_labels(const uint8_t *p, size_t size, char ret[NAME_BYTES_MAX
 			return 0;
 		if (len)
 			ret[len++] = '.';
-		/* a dot inside a label separates nothing */
+		/* a dot inside a label does not separate; "?" makes the name invalid */
 		for (size_t i = 0; i < label; i++)
 			ret[len++] = p[at + i] == '.' ? '?' : (char)p[at + i];
 		at += label;

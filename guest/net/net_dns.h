@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads one DNS query and writes its answer (RFC 1035): what a resolver at 127.0.0.53
- * needs that has one IPv4 address a name. Pure: no sockets, no memory of queries.
+ * Reads one DNS query and writes its answer (RFC 1035), for a resolver at 127.0.0.53
+ * that has one IPv4 address for each name. Pure: no sockets, no memory of queries.
  */
 #ifndef GUEST_NET_DNS_H
 #define GUEST_NET_DNS_H
@@ -13,7 +13,7 @@
 #include "layout/base/host_name.h"
 
 #define NET_DNS_QUERY_MAX 512u
-/* The answer to a query: its question, and a name. */
+/* Most bytes of an answer: the query's, and a record with a name. */
 #define NET_DNS_ANSWER_MAX (NET_DNS_QUERY_MAX + 12 + 256)
 #define NET_DNS_TTL 60u
 
@@ -28,8 +28,9 @@ enum net_dns_code {
 
 enum net_dns_asks {
 	NET_DNS_ADDRESS, /* an IPv4 address */
-	NET_DNS_REVERSE, /* the name of one */
-	NET_DNS_OTHER,   /* anything else: of a name that exists it has no record */
+	NET_DNS_REVERSE, /* the name that belongs to an IPv4 address */
+	NET_DNS_OTHER,   /* anything else: the answer has no record, even if the name
+			  * exists */
 };
 
 struct net_dns_query {
@@ -41,16 +42,16 @@ struct net_dns_query {
 };
 
 /*
- * Reads what came in a datagram. A name that host_name_read() does not take is NXDOMAIN.
- * EDNS is not heeded. Return: 0; or -EBADMSG: it gets no answer, since it is too short or
- * is an answer itself, and two resolvers must not answer each other for ever.
+ * Reads the query in a datagram. If host_name_read() refuses the name, the code is
+ * NXDOMAIN. EDNS is ignored. Return: 0; or -EBADMSG: do not answer. The datagram is too
+ * short, or is itself an answer: two resolvers must not answer each other for ever.
  */
 int net_dns_read(const uint8_t *bytes, size_t size, struct net_dns_query *ret);
 
 /*
- * Writes the answer to a query with the bytes that it was read from. Of NET_DNS_OK an
- * ADDRESS has `address`, a REVERSE has `name`, which host_name_read() has taken.
- * Return: its size.
+ * Writes the answer to a query; bytes: the datagram that it was read from. With
+ * NET_DNS_OK the answer has `address` for an ADDRESS query, and for a REVERSE query
+ * `name`, which host_name_read() has accepted. Return: the answer's size.
  */
 size_t net_dns_write(const struct net_dns_query *query, const uint8_t *bytes,
 		     enum net_dns_code code, uint32_t address, const char *name,

@@ -3,7 +3,8 @@
  * Runs in a child of PID 1: gives up every right, then serves (net_serve.c). In a machine
  * without a network it sleeps until the end.
  *
- * The filter lists the calls that are permitted, unlike that of programs, and kills.
+ * Its filter of system calls lists the permitted ones and kills the helper at any other.
+ * The filter of programs (os/filter.c) lists denied calls.
  */
 #include "net_helper.h"
 
@@ -57,7 +58,7 @@ static int permit_calls(void)
 		SCMP_SYS(rt_sigreturn), SCMP_SYS(sendto), SCMP_SYS(setsockopt),
 		SCMP_SYS(shutdown), SCMP_SYS(write),
 	};
-	/* to programs that listen */
+	/* the helper connects to programs that listen on these */
 	static const unsigned families[] = { AF_INET, AF_INET6 };
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int r = ctx ? 0 : -ENOMEM;

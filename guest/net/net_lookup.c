@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes, loads and attaches the sk_lookup program. The addresses 198.18.1.0 and up
- * stand for names: each has a row of port ranges, which the helper fills. A port outside
- * of them is dropped, which the kernel answers with a reset.
+ * stand for names: each has a row of port ranges, which the helper fills. A connection
+ * to another port is dropped: the kernel answers it with a reset.
  *
- * The program is emitted here, since an assembler in the build would cost more than it
- * explains. Blocks that others jump to come first, so every jump goes to a known place.
+ * The instructions are written here by C code, so the build needs no compiler for BPF.
+ * Blocks that others jump to come first, so every jump goes to a known place.
  */
 #include "net_lookup.h"
 
@@ -89,14 +89,15 @@ static unsigned emit_end(struct code *c, int verdict)
 	return at;
 }
 
-/* R0: the map's value of the key that is in R2, or it goes to drop. */
+/* Emits a look-up in the map: R0 becomes the address of the value whose key is in R2.
+ * If there is none, the program jumps to `drop`. */
 static void look_up(struct code *c, int map, unsigned drop)
 {
 	emit(c, BPF_STX | BPF_MEM | BPF_W, FRAME, R2, -4, 0);
 	copy(c, R2, FRAME);
 	emit(c, BPF_ALU64 | BPF_ADD | BPF_K, R2, 0, 0, -4);
 	emit(c, BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, map);
-	emit(c, 0, 0, 0, 0, 0); /* the upper half */
+	emit(c, 0, 0, 0, 0, 0); /* the second half of this 16-byte instruction */
 	call(c, BPF_FUNC_map_lookup_elem);
 	emit(c, BPF_JMP | BPF_JEQ | BPF_K, R0, 0, away(c, drop), 0);
 }
@@ -156,7 +157,7 @@ static void emit_ranges(struct code *c, int table, unsigned give, unsigned drop)
 	look_up(c, table, drop);
 	for (unsigned i = 0; i < NET_LOOKUP_RANGES; i++) {
 		load(c, BPF_H, R1, R0, 4 * i + 2);
-		/* past the two that follow and the jump, to the next range */
+		/* the port is above the range: skip the next two instructions */
 		emit(c, BPF_JMP32 | BPF_JGT | BPF_X, R7, R1, 2, 0);
 		load(c, BPF_H, R1, R0, 4 * i);
 		emit(c, BPF_JMP32 | BPF_JGE | BPF_X, R7, R1, away(c, give), 0);

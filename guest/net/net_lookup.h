@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the kernel give a program's connections to one listener: a BPF program of type
- * sk_lookup, which runs once a connect. PID 1 loads it before it seals itself. The
+ * Makes the kernel give a program's connections to one listener, by a BPF program of
+ * type sk_lookup, which runs once for each connection. PID 1 loads it at its start. The
  * kernel runs it for as long as the link's descriptor is open.
  */
 #ifndef GUEST_NET_LOOKUP_H
@@ -13,8 +13,8 @@
 
 #define NET_LOOKUP_NAMES 4096u /* addresses that stand for names */
 #define NET_LOOKUP_RANGES 8u
-/* 198.18.0.0/15. Row i of the table belongs to the address 198.18.1.0 + i; those before
- * it are the programs' own. */
+/* 198.18.0.0/15. Row i of the table belongs to the address 198.18.1.0 + i. The 256
+ * addresses before stand for no name: programs may listen on them. */
 #define NET_LOOKUP_NET 0xc6120000u
 #define NET_LOOKUP_OWN 256u
 
@@ -23,8 +23,8 @@ struct net_lookup_row {
 	struct { uint16_t low, high; } range[NET_LOOKUP_RANGES];
 };
 
-/* The table has one row more: is its first low not 0, then the listener has
- * every other address as well. */
+/* One more row is a flag: if its range[0].low is not 0, the listener also gets the
+ * connections to every other address that is routed to lo. */
 #define NET_LOOKUP_ROWS (NET_LOOKUP_NAMES + 1)
 
 struct net_lookup {

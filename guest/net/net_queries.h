@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queries of programs that wait for the host's answer. Two queries for one name wait for
- * one answer: programs ask for IPv4 and IPv6 addresses at the same time. A query that
- * has waited longer than any resolver does loses its place to another.
+ * Queries of programs that wait for the host's answer. Two queries for one name wait
+ * for one answer: programs ask for IPv4 and IPv6 addresses at the same time. After 15
+ * s, longer than a program's resolver waits, a query may lose its place to a new one.
  */
 #ifndef GUEST_NET_QUERIES_H
 #define GUEST_NET_QUERIES_H
@@ -32,8 +32,8 @@ struct net_queries {
 uint32_t net_queries_add(struct net_queries *q, const struct net_dns_query *dns,
 			 const uint8_t *bytes, const struct sockaddr_in *from,
 			 uint64_t now_ns, bool *ret_asks);
-/* Takes a query that waits for the answer, or for any (id 0). NULL: there is none. The
- * query is valid until the next call. */
+/* Removes a query that waits for the answer with this id; id 0: for any answer. Return:
+ * the query, valid until the next call; NULL: there is none. */
 const struct net_query *net_queries_take(struct net_queries *q, uint32_t id);
 /* Returns whether a RESOLVE had this id. */
 bool net_queries_was(const struct net_queries *q, uint32_t id);

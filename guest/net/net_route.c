@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request of rtnetlink a call, each with a socket of its own, since there are few.
+ * Each call sends one rtnetlink request, on a socket of its own: there are few calls.
  *
- * A route has a preferred source. Without one the kernel takes the destination as the
- * source, and a connection to a port of the ephemeral range can meet itself.
+ * A route gets a preferred source. Without one the kernel takes the destination as the
+ * source, and a connection to a port of the ephemeral range can then connect to itself.
  */
 #include "net_route.h"
 
@@ -33,7 +33,7 @@ struct request {
 	uint8_t attributes[128];
 };
 
-/* size: of the message's own struct. */
+/* size: bytes of the struct behind the header, ifaddrmsg or rtmsg. */
 static void begin(struct request *q, uint16_t type, uint16_t flags, size_t size)
 {
 	q->head.nlmsg_type = type;
@@ -52,7 +52,7 @@ static void add(struct request *q, uint16_t type, const void *data, size_t size)
 	q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len));
 }
 
-/* Return: what the kernel answers. */
+/* Sends a request and reads the answer. Return: 0, or the kernel's negative errno. */
 static int perform(const struct request *q)
 {
 	auto_close int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);

@@ -5,14 +5,15 @@
 
 #include "guest/wire/wire_network.h"
 
-/* Gives lo 198.18.0.1/15. Twice is as good as once. Return: 0 or a negative errno. */
+/* Gives lo the address 198.18.0.1/15, if it does not have it. Return: 0 or a negative
+ * errno. */
 int net_route_own_address(void);
-/* Gives lo that address and takes it away: the emulator has translated the kernel's code
- * then, 15 ms of a job with a network. lo must not have it. Return: 0; negative errno: lo
- * may have it. */
+/* Gives lo that address and takes it away, so that the emulator has translated this
+ * code of the kernel: a job with a network saves 15 ms. Call it only if lo does not
+ * have the address. Return: 0; negative errno: lo may have it. */
 int net_route_heat(void);
-/* Makes a block local: programs that connect to an address of it reach the helper. Twice
- * is as good as once. Return: 0 or a negative errno. */
+/* Routes a block of addresses to lo: a program's connection to one of them then reaches
+ * the helper. May be repeated. Return: 0 or a negative errno. */
 int net_route_local(const struct wire_route *block);
 
 #endif

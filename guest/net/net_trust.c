@@ -51,7 +51,7 @@ static int write_all(const char *pem)
 	int r = fd < 0 ? -errno : copy_bundle(fd);
 
 	if (!r)
-		r = put_all(fd, "\n", 1); /* the bundle may lack its last one */
+		r = put_all(fd, "\n", 1); /* the bundle may not end with a newline */
 	if (!r)
 		r = put_all(fd, pem, strlen(pem));
 	if (!r && fchmod(fd, 0444))

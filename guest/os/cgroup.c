@@ -331,7 +331,8 @@ void cgroup_mark_code(struct cgroup *c, uint64_t plain_heap)
 	heap = find_number(text, "anon");
 	c->warm_bytes = heap > plain_heap && heap != WIRE_UNKNOWN
 				? heap - plain_heap : 0;
-	/* Set it now: most jobs use the default, so they need not. */
+	/* Set the default limit now: most jobs use it, and cgroup_limit() then writes
+	 * nothing. */
 	put_limit(c, CGROUP_MEMORY_MAX,
 		  ((uint64_t)DEFAULT_MEMORY_MB << 20) + c->warm_bytes,
 		  &c->memory_max, NULL);
@@ -353,7 +354,7 @@ static uint64_t read_peak(struct cgroup *c, uint64_t full)
 	if (code && (full || c->memory_max < peak))
 		code = read_memory(c, text, sizeof(text))
 			       ? MIN(code, find_file_bytes(text)) : 0;
-	/* an earlier limit may have been higher */
+	/* the peak may come from before the limit was lowered */
 	peak = MIN(peak, c->memory_max);
 	return peak - MIN(peak, code + c->warm_bytes);
 }

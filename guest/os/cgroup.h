@@ -66,8 +66,8 @@ void cgroup_close(struct cgroup *c);
 void cgroup_rest(struct cgroup *c);
 int cgroup_limit(struct cgroup *c, const struct wire_job *job,
 		 struct err *err);
-/* Marks the processor time used so far as not the job's. The runner sleeps from
- * now on, until the job or the next heat. */
+/* Notes the processor time used so far, which is not the job's. From now on the runner
+ * sleeps until the job or the next heat. */
 void cgroup_mark(struct cgroup *c);
 /*
  * Leaves the group's present memory out of a job's use: pages of files, since

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives a clone of the template its own time, random numbers and machine id. PID 1 calls
- * it when the host sends PING, OWN, JOB, RUN or SHARE, and once at the start, to stop
- * the clock.
+ * Gives a clone of the template its own time, random numbers and machine id. PID 1
+ * calls it when the host sends PING, OWN, JOB, RUN or SHARE, and once at the start, to
+ * set the template's clock back.
  */
 #include "clone.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a clone of the template differ from others: the time, the kernel's
- * random numbers, its name.
+ * Makes a clone of the template differ from others: the time, the kernel's random
+ * numbers, the machine id.
  *
- * The template's clock stands at a fixed day long ago. So generators that
- * reseed by age (OpenSSL's in an interpreter that was started before the
- * template was saved) reseed at their first use in a job, when the clock shows
- * the present. And a clock that was never set is easy to see. Runs in init.
+ * The template's clock is set to a fixed day long ago. So generators that reseed by age
+ * (OpenSSL's in an interpreter that was started before the template was saved) reseed
+ * at their first use in a job, when the clock shows the present. And a clock that was
+ * never set is easy to see. Runs in init.
  */
 #ifndef GUEST_CLONE_H
 #define GUEST_CLONE_H
@@ -16,7 +16,7 @@
 #include "layout/base/err.h"
 #include "port.h"
 
-/* Stops the clock; call it once, before any runner is started. */
+/* Sets the clock to 2000-01-01; call it once, before any runner is started. */
 int clone_stop_clock(struct err *err);
 /* Mixes in WIRE_ENTROPY_SIZE bytes that only this machine gets, and draws a
  * machine id. */
@@ -30,8 +30,8 @@ int clone_set_time(uint64_t realtime_ns, uint64_t since, struct err *err);
 int clone_set_clock(const struct wire_job *job, uint64_t since,
 		    struct err *err);
 
-/* Answers PING. If it carries the host's time and that is later than ours,
- * takes it. */
+/* Answers PING. If its payload is the host's time and that is later than the guest's,
+ * sets the guest's clock to it. */
 int clone_answer_ping(struct port *port, const struct frame *f, struct err *err);
 
 #endif

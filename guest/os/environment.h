@@ -27,7 +27,7 @@
 struct environment_vars {
 	const char **item; /* owned array of "NAME=value" */
 	uint32_t count;
-	uint32_t own; /* number of the last ones, which are the environment's */
+	uint32_t own; /* how many of the last items are the environment's own */
 	char *text; /* owned; `item` points into it */
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The filter of system calls: a list of denied calls. It cannot be a list of
- * permitted ones, because any program of Linux may run. A call is denied if no
- * program needs it that has no privileges and can get none, and if it was a way
- * into the kernel again and again. The kernel refuses most of these to this
- * user anyway; with the filter its code behind is not even reached. Owns the
- * compiled program; init makes it once.
+ * permitted ones, because any program of Linux may run. A call is denied if
+ * programs without privileges do not need it, and exploits have used it again
+ * and again. The kernel refuses most of these calls to this user anyway; the
+ * filter keeps programs from reaching even the code that refuses. Owns the
+ * compiled filter; init makes it once.
  *
  * A denied call gets the answer of a kernel: ENOSYS where kernels are built
  * without it, so that programs know what to do; EPERM where it needs a
@@ -83,7 +83,7 @@ static const struct call calls[] = {
 	{SCMP_SYS(mount_setattr), EPERM},
 	/* opens files without their paths */
 	{SCMP_SYS(open_by_handle_at), EPERM},
-	{SCMP_SYS(name_to_handle_at), EPERM}, /* makes the handles for it */
+	{SCMP_SYS(name_to_handle_at), EPERM}, /* makes handles for open_by_handle_at(2) */
 	{SCMP_SYS(fanotify_init), EPERM}, /* watches a whole mount */
 	{SCMP_SYS(fanotify_mark), EPERM},
 	{SCMP_SYS(quotactl), EPERM},
@@ -92,8 +92,8 @@ static const struct call calls[] = {
 	{SCMP_SYS(swapoff), EPERM},
 	/* namespaces: inside, a program is root over the kernel's objects */
 	{SCMP_SYS(setns), EPERM},
-	/* A filter cannot read its flags, which are in memory. Libraries then
-	 * use clone. */
+	/* clone3(2) has its flags in memory, where a filter cannot read them. At ENOSYS
+	 * libraries use clone(2). */
 	{SCMP_SYS(clone3), ENOSYS},
 	/* the machine */
 	{SCMP_SYS(reboot), EPERM},
@@ -111,8 +111,8 @@ static const struct call calls[] = {
 	{SCMP_SYS(adjtimex), EPERM},
 };
 
-/* Denied if (argument & mask) equals value. The kernel takes an int from the
- * lower half of a register, so the upper half must not count. */
+/* A call that is denied if (argument & mask) equals value. The kernel takes an int from
+ * the lower half of a register, so the upper half must not count. */
 struct use {
 	int number, error;
 	unsigned argument;

@@ -28,7 +28,7 @@
 #define DISK_WAIT_MS 30000
 #define IMAGE_LAYER "/image"
 #define EMPTY_LAYER "/empty"
-/* exists only while its parts are being mounted */
+/* exists only until mount_user_files() has bound its parts */
 #define USER_FILES "/run/user-files"
 #define LAYERS_MAX 8 /* disks of an environment, beside the image's */
 
@@ -392,9 +392,9 @@ static const struct {
 	{"/proc/sys/kernel/core_uses_pid", "0", true},
 	{"/proc/sys/kernel/core_pattern", "\n", true},
 	{"/proc/sys/vm/overcommit_memory", "1", true},
-	/* stop a kernel that had a fault because of a program */
+	/* panic after an oops: a program may have caused it */
 	{"/proc/sys/kernel/panic_on_oops", "1", true},
-	/* programs that the kernel would start as root: none exists, and it
+	/* helper programs that the kernel would start as root: there is none, and it
 	 * would have no capability */
 	{"/proc/sys/kernel/modprobe", "\n", false},
 	{"/proc/sys/kernel/usermodehelper/bset", "0 0", true},
@@ -498,7 +498,7 @@ static int cover(const char *path, enum cover how)
 struct share_row {
 	const char *path;
 	unsigned long flags;
-	unsigned part; /* gets one part in so many of the memory */
+	unsigned part; /* the mount gets 1/part of the memory */
 };
 
 static int give_shares(const struct share_row *rows, size_t count,
@@ -552,7 +552,7 @@ int mounts_seal(struct err *err)
 	for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {
 		int r = cover(covers[i].path, covers[i].how);
 
-		if (r && r != -ENOENT) /* this kernel does not have the setting */
+		if (r && r != -ENOENT) /* ENOENT: this kernel does not have the file */
 			return err_sys(err, r, "cannot cover %s",
 				       covers[i].path);
 	}

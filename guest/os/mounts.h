@@ -22,8 +22,8 @@ int mounts_system(struct err *err);
 int mounts_reduce_dev(struct err *err);
 /* Writes the kernel's settings. */
 int mounts_settings(struct err *err);
-/* The last one: covers files in which the kernel describes itself, and makes
- * the rest read-only. */
+/* Call it last: covers files in which the kernel describes itself, and makes those that
+ * control it, such as /proc/sys, read-only. */
 int mounts_seal(struct err *err);
 /*
  * Makes the home read-only, unless a file in it is open for writing. Return:

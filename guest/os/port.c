@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the virtio port by its name, fills and empties its two buffers. One process
- * reads and writes a port: PID 1 that of the machine, the agent of a lane the socket to
- * PID 1, which has the same frames.
+ * Finds the virtio port by its name, fills and empties its two buffers. A port has one
+ * process: PID 1 for the machine's port, the agent of a lane for its socket to PID 1,
+ * which has the same frames.
  */
 #include "port.h"
 

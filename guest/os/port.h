@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtio port: reads and writes whole frames, and never blocks except in
- * port_drain().
+ * The virtio port: reads and writes whole frames. Only port_find(), port_open(),
+ * port_greet(), port_drain() and port_say_last() block.
  *
- * Outgoing bytes wait in one buffer. Bulk (program output) may fill it up to
- * PORT_BULK. The rest is kept for answers, so a slow host stops the programs'
- * pipes but never an answer. Runs in init; a lane's agent uses the same
- * functions for its socket to init.
+ * Outgoing bytes wait in one buffer. Bulk (program output) may fill it up to PORT_BULK.
+ * The rest is kept for answers, so a slow host stops the programs' pipes but never an
+ * answer. Runs in init; a lane's agent uses the same functions for its socket to init.
  */
 #ifndef GUEST_PORT_H
 #define GUEST_PORT_H
@@ -44,10 +43,10 @@ int port_open(struct port *port, struct err *err);
 /* Reads available bytes. Return: 0, -EPIPE (the host has closed it) or an
  * errno. */
 int port_fill(struct port *port);
-/* Return: 1 and *ret_frame, 0 (no whole frame yet), -EPROTO. */
+/* Takes the next frame. Return: 1; 0: no whole frame has come yet; -EPROTO. */
 int port_next(struct port *port, struct frame *ret_frame);
 
-/* As port_next(), for a wire with lanes. */
+/* As port_next(), for the port of a shared machine, whose headers name a lane. */
 int port_next_lane(struct port *port, struct frame *ret_frame,
 		   uint8_t *ret_lane);
 
@@ -58,12 +57,12 @@ bool port_can_answer(const struct port *port);
 /* Returns where to write the payload of the next frame, up to WIRE_PAYLOAD_MAX
  * bytes. */
 uint8_t *port_room(struct port *port);
-/* Sends the frame whose payload was put into port_room(). */
+/* Queues the frame whose payload was put into port_room(). */
 void port_commit(struct port *port, uint8_t type, uint8_t arg, size_t length);
 /* As port_commit(), on a lane. */
 void port_commit_lane(struct port *port, uint8_t lane, uint8_t type, uint8_t arg,
 		      size_t length);
-/* Queues a frame. Check for room before; see above. */
+/* Queues a frame. Call port_has_room() or port_can_answer() before. */
 void port_send(struct port *port, uint8_t type, uint8_t arg,
 	       const void *payload, size_t length);
 void port_send_text(struct port *port, uint8_t type, uint8_t arg,

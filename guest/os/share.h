@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control groups of a shared machine. One holds all processes of the host's
- * jobs and has the machine's limits. Below it, each lane gets a new group
- * whenever it is opened, with a number that is never used again. So processes
- * that a lane left behind keep their group when the lane's number gets another
- * job. Runs in init.
+ * The control groups of a shared machine. One group has the machine's limits and holds
+ * the processes of all jobs. Below it, each lane gets a new group whenever it is
+ * opened, with a serial number that is never used again. So processes that a lane left
+ * behind keep their group when the lane is opened again. Runs in init.
  */
 #ifndef GUEST_SHARE_H
 #define GUEST_SHARE_H
@@ -17,10 +16,10 @@
 
 #define SHARE_GROUP_ROOM 32
 
-/* Makes the group with these limits; call it once. */
+/* Makes the group of the whole machine with these limits; call it once. */
 int share_open(const struct wire_share *share, struct err *err);
-/* Raises the limit of processes by own_tasks: the runners' own threads, which
- * count for no job. Ignores errors: the limit is then a little lower. */
+/* Sets the limit of processes to share's plus own_tasks, the runners' own threads,
+ * which count for no job. Ignores errors: the limit is then a little lower. */
 void share_allow(const struct wire_share *share, unsigned own_tasks);
 /* Returns the name of a lane's group for cgroup_open(). */
 void share_group(unsigned serial, char ret[SHARE_GROUP_ROOM]);

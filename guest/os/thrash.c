@@ -9,10 +9,10 @@
 #include "layout/base/num.h"
 
 #define PAGE 4096u
-#define LEFT_OF 64u /* less than 1/64 of the job's memory are pages of files */
+#define LEFT_OF 64u /* thrashing: file pages are less than 1/64 of the job's memory */
 #define LEFT_MIN (256u << 10)
-#define TURNS 100u /* how often the pages were read again */
-#define USER_OF 20u /* less than 1/20 of the job's processor time was user time */
+#define TURNS 100u /* thrashing: the file pages were read again more often than this */
+#define USER_OF 20u /* thrashing: less than 1/20 of its processor time was user time */
 
 void thrash_begin(struct thrash *t, uint64_t now)
 {
@@ -28,7 +28,8 @@ int thrash_due(const struct thrash *t, uint64_t now)
 	return now < t->next ? (int)((t->next - now) / 1000000u) + 1 : 0;
 }
 
-/* Takes a sample to compare later ones with: they must show progress. */
+/* Keeps a sample; later samples are compared with it. Return: false, for
+ * thrash_judge(). */
 static bool mark(struct thrash *t, const struct strain *s, bool full)
 {
 	t->marked = full;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the walls around programs: asks the kernel about living processes,
- * instead of trusting what was set. Runs in init.
+ * Checks the walls around programs (enum wire_wall of wire.h): asks the kernel about
+ * living processes, instead of trusting what was set. Runs in init.
  */
 #ifndef GUEST_CHECK_WALLS_H
 #define GUEST_CHECK_WALLS_H

@@ -231,8 +231,8 @@ static char **split(char *p, char *end, size_t argc)
 	return list;
 }
 
-/* Finds the first word of the file's #! line, with invisible characters made
- * visible, such as the line end of another system; "": there is no such line. */
+/* Finds the first word of the file's #! line. Control characters become escapes such as
+ * \r, so that the message shows a line end of Windows. "": there is no such line. */
 static void find_interpreter(const char *path, char *room, size_t size)
 {
 	char line[257];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ctrl-C for a step of a shell. A child that is being forked at that moment
- * gets the signal while it is still the shell, which only notes it and waits
- * for the child's program. So children that were forked at about that time get
- * the signal again.
+ * Ctrl-C for a step of a shell. A child that is forked at the moment of the signal
+ * still runs the shell's code: its handler only notes the signal, and the child's
+ * program never gets it. So processes that were forked about that time get SIGINT
+ * again.
  */
 #ifndef GUEST_INTERRUPT_H
 #define GUEST_INTERRUPT_H
@@ -24,8 +24,8 @@ void interrupt_begin(struct interrupt *i);
 /* Returns milliseconds until interrupt_check() is due; -1: never. */
 int interrupt_due(const struct interrupt *i, uint64_t now);
 void interrupt_check(struct interrupt *i, const struct runner *shell);
-/* Returns whether a process that started at `ticks` after boot was forked at
- * about that time. */
+/* Returns whether a process that started `ticks` after boot was forked about the time
+ * of the signal. */
 bool interrupt_is_young(const struct interrupt *i, uint64_t ticks);
 
 #endif

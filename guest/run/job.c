@@ -64,7 +64,8 @@ void job_close(struct job *job)
 	wire_job_done(&job->spec);
 }
 
-/* Sends FAILED with the sentence, and ends the job. */
+/* Handles the result r of a step of the job. An error other than -EPROTO ends the job:
+ * sends FAILED with the sentence of err. Return: 0 or -EPROTO. */
 static int give_up(struct job *job, struct port *port, int r, struct err *err)
 {
 	if (!r || r == -EPROTO)
@@ -315,8 +316,8 @@ int job_check_due(const struct job *job)
 	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
 }
 
-/* Ends the job without its processes: they live on, and its pipes end with the
- * bytes that they have now. */
+/* Ends the job but none of its processes: its streams end with the bytes that the pipes
+ * have now. */
 static void leave_all(struct job *job)
 {
 	job->phase = JOB_ENDING;
@@ -347,9 +348,10 @@ static void end_all(struct job *job)
 }
 
 /*
- * Returns whether no process can produce output any more. Not on a lane, true only
- * LINGER_LOOK_MS after the last one has closed its files: a process that is ending
- * leaves its control group later than that, and end_all() would count it as left.
+ * Returns whether no process can produce output any more. On a lane that is so as soon
+ * as the output pipes have no writer. Else it waits LINGER_LOOK_MS longer: a process
+ * that ends leaves its control group after it has closed its files, and end_all() would
+ * count it as left.
  */
 static bool is_alone(struct job *job, uint64_t now)
 {
@@ -588,7 +590,8 @@ int job_step(struct job *job, struct port *port)
 	if (!job->step.on || job->step.started)
 		pump(job, port);
 	linger(job);
-	/* pipes that leave_all() has left open are not read further */
+	/* linger() may have fixed the streams' last bytes: read them now, because
+	 * poll() reports no end of a pipe that a process keeps open */
 	if (job->phase == JOB_ENDING)
 		pump(job, port);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&

@@ -52,9 +52,9 @@ struct job {
 	int status;                 /* status of the first process, from waitpid() */
 	bool asked; /* KILL_ALL has come */
 	bool unasked; /* KILL_ALL had not come before waitpid */
-	uint64_t let_go; /* sys_now() when no process lingered any more, or 0 */
+	uint64_t let_go; /* sys_now() when the last process had closed its output, or 0 */
 	uint32_t left;              /* processes that were killed at the end */
-	bool launch; /* RUN has come; the runner was not told to start yet */
+	bool launch; /* RUN has come; job_launch() has not yet started the program */
 	struct step step;
 	struct begun begun;
 	struct thrash thrash;
@@ -71,8 +71,9 @@ struct job {
 /* Prepares what does not depend on the job; call it once, at the start. */
 int job_open(struct job *job, struct err *err);
 void job_close(struct job *job);
-/* Handle a frame. Each returns 0; -EPROTO: the host broke the rules; another
- * error: FAILED was sent. */
+/* Handle a frame. Each returns 0, also if it has sent FAILED because the job cannot
+ * run; -EPROTO: the host broke the rules; another error also ends the machine, such as
+ * -ENOMEM for a JOB. */
 int job_begin(struct job *job, struct port *port, struct runner *runners,
 	      const struct frame *frame, struct err *err);
 int job_file(struct job *job, struct port *port, const struct frame *frame,
@@ -103,16 +104,17 @@ int job_kill(struct job *job, struct port *port, const struct frame *frame,
 bool job_is_young(const struct job *job);
 /* Returns milliseconds until job_check() is due; -1: never. */
 int job_check_due(const struct job *job);
-/* Ends a program that is out of memory and is not killed, or processes that
- * lingered too long. */
+/* Kills a program that is out of memory and that the kernel does not kill (thrash.h),
+ * and sends SIGINT again (interrupt.h). Does nothing for a job that lingers: job_step()
+ * does that. */
 void job_check(struct job *job);
 /* Handles the end of the first process. */
 void job_reaped(struct job *job, int status);
 #define JOB_POLL_MAX (STREAM_MAX + 3)
 /* Fills in what the job polls. Return: how many entries. */
 int job_poll(struct job *job, const struct port *port, struct pollfd *p);
-/* Moves bytes, and ends the job when all has come. Return: 0 or the port's
- * error. */
+/* Moves bytes between the program's pipes and the port. Reports the end of the job once
+ * all its processes and pipes have ended. Return: 0 or the port's error. */
 int job_step(struct job *job, struct port *port);
 
 #endif

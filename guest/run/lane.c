@@ -103,8 +103,8 @@ enum wire_runner lane_kind(const struct wire_job *spec, const bool *waits)
 	return runner_kinds[spec->runner].own_home ? WIRE_RUN_EXEC : spec->runner;
 }
 
-/* Returns the extension of code.EXT in the home, if text is its path, else
- * NULL. */
+/* If text is the path of code.EXT in the home, returns the extension, ".EXT" or "";
+ * else NULL. */
 static const char *program_ending(const char *text)
 {
 	static const char path[] = HOME "/" PROGRAM;

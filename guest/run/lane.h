@@ -26,8 +26,8 @@ int lane_open(struct job *job, unsigned lane, unsigned serial,
 /* Removes the directory. */
 void lane_remove(const struct job *job);
 
-/* Returns the runner for spec on a lane. waits[kind]: a runner of that kind is
- * waiting. */
+/* Returns the kind of runner that runs spec on a lane. waits[kind]: a runner of that
+ * kind is waiting. */
 enum wire_runner lane_kind(const struct wire_job *spec, const bool *waits);
 /*
  * Handles JOB: adapts spec to the lane and waits for its runner, which may have

@@ -56,33 +56,35 @@ struct runner {
 };
 
 /*
- * Starts the process; if r->fresh is set before, a fresh interpreter. It gets
- * its pipes and the control group of that name. It is not ready yet: call
- * runner_wait().
+ * Starts the process of a runner, with its pipes and the control group of that name. If
+ * r->fresh is set before, the process is a fresh interpreter. It is not ready when the
+ * call returns: call runner_await().
  */
 int runner_start(struct runner *r, enum wire_runner kind, const char *group,
 		 struct err *err);
 /* Resets the struct to a runner that was never started. */
 void runner_clear(struct runner *r, enum wire_runner kind);
 void runner_close(struct runner *r);
-/* Waits for one byte, at most timeout_ms. */
+/* Waits for one byte of the runner, at most timeout_ms. Return: 0 or a negative errno. */
 int runner_wait(int control, int timeout_ms);
 /*
- * Waits until sys_now() is end for its first "R". Before that a runner may
- * report modules of the environment that it could not load: "L", a line of
- * printable ASCII, NUL. Each line is added to cold; lines beyond its cap are
- * dropped.
+ * Waits for the runner's "R" (ready), until sys_now() is end at the latest. Before that
+ * a runner may report modules of the environment that it could not load: "L", a line of
+ * printable ASCII, NUL. Each line is added to cold; lines beyond its cap are dropped.
+ * Return: 0 or a negative errno.
  */
 int runner_wait_ready(int control, uint64_t end, struct buf *cold);
-/* Waits until a started runner is ready, or sys_now() is end. */
+/* Waits until a started runner is ready, or sys_now() is end. Moves its holder to the
+ * holders' group, and leaves what the group has used until now out of the job's
+ * figures. */
 int runner_await(struct runner *r, uint64_t end, struct buf *cold,
 		 struct err *err);
 /* Sends a message: "run" or "file" make it the program, "heat" warms it, "own"
  * makes it draw new secrets. */
 int runner_send(const struct runner *r, const char *verb,
 		const struct wire_job *job);
-/* Returns the heap in bytes that its interpreter has when it is started in the
- * usual way. For cgroup_mark_code(). */
+/* Returns the bytes of heap that the kind's interpreter has without our runner;
+ * UINT64_MAX: the table has none. For cgroup_mark_code(). */
 uint64_t runner_plain_heap(enum wire_runner kind);
 const char *runner_name(enum wire_runner kind);
 const char *runner_mode(uint32_t mode); /* the mode's name in a message */

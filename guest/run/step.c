@@ -254,8 +254,8 @@ static int begin_life(struct job *job)
 	return r;
 }
 
-/* Puts a file in the fifo's place: the step opens it as it would have opened
- * the fifo. */
+/* Replaces the fifo of standard input by a symbolic link to the file that has it: the
+ * step opens the same name. */
 static int put_input(const struct job *job)
 {
 	struct place in = place_of(job, fifos[FIFO_IN]);

@@ -42,19 +42,22 @@ struct step {
 
 /* Returns the runner that becomes the session that spec starts. */
 enum wire_runner step_kind(const struct wire_job *spec);
-/* Returns the session's runner, which may have ended, or the one that will
- * become it. */
+/* Returns the runner that is the session, even if its process has ended; before the
+ * first step the one that will become it. */
 struct runner *step_runner(struct runner *runners, const struct wire_job *spec);
 /* Handles JOB: makes the fifos, from which the job's streams read. Return: 0 or
  * errno. */
 int step_begin(struct job *job, struct err *err);
-/* Starts the step, in place of the message that starts a program. */
+/* Starts the step: sends the session its line, and before the first step makes the
+ * runner the session. */
 int step_launch(struct job *job, struct err *err);
 /*
- * Ends the reading: the interpreter sends no more, so the fifos have the rest.
+ * Makes each stream end with the bytes that its fifo has now: the interpreter writes no
+ * more to them.
  */
 void step_over(struct job *job);
-/* Reads the messages of the interpreter. step.started: it has begun. */
+/* Reads the messages of the interpreter and changes the fields of job->step and the
+ * job's phase. */
 void step_hear(struct job *job);
 /* Removes all files of the step. */
 void step_end(struct job *job);

@@ -53,9 +53,9 @@ bool input_is_pending(const struct input_stream *in);
 /* Returns whether the caller must poll the pipe for POLLOUT. */
 bool input_is_awaited(const struct input_stream *in);
 /*
- * Writes as much as the pipe takes and acknowledges the bytes that the program
- * has read. If the program has closed its input, reports that to the host and
- * drops the rest.
+ * Writes as much as the pipe takes, and acknowledges to the host the bytes that the
+ * program has read. If no process can read the pipe any more, reports that to the host
+ * and drops the rest.
  */
 void input_pump(struct input_stream *in, struct port *port);
 /* Acknowledges what the program has read of the last page; call it at the

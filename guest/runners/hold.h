@@ -42,9 +42,10 @@ __attribute__((no_stack_protector)) static int hold_sleep(void *unused)
 	(void)unused;
 	hold_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, 0, sizeof(all));
 	hold_call(SYS_close_range, 0, ~0u, 0, 0);
-	/* In a test, init is a process that may end. */
+	/* In a test, init is an ordinary process: end when that ends. */
 	hold_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
-	/* When it dies, no other process shall wait for its memory. */
+	/* At the lowest priority: no other process waits while the kernel frees its
+	 * memory. */
 	hold_call(SYS_sched_setscheduler, 0, SCHED_IDLE, (long)&priority, 0);
 	for (;;)
 		hold_call(SYS_ppoll, 0, 0, 0, 0);

@@ -161,8 +161,9 @@ static int heat_runner(struct agent *a, struct runner *r)
 		e = runner_wait(r->control, 0);
 	if (!e && !kind->learns)
 		e = cgroup_take_back(&r->cgroup, r->pid);
-	/* Only if it has forked. The others need it only once, in the template:
-	 * in a clone it would make the host copy all their pages. */
+	/* Rewrite write-protected pages in a clone only for a runner that forks its
+	 * rounds (Python). The others need it once, in the template: in a clone it
+	 * would make the host copy all their pages. */
 	if (!e && (!a->owned || kind->settles))
 		unprotect_memory(r->pid);
 	cgroup_mark(&r->cgroup);
@@ -326,10 +327,10 @@ static void rest(void)
 }
 
 /*
- * Returns how many rounds help. A runner that learns keeps what its engine learns in
- * each round. The others heat in a child or the warm-up program; only the kernel
- * keeps something of that, after the first round. A template holds no
- * translated code.
+ * Returns how many rounds to run. A runner that learns keeps what its engine learns in
+ * each round. The others heat in a child or in the warm-up program: of that only the
+ * kernel keeps something, after the first round. A template holds no translated code,
+ * so there one round is enough for them.
  */
 static uint32_t rounds_of(const struct agent *a, const struct runner *r,
 			  uint32_t rounds)
@@ -343,7 +344,8 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 
 	for (int i = 0; !mask && i < WIRE_RUN_MAX; i++)
 		if (a->owned && a->runners[i].pid && !a->runners[i].own)
-			/* otherwise the job would wait for this */
+			/* otherwise the runner would do this when the job comes, and
+			 * the job would wait */
 			own_runner(&a->runners[i]);
 	for (int i = 0; i < WIRE_RUN_MAX; i++) {
 		const struct runner_kind *kind = &runner_kinds[i];
@@ -371,7 +373,7 @@ int heat_runners(struct agent *a, uint32_t mask, uint32_t rounds)
 	cold = a->net->on ? 0 : net_route_heat();
 	if (cold)
 		return cold;
-	/* PID 1 has forked the warm-up programs, so its memory is protected */
+	/* fork() of the warm-up programs has write-protected the pages of PID 1 */
 	unprotect_self();
 	if (heated)
 		rest();

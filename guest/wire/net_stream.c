@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the order of a stream's frames and counts its window. A frame is taken or the
- * peer has broken the protocol: there is no third way, since both ends see the same frames
+ * Checks the order of a stream's frames and counts its window. A frame that may not
+ * come now is always a mistake of the peer, not a race: both ends see the same frames
  * in the same order.
  *
- * The caller sets said_end, opened and reset when it sends END, OPENED and RESET, and adds
- * to `sent` what it sends.
+ * The caller sets said_end, opened and reset when it sends END, OPENED and RESET, and
+ * adds to `sent` the bytes that it sends.
  */
 #include "net_stream.h"
 

@@ -19,7 +19,8 @@ struct net_stream {
 	uint32_t taken;  /* how many of `heard` were passed on */
 };
 
-/* The numbers of streams that have existed: each side's rise. */
+/* The stream numbers that have existed. Each side gives its streams rising numbers, so
+ * one number a side is enough. */
 struct net_ids {
 	enum wire_net_side side; /* the side that has this struct */
 	uint32_t last[2];        /* last number of this side; of the peer; without bit
@@ -35,7 +36,7 @@ int net_ids_begin(struct net_ids *ids, uint32_t id);
  * breaks the protocol. */
 bool net_ids_was(const struct net_ids *ids, uint32_t id);
 
-/* window: of START, the same in each call. */
+/* window, in the functions below: the bytes that START names, always the same. */
 
 /* Counts a frame that came for the stream: OPENED, DATA, WINDOW, END or RESET. Return: 0,
  * or -EPROTO: it may not come now, or exceeds a window. */

@@ -35,7 +35,8 @@
  *   G STDIN_ACK        the program has read
  *   H KILL             any time after JOB
  *   G OUT* ERR* RESULT*
- *   G EXIT             after the last OUT, ERR and RESULT byte, and when no process lingers (see guest/run/job.h)
+ *   G EXIT             after the last byte of OUT, ERR and RESULT, and when no
+ *                      process lingers (see guest/run/job.h)
  *   G FILE* OUTPUT_END the output tree, if the job asked for it
  *   G FAILED           instead of STARTED/EXIT: the guest could not run it. Or,
  *                      at any time from HELLO to SHARE: init ends
@@ -49,16 +50,16 @@
  * A shared machine runs several jobs at once:
  *
  *   H SHARE            once, after OWN and instead of JOB
- *   H JOB ...          on a lane of 1..WIRE_LANE_MAX that is not open: it opens.
- *                      On it goes all that follows from JOB on, as above; then
- *                      the next JOB, if an interpreter lives. STARTED to EXIT of
- *                      one lane say nothing of another. Lane 0 has no job
+ *   H JOB ...          opens a lane of 1..WIRE_LANE_MAX that is not open. All
+ *                      frames of the job, as above, name that lane; then comes
+ *                      the next JOB, if an interpreter lives. The frames of two
+ *                      lanes come in any order. Lane 0 has no job
  *   H JOB ... ABORT    the host cannot send the rest of the job, nor RUN
- *   H CLOSE  G CLOSED  the host wants no more of a lane. CLOSED is the last
- *                      frame of it, then the lane may be opened again
+ *   H CLOSE  G CLOSED  the host closes a lane. CLOSED is the lane's last
+ *                      frame; after it the lane may be opened again
  *
  * Processes that a lane's program leaves live on until the machine ends, or
- * until CLOSE with WIRE_CLOSE_KILL. An EXIT of a lane counts its own processes.
+ * until CLOSE with WIRE_CLOSE_KILL. An EXIT counts only its own lane's processes.
  *
  * The payloads, their fields in order:
  *   HELLO      u32 version, str kernel release, str image id
@@ -80,14 +81,14 @@
  *              path is relative, "/"-separated, no empty, "." or ".."
  *              component, no leading "/". Directories come before what is in
  *              them. A regular file is followed by FILE_DATA frames with
- *              exactly size bytes in all, then FILE_END: the commit. It is
- *              empty, or from the guest a time, when the file was changed.
+ *              exactly size bytes in all, then FILE_END: the commit. Its payload
+ *              is empty, or from the guest the file's time of change.
  *              A link's target is what wire_link_ok() takes.
- *              WIRE_FILE_OMITTED, from the guest only, tells of an entry that it
+ *              WIRE_FILE_OMITTED, from the guest only, names an entry that the guest
  *              does not send: mode is an enum wire_omitted, path is any text of
  *              1..WIRE_PATH_MAX bytes. At most WIRE_OMITTED_TOLD come.
  *              WIRE_FILE_STDIN, from the host only, is a regular file: it is the
- *              program's standard input. Its path says nothing.
+ *              program's standard input. Its path is not used.
  *   SHARE      see struct wire_share
  *   CLOSE      empty; arg = enum wire_close
  *   CLOSED     empty
@@ -196,7 +197,8 @@ enum wire_runner {
 	WIRE_RUN_MAX
 };
 
-/* The walls that init sees around every runner, before any program has run. */
+/* A wall is a restriction of programs. Init checks which ones are in force around every
+ * runner, before any program has run. */
 enum wire_wall {
 	WIRE_WALL_USER, /* uid and gid 1000 in every field, no other group */
 	WIRE_WALL_CAPS,    /* programs have no capability in any set, and no_new_privs */

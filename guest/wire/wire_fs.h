@@ -2,7 +2,7 @@
 /*
  * FS and FS_REPLY: the files of a session's or a shared machine, used from
  * outside. Each request is one operation on a path and is answered by one reply
- * with its id, in the order of the requests. Nothing stays open between two.
+ * with its id, in the order of the requests. No file stays open between two.
  *
  *   FS         u32 id, u32 op, str path, u64 offset, u32 length, u32 mode,
  *              u32 flags, u32 tree, str to, then bytes (WRITE) or two times
@@ -23,8 +23,8 @@
  *   HIDDEN                      u32: entries of the directory that LIST hides
  *   PROCESSES                   text, a line each: "PID LANE COMMAND\n", by PID,
  *                               whole lines of WIRE_FS_CHUNK bytes at most. LANE
- *                               is 0 if it is of no open lane, COMMAND printable
- *                               ASCII. In a shared machine only
+ *                               is 0 if the process is of no open lane. COMMAND is
+ *                               printable ASCII. In a shared machine only
  *
  * A stat is u32 kind (enum wire_file_kind), u32 mode (0777), u64 size, time
  * of change. An entry is u32 kind, str name. Anything that is neither a file nor
@@ -32,8 +32,8 @@
  * ignore the file's mode: the host checked it when the file was opened.
  *
  * tree is the tree of path: the home, or (in a shared machine) the root as the
- * program's user sees it, without /proc, /sys and /dev. There a change that the
- * user may not make fails, in the read-only base with EROFS.
+ * program's user sees it, without /proc, /sys and /dev. In the root's tree a
+ * change that the user may not make fails; in the read-only base with EROFS.
  */
 #ifndef GUEST_WIRE_FS_H
 #define GUEST_WIRE_FS_H
@@ -97,9 +97,9 @@ struct wire_fs_stat {
 void wire_fs_put(struct wire_writer *w, const struct wire_fs *fs);
 /*
  * Decodes an FS payload: path and to are copies for wire_fs_done(), data points
- * into the payload. Return: 0, -EPROTO (bounds; an operand that the operation
- * does not have, or with a wrong value) or -ENOMEM; on failure *ret needs no
- * release.
+ * into the payload. Return: 0, or -EPROTO (bounds; an operand that the operation
+ * does not have, or with a wrong value; no memory for a copy); on failure *ret
+ * needs no release.
  */
 int wire_fs_get(const void *payload, size_t length, struct wire_fs *ret);
 void wire_fs_done(struct wire_fs *fs);

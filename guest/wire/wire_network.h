@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NET, a frame of the machine's wire: what PID 1 sets up before programs may have
- * connections, which the second port then carries (wire_net.h). Payload, in order: u32
- * flags, u32 count of blocks, each of them u32 bits and 16 bytes of address, str
- * certificates. Bit 8 of `bits` marks an IPv6 block.
+ * NET, a frame of the machine's wire: tells PID 1 what to set up before programs may
+ * have connections, whose bytes the second port then carries (wire_net.h). Payload, in
+ * order: u32 flags, u32 count of blocks, each of them u32 bits and 16 bytes of address,
+ * str certificates. Bit 8 of `bits` marks an IPv6 block.
  */
 #ifndef GUEST_WIRE_NETWORK_H
 #define GUEST_WIRE_NETWORK_H
@@ -30,7 +30,8 @@ enum wire_network_flag {
 struct wire_network {
 	uint32_t flags; /* at least one of them is set */
 	/* address blocks that programs may connect to by number; the machine routes
-	 * them to its loopback device. Owned by a frame that was read */
+	 * them to its loopback device. wire_network_done() frees the array that
+	 * wire_network_get() made */
 	uint32_t route_count;
 	struct wire_route *route;
 	const char *ca; /* certificates to trust besides Debian's, as PEM; "": none */

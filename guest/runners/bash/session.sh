@@ -78,7 +78,7 @@ if [[ ! -v fsd_runner ]]; then
 		[[ $(builtin trap -p INT) ]] || builtin trap fsd_interrupt INT
 	}
 
-	# A read goes on behind a trap, and shall not find anything more.
+	# A read continues after a trap: it must find no more input.
 	# shellcheck disable=SC2317
 	fsd_interrupt() {
 		if [[ $fsd_runs ]]; then

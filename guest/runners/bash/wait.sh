@@ -14,7 +14,7 @@ while read -r -N 1 -u 3 && [[ $REPLY == h ]]; do
 	)
 	printf H >&3
 done
-# A clone's own numbers: the shell's were drawn before it was cloned.
+# Seed RANDOM anew: the shell has drawn the present seed before it was cloned.
 RANDOM=$SRANDOM SECONDS=0
 # The host has put standard input into a file.
 [[ $REPLY != f ]] || exec </run/input/stdin

@@ -17,9 +17,9 @@
 #include <time.h>
 
 /*
- * Time for the loop to turn, in ms. Then guarded code is terminated; after the
- * next one any running code, which may be Node's own; and again until the loop
- * turns.
+ * How long to wait for the loop to turn, in ms. After the first time guarded code is
+ * terminated. After the second, and each further one, any running code is terminated,
+ * which may be Node's own.
  */
 static const long wait_ms[] = {100, 400, 2000};
 #define THREAD_STACK (128u << 10)
@@ -253,8 +253,8 @@ napi_value interrupt_guard(napi_env env, napi_callback_info info)
 	state.depth--;
 	ended = failed && state.ending;
 	if (ended)
-		state.asked = false; /* done: guarded() of living.js sees that its
-				      * function has not finished */
+		state.asked = false; /* the interrupt is done: guarded() of living.js
+				      * sees that its function has not finished */
 	calm();
 	pthread_mutex_unlock(&state.lock);
 	if (ended) /* otherwise the exception is the program's own: keep it */

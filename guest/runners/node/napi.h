@@ -2,8 +2,8 @@
 /*
  * The part that native.c and interrupt.c use of Node-API, libuv and V8. It is declared
  * here because the binary interfaces of the first two are fixed, and the headers are not
- * on every machine that builds the guest. V8's own may be called otherwise in another
- * version: what is weak may be NULL.
+ * on every machine that builds the guest. V8's functions are weak: another version of V8
+ * may give them other symbols, and then a pointer here is NULL.
  */
 #ifndef RUNNERS_NODE_NAPI_H
 #define RUNNERS_NODE_NAPI_H

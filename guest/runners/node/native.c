@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runners on Node cannot say this in JavaScript:
+ * What the runners on Node need and JavaScript cannot do:
  *
  *   quit(code)  _exit(). Node has no other end than exit(), which joins
  *               threads and runs the destructors of every library; under
  *               emulation that is longer than most programs.
- *   hold()      has the code's pages there and starts the holder; see
+ *   hold()      loads the pages of code into memory and starts the holder; see
  *               populate.h and hold.h.
- *   grow()      a heap that is full grows: V8's limit follows the machine's
- *               memory, while the job's own is enforced on the process.
- *   turn()      one turn of the event loop, for heating it.
+ *   grow()      lets the heap grow beyond V8's limit, which V8 derives from the
+ *               machine's memory. The control group enforces the job's limit.
+ *   turn()      runs one turn of the event loop, to heat it.
  *   begin()     the program's clocks begin now: process.uptime(), performance.now()
  *               and all that count with it, also in threads that begin later.
- *   block(fd)   its reads and writes wait, as they did before libuv had it.
+ *   block(fd)   makes fd blocking again, after libuv has made it nonblocking.
  *   place(fd, file, flags)  opens a file as that descriptor. Return: fd; anything else
  *               is an error.
  *   watch(), arm(), disarm(), take(), guard()   see interrupt.h.

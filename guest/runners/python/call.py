@@ -8,13 +8,13 @@ started with. report() tells the host which exception ended the program.
 import _imp
 import sys
 
-# The file name of the frames here. Warnings pass over frames of that name, and
-# nobody takes it for a file.
+# The file name of the frames here. Warnings skip frames of that name, and it looks
+# like no real file.
 INTERNAL = "<frozen importlib._bootstrap>"
 
 
 def _bytes(text):
-    """In UTF-8; half of a surrogate pair, which no JSON has, is U+FFFD."""
+    """Return: text as UTF-8. A lone surrogate, which JSON cannot hold, becomes U+FFFD."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -34,8 +34,8 @@ def _write(result, text):
 
 
 def _send(result, value):
-    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it. What is no
-    number is null, as in JavaScript."""
+    """Writes value as JSON; ValueError or TypeError if JSON cannot hold it. NaN and
+    the infinities become null, as in JavaScript."""
     import json
 
     try:
@@ -141,14 +141,14 @@ def _call(main, name, result):
 
 
 def _own_frames(trace):
-    """The traceback from the program's first frame on."""
+    """Return: the traceback from the program's first frame on."""
     while trace and trace.tb_frame.f_code.co_filename == INTERNAL:
         trace = trace.tb_next
     return trace
 
 
 def _exit_code(error):
-    """SystemExit as the interpreter understands it."""
+    """Return: the exit code that the interpreter gives a SystemExit."""
     code = error.code
     if code is None:
         return 0

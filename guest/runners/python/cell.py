@@ -69,11 +69,11 @@ _home = os.getcwd()  # where the session began, or its shelf
 _now = None  # the cell that runs; display() adds to it
 _runner = None  # of asyncio: an event loop that lives as long as the session
 _shell = None  # the notebook
-_inside = 0  # cells in cells
+_inside = 0  # how many cells are running inside another cell
 
 
 def own(name):
-    """Return: a module of the runner's, which no import finds."""
+    """Return: a module of the runner, which an import of the program does not find."""
     if name not in _own:
         loader = SourceFileLoader(name, f"{_place}/{name}.py")
         code = loader.get_code(name)
@@ -86,7 +86,7 @@ def own(name):
 
 
 def prepare():
-    """Loads what cells may ask for, before the template is saved."""
+    """Imports the modules that cells may need, before the template is saved."""
     for name in "shell", "figures", "ipython_display", "reload":
         own(name)
 
@@ -161,21 +161,23 @@ def result(mime, data):
 
 
 def _asked(value, name, **how):
-    """A method's result, without its metadata; None if there is none."""
+    """Return: the result of a method of the value, without its metadata; None if
+    there is none."""
     method = getattr(type(value), name, None)
     data = method(value, **how) if callable(method) else None
     return data[0] if isinstance(data, tuple) else data
 
 
 def take_shelf(place):
-    """Large results go to the directory shelf there, if there is one."""
+    """Sets the directory for large results: shelf in the step's directory, if there
+    is one."""
     global _home
     if os.path.isdir(place + "/shelf"):
         _home = place + "/shelf"
 
 
 def _shelve(entry):
-    """The same entry, with a path instead of much data."""
+    """Return: the entry with a path in place of large data, which goes into a file."""
     if "base64" in entry:
         data = base64.b64decode(entry["base64"])
     elif isinstance(entry["data"], str):
@@ -195,8 +197,8 @@ def _shelve(entry):
 
 
 def keep(said, entries, main=False):
-    """Adds what one display shows, and tells it now. main: it is the last
-    expression's value."""
+    """Adds what one display shows to the cell's results, and sends it to the host
+    now. main: it is the last expression's value."""
     results = said["results"]
     bundle = results[-1]["bundle"] + 1 if results else 1
     mark = {"bundle": bundle, "main": main}
@@ -221,7 +223,7 @@ def _is_json(value, room, depth=0):
     kinds = set(map(type, value))
     if room[0] < 0 or depth == DEPTH or not kinds <= PLAIN | {list, dict}:
         return False
-    # More than 64 bits are too much for many who read it.
+    # Many readers of JSON cannot hold integers of more than 64 bits.
     if int in kinds and not all(type(one) is not int or
                                 -2 ** 63 <= one < 2 ** 63 for one in value):
         return False
@@ -305,7 +307,8 @@ def display(*values, raw=False, **unused):
 
 def _make_runner(asyncio):
     class Runner(asyncio.Runner):
-        """An interrupt cancels what waits, and ends code that runs at once."""
+        """An asyncio.Runner. An interrupt cancels the awaits of the cell, and ends
+        running code at once."""
         hit = ()  # the cell's task, and the one whose code ran
 
         def _on_sigint(self, number, frame, main_task):
@@ -342,12 +345,10 @@ def _interrupted(error):
 
 
 def _keep_loop(wanted):
-    """Has the session's event loop there for the cell, if it may need one.
-
-    A task that one cell creates is awaited by another. No loop runs between the
-    awaits, so asyncio.run() works as in a script; whoever asks for the running
-    loop outside of one gets the session's.
-    """
+    """Makes the session's event loop the current one for the cell, if the cell may
+    need it. A task that one cell creates is awaited by another. No loop runs
+    between the awaits, so asyncio.run() works as in a script; get_running_loop()
+    outside of an await returns the session's loop."""
     global _runner
     asyncio = sys.modules.get("asyncio")
     if _runner is None:
@@ -370,12 +371,13 @@ def _keep_loop(wanted):
 
         for module in asyncio, asyncio.events, asyncio.tasks:
             module.get_running_loop = get_running_loop
-    # asyncio.run() in an earlier cell has taken it away.
+    # asyncio.run() in an earlier cell has unset the current event loop.
     asyncio.set_event_loop(_runner.get_loop())
 
 
 def _turn_loop():
-    """Tasks that the cell has begun get as far as they come without waiting."""
+    """Turns the event loop: tasks that the cell has created run as far as they can
+    without waiting."""
     if _runner and sys.modules["asyncio"].all_tasks(_runner.get_loop()):
         _runner.run(_nothing())
 
@@ -489,7 +491,7 @@ def run(source, file, names, said):
 
 
 def show(said):
-    """The end of a cell: the open figures."""
+    """Shows the open figures at the end of a cell."""
     global _now
     try:
         figures = _figures()

@@ -25,7 +25,8 @@ class Reloader:
         self.seen = {}  # name: (the module, its file as it was)
 
     def note(self):
-        """After a cell: what it has imported is as its file is now."""
+        """After a cell: notes the present state of the files of the modules that it
+        has imported."""
         if self.mode:
             for name, module, now in self.files():
                 known = self.seen.get(name)
@@ -33,7 +34,7 @@ class Reloader:
                     self.seen[name] = module, now
 
     def check(self, mode=None):
-        """Before a cell: loads anew what has changed."""
+        """Before a cell: reloads the modules whose files have changed."""
         mode = self.mode if mode is None else mode
         for name, module, now in self.files() if mode else ():
             known = self.seen.get(name)
@@ -90,8 +91,9 @@ def _load_anew(name, module):
 
 
 def _is_declared(thing, name):
-    """Is it a function or a class? What the module has made of a class of its own has
-    a state that the program may have changed."""
+    """Return: whether the module itself has defined this thing, a function or a
+    class. An instance of a class of the module has a state that the program may
+    have changed."""
     return callable(thing) and getattr(type(thing), "__module__", None) != name
 
 
@@ -106,7 +108,8 @@ def _hand_over(new):
 
 
 def _renew(old, new):
-    """Makes the old thing do what the new one does."""
+    """Puts the code of the new thing into the old one, so that references to the old
+    one run it."""
     if type(old) is not type(new):
         return
     if isinstance(old, types.FunctionType):
@@ -114,7 +117,7 @@ def _renew(old, new):
             try:
                 setattr(old, part, getattr(new, part))
             except (AttributeError, TypeError, ValueError):
-                pass  # such as other variables of the function around it
+                pass  # such as a __code__ with other free variables
     elif isinstance(old, property):
         for part in "fget", "fset", "fdel":
             _renew(getattr(old, part), getattr(new, part))

@@ -36,11 +36,11 @@ import cell
 __builtins__ = dict(vars(builtins))
 
 HIGH = 200  # where a program looks for descriptors last
-# The file name of the frames here. Warnings pass over frames of that name, and
-# nobody takes it for a file.
+# The file name of the frames here. Warnings skip frames of that name, and it looks
+# like no real file.
 INTERNAL = "<frozen importlib._bootstrap>"
-# What is told when it is shown: of one display, and of all of a step. guest/wire/wire.h
-# and layout/event_line.h have the bounds, which are not less.
+# Most bytes that are sent at once when a display is shown: of one display, and of all
+# of a step. The limits in guest/wire/wire.h and layout/event_line.h are not smaller.
 SHOWN_MOST = 1 << 20
 SHOWN_ALL = 8 << 20
 TAKEN_SECONDS = 0.2
@@ -48,7 +48,7 @@ TAKEN_LOOK_SECONDS = 0.0002
 
 
 def _strings(path):
-    """The NUL-terminated strings of a file that may be missing."""
+    """Return: the NUL-terminated strings in a file; none if it does not exist."""
     try:
         with io.open(path, "rb") as file:
             return file.read().split(b"\0")[:-1]
@@ -76,9 +76,9 @@ def _session(control, native, make_way):
     unbuffered = sys.stdout.write_through
     pid = getpid()
     received = b""
-    streams = []  # weak: those of earlier steps may be held by the program
-    handlers = {}  # the program's, of signals; between two steps
-    variables = {}  # of the step: what they were before it, None if not set
+    streams = []  # weak references: the program may hold streams of earlier steps
+    handlers = {}  # handlers of signals that the program has set; kept between two steps
+    variables = {}  # the step's variables: their values before it; None: not set
     missed = False  # an interrupt came before the step's handlers were there
 
     def high(fd):
@@ -142,7 +142,8 @@ def _session(control, native, make_way):
         return result
 
     def flush():
-        """Also what the program has put in the place of the streams."""
+        """Flushes the standard streams, also those that the program has put in their
+        place."""
         for find in [lambda: sys.stdout, lambda: sys.stderr] + streams:
             try:
                 find().flush()
@@ -164,8 +165,8 @@ def _session(control, native, make_way):
             tzset()
 
     def set_variables(place):
-        """The first step's are there since the interpreter's start; what they
-        were without it is in a file."""
+        """Sets the step's variables. The interpreter has started with those of the
+        first step; a file has the values that they would have without it."""
         was = os.environb if steps else dict(
             text.split(b"=", 1) for text in _strings(place + "/was"))
         for text in _strings(place + "/env"):
@@ -178,7 +179,7 @@ def _session(control, native, make_way):
             try:
                 put_variable(*variables.popitem())
             except BaseException:
-                pass  # the program has spoilt os.environ
+                pass  # the program has replaced os.environ by something else
 
     def prepare(file, place):
         set_variables(place)
@@ -192,23 +193,21 @@ def _session(control, native, make_way):
         main.__loader__ = SourceFileLoader("__main__", file)
 
     def keep(file, text):
-        """Keeps a step's lines, for what it declares runs in later steps.
-
-        Return: the name of its code; one of its own, since all steps may have
-        the same file.
-        """
+        """Keeps a step's source lines, since functions that the step defines run in
+        later steps. Return: the name of its code, another one for each step: all
+        steps may have the same file."""
         name = f"{file} (step {len(steps) + 1})" if steps else file
         steps.append(name)
         try:
             lines = decode_source(text).splitlines(True)
         except (SyntaxError, UnicodeDecodeError):
             lines = []  # compile() says what is wrong
-        # Without a time linecache takes it for no file that may change.
+        # Without a time linecache does not compare the entry with a file.
         lines_of[name] = len(text), None, lines, name
         return name
 
     def find_file(thing):
-        """inspect.getfile(), which knows of a class its module's file only."""
+        """As inspect.getfile(), which finds for a class only the file of its module."""
         if thing is main and steps:
             return steps[-1]
         if isclass(thing) and thing.__module__ == "__main__":
@@ -222,7 +221,8 @@ def _session(control, native, make_way):
         return getfile(thing)
 
     def read_program(file, place):
-        """With a shared home the program is beside the step's streams."""
+        """Return: the program's text. If jobs share the home, the program is in the
+        directory of the step's streams."""
         try:
             source = io.open_code(place + "/" + file.rpartition("/")[2])
         except FileNotFoundError:
@@ -240,8 +240,8 @@ def _session(control, native, make_way):
                  main.__dict__)
 
     def own_frames_off(trace):
-        """The traceback from the step's first frame on, without the frames of
-        what it has called here."""
+        """Return: the traceback from the step's first frame on, without the frames of
+        this runner that the step has called."""
         first = trace
         while first and first.tb_frame.f_code.co_filename not in steps[-1:]:
             first = first.tb_next
@@ -265,8 +265,9 @@ def _session(control, native, make_way):
             return otherwise
 
     def failed(error, mode, said):
-        """Reports the exception, and prints it as the interpreter would. That of a
-        cell is a result of it, as a notebook has it, and is told there alone."""
+        """Reports the step's exception, and prints it as the interpreter would. The
+        exception of a cell is only reported: it is a result of the cell, as in a
+        notebook."""
         kind = type(error)
         trace = own_frames_off(traceback_of(error))
         error = with_traceback(error, trace)
@@ -305,7 +306,7 @@ def _session(control, native, make_way):
         return 1
 
     def quiet():
-        """Takes the program's handlers of signals away."""
+        """Puts nobody() in place of the program's signal handlers, and keeps those."""
         for number in signals:
             handler = getsignal(number)
             if callable(handler) and handler is not nobody:
@@ -313,12 +314,12 @@ def _session(control, native, make_way):
                 set_signal(number, nobody)
 
     def nobody(number, frame):
-        """An interrupt is for a step; between two there is none."""
+        """Handles signals between two steps: only notes a SIGINT, for heed()."""
         nonlocal missed
         missed = number == _signal.SIGINT
 
     def heed():
-        """The interrupt that came too early."""
+        """Calls the SIGINT handler if the signal came before the handler was set."""
         handler = getsignal(_signal.SIGINT)
         if missed and callable(handler):
             handler(_signal.SIGINT, sys._getframe())
@@ -372,9 +373,9 @@ def _session(control, native, make_way):
             pass  # the program closed it; its loss
 
     def taken(fds):
-        """Waits until the host's side has read these pipes, so that what comes
-        next on another one is behind it. A process that goes on writing does not
-        hold this up for long."""
+        """Waits until init has read these pipes, so that what is written next to
+        another pipe comes behind it. Does not wait long for a process that writes
+        on and on."""
         waiting, end = bytearray(4), monotonic() + TAKEN_SECONDS
         for fd in fds:
             try:
@@ -387,7 +388,7 @@ def _session(control, native, make_way):
                 pass  # it is no pipe any more
 
     def teller(result):
-        """Return: what tells the host of a display when it is shown."""
+        """Return: a function that sends a display to the host as soon as it is shown."""
         room = SHOWN_ALL
 
         def tell(bundle, entries, last):

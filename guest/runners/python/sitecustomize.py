@@ -30,9 +30,10 @@ def _wait():
     internal = "<frozen importlib._bootstrap>"  # of frames that no traceback has
     import native
     plain = set(sys.modules)
-    # Most programs import these: they are there already. A package has each module
-    # that programs name. The modules that they import are there as well. The look-up
-    # of a host's name imports encodings.idna, which takes 200 ms without this.
+    # Modules that most programs import: a waiting interpreter has imported them, and
+    # the modules that they import. A package is listed with each module that programs
+    # name. The look-up of a host's name imports encodings.idna, which takes 200 ms
+    # without this.
     usual_modules = """
         abc argparse array ast asyncio base64 binascii bisect calendar code
         codecs collections collections.abc concurrent.futures configparser
@@ -75,7 +76,8 @@ def _wait():
             site.execusercustomize = nothing
 
     def take_input():
-        """The host has put standard input into a file: see guest/run/runner.h."""
+        """Makes the file that the host has sent as standard input descriptor 0 and
+        sys.stdin: see RUNNER_INPUT in guest/os/sys.h."""
         import io
         given = posix.open("/run/input/stdin", posix.O_RDONLY)
         posix.dup2(given, 0)
@@ -137,7 +139,7 @@ def _wait():
         posix.close(result)
 
     def start_named(path):
-        """A program that is called otherwise: as the usual one is run."""
+        """Runs a program that is not called code.py, in the same way as code.py."""
         def prepare():
             # Before an import looks at sys.path.
             step_back()
@@ -154,13 +156,10 @@ def _wait():
         step_back = stand_in(native.main_program(prepare, main))
 
     def end(pid=posix.getpid()):
-        """The last of the program's exit functions.
-
-        Tells what ended the program, if something did. Then leave() takes the
-        modules that were there before the program, if that has put nothing
-        into them, out of the interpreter's sight: to take them apart one by
-        one is long, and no program can see it done.
-        """
+        """The last exit function of the program. Reports an exception that ended the
+        program. Then leave() hides the modules that were loaded before the
+        program, and that it has not changed, from the interpreter: to free them
+        one by one takes long, and no program can see that."""
         if hasattr(sys, "last_value") and posix.getpid() == pid:
             sys.path.insert(0, here)
             import call
@@ -170,26 +169,24 @@ def _wait():
             sys.stdout.flush()
             native.leave()
         except Exception:
-            pass  # output is lost, and the long way tells how
+            pass  # output is lost; the longer end of the interpreter reports it
 
     def heat():
-        """A child goes the program's whole way, to its end."""
+        """Heats: forks a child that runs a program from its start to its end."""
         child = os.fork()
         if child:
             posix.waitpid(child, 0)
         return not child
 
     def load():
-        """Imports the usual modules, and those of the environment.
-
-        Return: the functions that seed anew what they draw from, the variables
-        that they obey, the session's module, and what takes them when the program
-        imports them.
-        """
+        """Imports the usual modules, and those of the environment. Return: functions
+        that reseed their random generators; variables that they read at their
+        start; the module session; the Waiting object, which decides about the
+        program's imports of them."""
         import ctypes
         import importlib
-        # Without OPENSSL_INIT_NO_ATEXIT it takes its tables apart at the end,
-        # which is half of a short program's end, and no program can see it.
+        # Without OPENSSL_INIT_NO_ATEXIT libcrypto frees its tables at exit, which is
+        # half of a short program's end, and no program can see it.
         ctypes.CDLL("libcrypto.so.3").OPENSSL_init_crypto(
             ctypes.c_uint64(0x80000), None)
         sys.path.insert(0, here)
@@ -219,10 +216,9 @@ def _wait():
              if name not in plain}, recorder)
 
     def own():
-        """Draws anew what the template has drawn, for each clone has that.
-
-        A clone that cannot do it ends: its numbers would be another's, too.
-        """
+        """Draws new secrets: each clone has those that the template has drawn. A
+        clone that cannot do that ends, because its random numbers would be the
+        same as another clone's."""
         try:
             for seed in seeds:
                 seed()
@@ -235,17 +231,15 @@ def _wait():
         posix.write(control, letter + ascii(text)[1:-1].encode()[:250] + b"\0")
 
     def begin():
-        """Times of the program count from its own start."""
+        """Lets relative times of logging count from the program's start."""
         sys.modules["logging"]._startTime = sys.modules["time"].time_ns()
 
     def shadow(path):
-        """Return: a file that the program's imports would find instead, or None.
-
-        Or packages of the user's own, whose place is fixed at the start; or the
-        file that matplotlib reads when it is imported. But for the program: an
-        import of "code", as pdb has one, means the library's. For that it is
-        loaded in a fresh interpreter, too.
-        """
+        """Return: the name of a file beside the program that its imports would find
+        in place of a loaded module; or of the user's own packages, whose directory
+        an interpreter looks for only at its start; or of the file that matplotlib
+        reads when it is imported; or None. The program's own file does not count:
+        an import of "code", as by pdb, means the library's."""
         directory, _, itself = path.rpartition("/")
         with posix.scandir(directory or "/") as entries:
             for entry in entries:
@@ -262,7 +256,8 @@ def _wait():
         return None
 
     def make_way(path):
-        """An import in a later step finds its files before what is there."""
+        """Before a later step: removes from sys.modules the loaded modules in whose
+        place the files beside the step's program would be imported."""
         directory, _, itself = path.rpartition("/")
         with posix.scandir(directory or "/") as entries:
             names = {entry.name.partition(".")[0] for entry in entries
@@ -274,12 +269,10 @@ def _wait():
                 del sys.modules[name]
 
     def needs_start(texts):
-        """Could the program tell that the interpreter was there before?
-
-        By a variable that is obeyed only at the start, or by a module of its
-        own that is called as one that is there. Return: None, or a letter of
-        guest/run/begun.h and what it was.
-        """
+        """Decides whether the job needs a fresh interpreter: it asks for one, sets a
+        variable that is read only at the start, or has a file that would be
+        imported in place of a loaded module. Return: None, or a letter of
+        guest/run/begun.h and the name that it goes with."""
         if texts[3]:
             return b"A", ""
         env = texts[6 + int(texts[5]):-1]
@@ -292,7 +285,8 @@ def _wait():
         return found and (b"F", found)
 
     def again(message, texts):
-        """A fresh interpreter takes the message, or begins the session."""
+        """Starts a fresh interpreter, which takes the message that this one got, or
+        begins the session."""
         env = dict(text.split(b"=", 1) for text in texts[6 + int(texts[5]):-1])
         if is_step(texts):
             posix.set_inheritable(control, True)
@@ -314,7 +308,8 @@ def _wait():
     skip_usercustomize()
     forget()
     usual = [name + b"=" + value for name, value in os.environb.items()]
-    # Before the modules register theirs: the last one to be called.
+    # Register before the modules do: exit functions run in reverse order, so end()
+    # runs last.
     atexit.register(end)
     if not is_fresh:
         seeds, at_start, session, wait = load()
@@ -331,7 +326,7 @@ def _wait():
         if hasattr(stream.buffer, "raw"):  # it may have no buffer
             native.live_watch(stream.buffer.raw)
     native.live_stay()
-    # Top-level names that a plain interpreter would still have to look for.
+    # Top-level names of modules that a plain interpreter has not loaded.
     loaded = {name.partition(".")[0] for name in sys.modules.keys() - plain}
     # The modules that are there now.
     started = [(name, module)
@@ -340,8 +335,8 @@ def _wait():
     native.start(started)
     if not is_fresh:
         native.imports_stay(wait.modules, wait.taken, wait.decide)
-    # Nothing of this is garbage: no collection needs to look at it.
-    # The ring keeps it alive beyond the interpreter's end.
+    # No object that exists now is garbage: keep collections from looking at them.
+    # The ring, a cycle, keeps the lists alive beyond the interpreter's end.
     ring = [started] if is_fresh else [started, loaded, seeds, session, wait]
     ring.append(ring)
     del ring

@@ -145,8 +145,9 @@ class Recorder:
 # --- in a program
 
 class Waiting:
-    """modules: those that wait, by their names; taken: what imports of the program
-    have named, see imports.h."""
+    """Decides about the program's imports of modules that wait. modules: these
+    modules by their names; taken: the imports of them that the program has made,
+    see imports.h."""
 
     def __init__(self, modules, recorder):
         self.modules, self.taken = modules, set()
@@ -155,8 +156,10 @@ class Waiting:
                       if name in modules}
         variables = set().union(*self.reads.values())
         self.values = {name: _read(name) for name in variables}
-        self.reached = set()  # of taken
-        self.there = set()  # names that the program has loaded, itself or not
+        self.reached = set()  # the imports in `taken` whose modules are in `there`
+        # names of the modules that the program has loaded, directly or through
+        # another
+        self.there = set()
         self.renewed = set()
         for name, note in NOTES.items():
             if name in modules:
@@ -164,12 +167,13 @@ class Waiting:
         self.ways = [*sys.path], [*sys.meta_path], [*sys.path_hooks]
 
     def has_changed(self):
-        """Has the program other arguments than a module has read?"""
+        """Return: whether sys.argv differs from what a module has read at its import."""
         return ARGUMENTS in self.values and (
             self.values[ARGUMENTS] != _read(ARGUMENTS))
 
     def decide(self, name, fromlist):
-        """Takes out of sys.modules what the import would not find."""
+        """Removes from sys.modules the modules that this import would not find in a
+        new interpreter."""
         for key in self.taken - self.reached:
             self.reach(self.there, *([key, ()] if isinstance(key, str) else key))
         self.reached |= self.taken
@@ -189,10 +193,9 @@ class Waiting:
             self.renew(one, new)
 
     def suspects(self, tops):
-        """Return: those that an import could find at another place than in the template.
-
-        To look for each of hundreds takes longer than a short program.
-        """
+        """Return: the modules that an import could find at another place than in the
+        template. Checking each of hundreds would take longer than a short
+        program."""
         known, *rest = self.ways
         if rest != [sys.meta_path, sys.path_hooks] or (
                 [place for place in sys.path if place in known] != known):
@@ -210,10 +213,8 @@ class Waiting:
         return tops & names
 
     def users(self, lost, new):
-        """Return: lost, and those of new that have imported one of them.
-
-        But for packages that cannot be imported once more.
-        """
+        """Return: the packages in lost, and those of the modules in new that have
+        imported one of them; without packages that cannot be imported twice."""
         gone = set(lost)
         while more := lost and {
                 _top(one) for one in new
@@ -223,7 +224,8 @@ class Waiting:
         return gone
 
     def reach(self, there, name, fromlist):
-        """Adds to there what the import loads, in an interpreter that has begun."""
+        """Adds to the set `there` the names of all modules that wait and that this
+        import would load in a new interpreter."""
         rest = [name, *(f"{name}.{one}" for one in fromlist or ()
                         if f"{name}.{one}" in self.modules)]
         while rest:
@@ -235,7 +237,8 @@ class Waiting:
                     rest.append(one.rpartition(".")[0])
 
     def is_found(self, top):
-        """Would the import find what is there, or is it to be there anyway?"""
+        """Return: whether the import would find the module that is loaded, or the
+        module stays in any case."""
         module = self.modules.get(top)
         known = getattr(module, "__spec__", None)
         if not known or top in self.there or sys.modules.get(top) is not module:
@@ -243,7 +246,7 @@ class Waiting:
         try:
             spec = _frozen_importlib._find_spec(top, None)
         except Exception:
-            return False  # the import says why
+            return False  # the import itself will raise the error
         # The program's file is called code.py by the host, not by its author: "code" of
         # the library is what the program means.
         program = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -257,7 +260,8 @@ class Waiting:
                 del sys.modules[name]
 
     def renew(self, top, new):
-        """Brings a package into the state that its import would give it now."""
+        """If a package has read something that is different now: gives it the state
+        that its import would give it now, or removes it, so that it is imported again."""
         names = [name for name in new if _top(name) == top]
         stale = any(_read(variable) != self.values[variable]
                     for name in names for variable in self.reads.get(name, ()))
@@ -274,7 +278,8 @@ class Waiting:
             self.drop(top)
 
     def is_compiled(self, top):
-        """Has it a library, which a process loads once?"""
+        """Return: whether the package has a compiled library, which a process loads
+        only once."""
         begin = top + "."
         return any(str(getattr(module, "__file__", "")).endswith(".so")
                    for name, module in self.modules.items()
@@ -286,7 +291,7 @@ class Waiting:
 def _renew_matplotlib(matplotlib):
     for ask in matplotlib.get_configdir, matplotlib.get_cachedir:
         _ask_again(ask)
-    # The first use of pyplot has put the backend that it has found there.
+    # The template's first use of pyplot has stored the backend that it found there.
     dict.__setitem__(matplotlib.rcParamsDefault, "backend",
                      matplotlib.rcsetup._auto_backend_sentinel)
     found = matplotlib.rc_params_from_file(matplotlib.matplotlib_fname())
@@ -297,11 +302,12 @@ def _renew_matplotlib(matplotlib):
         matplotlib.rcParams["backend"] = backend
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot:
-        pyplot._backend_mod = None  # it is looked for at the first use
+        pyplot._backend_mod = None  # pyplot chooses the backend at its next use
 
 
 def _ask_again(function):
-    """It keeps its answer in a variable of the function that has made it."""
+    """Makes a function of matplotlib compute its cached answer again. The cache is in
+    a closure."""
     names = function.__code__.co_freevars
     if "called" in names:
         function.__closure__[names.index("called")].cell_contents = False
@@ -344,7 +350,8 @@ NOTES = {"matplotlib": _note_matplotlib, "numpy": _note_numpy}
 
 
 def hide(internal):
-    """No traceback has a frame of this file."""
+    """Gives the functions of this file the file name `internal`, whose frames no
+    traceback shows."""
     for thing in (*vars(Waiting).values(), *globals().values()):
         if isinstance(thing, type(hide)):
             _imp._fix_co_filename(thing.__code__, internal)

@@ -21,7 +21,7 @@ import sys
 
 PLACE = "/usr/lib/fsd-environment/warm.json"
 
-# Modules of numbers and plots obey these when they are imported, or started.
+# Variables that modules for numbers and plots read when they are imported or started.
 OBEYED = ("OPENBLAS_*", "OMP_*", "MKL_*", "BLIS_*", "NUMEXPR_*", "NPY_*",
           "MPL*", "PANDAS_*")
 GENERATOR = ("Generator", "RandomState")
@@ -41,7 +41,8 @@ def read():
 
 
 def obeyed(recipe):
-    """Return: names of variables (bytes), and prefixes, for a fresh start."""
+    """Return: names of variables, and prefixes of names, as bytes: a program that
+    sets one gets a fresh interpreter."""
     if not recipe:
         return (), ()
     names = [os.fsencode(name)
@@ -51,7 +52,7 @@ def obeyed(recipe):
 
 
 def _threads():
-    """Return: how many this process has, whoever knows them."""
+    """Return: how many threads this process has, also those that are not Python's."""
     return len(posix.listdir("/proc/self/task"))
 
 
@@ -60,7 +61,7 @@ def _why(error):
 
 
 class _Aside:
-    """Output goes nowhere meanwhile, also that of code that is not Python's."""
+    """Drops standard output and error meanwhile, also the output of C code."""
 
     def __enter__(self):
         self.kept = [posix.dup(fd) for fd in (1, 2)]
@@ -78,7 +79,7 @@ class _Aside:
 
 
 class _Threads(Exception):
-    """A module, or the program, has left a thread running."""
+    """Raised if a module, or the program, has left a thread running."""
 
 
 def _refuse(name):
@@ -111,15 +112,15 @@ def _import(name, cold):
 
 
 def _unknown(before):
-    """Return: a generator's type that only modules that are not in before have
-    made, and reseed() does not know; or None."""
+    """Return: the type of a random number generator that a new module (not in before)
+    has made and reseed() does not know; None: there is none."""
     for thing in gc.get_objects():
         kind = type(thing)
         if (kind.__name__.endswith(GENERATOR) and
                 callable(getattr(kind, "seed", None)) and
                 kind.__module__ not in before and
                 kind not in told and not _is_known(thing)):
-            told.add(kind)  # it may live on
+            told.add(kind)  # name it once: the object may outlive its module
             return f"{kind.__module__}.{kind.__name__}"
     return None
 
@@ -152,7 +153,8 @@ def _run(program, cold):
 
 
 def load(recipe):
-    """Makes all of it warm. Return: a line for each thing that is not."""
+    """Imports the recipe's modules and runs its program. Return: a line for each
+    module that could not be made warm, with the reason."""
     cold = []
     try:
         with _Aside():
@@ -168,14 +170,14 @@ def load(recipe):
 
 
 def _forget_place():
-    """Where files go that have no name: TMPDIR of the program says it."""
+    """Forgets the directory for temporary files: the program's TMPDIR decides it."""
     tempfile = sys.modules.get("tempfile")
     if tempfile:
         tempfile.tempdir = None
 
 
 def generators():
-    """Return: the functions that seed anew all that is alive."""
+    """Return: functions that reseed every random number generator that exists."""
     found = []
     numpy = sys.modules.get("numpy.random")
     for thing in gc.get_objects():
@@ -189,13 +191,14 @@ def generators():
         elif numpy and isinstance(thing, numpy.bit_generator.BitGenerator):
             found.append(_reseed(thing, numpy))
     if numpy:
-        # The collector does not know this one.
+        # gc does not list numpy's global generator.
         found.append(_reseed(numpy.mtrand._rand._bit_generator, numpy))
     return found
 
 
 def _reseed(bits, numpy):
-    """Return: what gives it the state that a new one of its type has."""
+    """Return: a function that gives the generator a new state, as a new one of its
+    type has."""
     kind = type(bits)
 
     def seed():
