@@ -437,6 +437,8 @@ int sched_grow(struct sched_slot *slot, uint64_t memory, struct err *err)
 	if (has_memory(s, need - before)) {
 		h->memory = need;
 		s->has.memory += need - before;
+		if (h->user)
+			h->user->has.memory += need - before;
 		return 0;
 	}
 	r = sched_put_back(slot);

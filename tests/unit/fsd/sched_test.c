@@ -1215,6 +1215,26 @@ static void test_turn_of_memory(void)
 	end();
 }
 
+static void test_turn_behind_one_that_grew(void)
+{
+	struct run grown = { 0 }, a = { .slot.memory = GIB(20) };
+	struct err err = { 0 };
+
+	begin((struct sched_limits){ .machines = 9 }, 0);
+	come(&grown, 'g', 2, 0);
+	is_int(sched_grow(&grown.slot, GIB(1), &err), 0, "a run grows");
+	go(&grown);
+	keep(0, 1, GIB(20));
+	keep(1, 1, GIB(20));
+	keep(2, 1, GIB(22));
+	come(&a, 'a', 2, 0);
+	look_later(10000);
+	is_str(order, "g012a", "its user has no memory behind its end, and is given some");
+	go(&a);
+	keep_nothing();
+	end();
+}
+
 static void test_turn_that_would_not_help(void)
 {
 	struct run a = { .slot.memory = GIB(40) };
@@ -1273,6 +1293,7 @@ int main(void)
 	test_share_is_not_given_to_oneself();
 	test_turn_of_the_last_machine();
 	test_turn_of_memory();
+	test_turn_behind_one_that_grew();
 	test_turn_that_would_not_help();
 	return done_testing();
 }
