@@ -103,12 +103,13 @@ bool run_end_may(enum run_end_step from, enum run_end_step to)
 static struct run_counts counts_of(const struct run *run, enum run_phase phase)
 {
 	const struct job_config *c = run->spec.config;
+	bool busy = facts[phase].granted, endless = busy && c && !c->timeout_ms;
 
 	return (struct run_counts){
 		.running = facts[phase].counted,
-		.busy = facts[phase].granted,
-		.endless = facts[phase].granted && c && !c->timeout_ms,
-		.adopted = run->adopted && phase != RUN_GONE,
+		.busy = busy,
+		.endless = endless,
+		.adopted = busy && !endless && run->adopted,
 	};
 }
 

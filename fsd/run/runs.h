@@ -12,7 +12,7 @@ struct run_counts {
 	unsigned running; /* runs that have a machine or wait for one */
 	unsigned busy;    /* runs that have a machine */
 	unsigned endless; /* busy runs without a timeout */
-	unsigned adopted; /* runs that an earlier server began */
+	unsigned adopted; /* busy runs with a timeout that an earlier server began */
 };
 
 /* own, living: the two hosts (run_host.h), borrowed. living is for runs in sessions and
