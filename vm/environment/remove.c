@@ -17,23 +17,26 @@
 #include "layout/base/num.h"
 #include "write_int.h"
 
-/* Finds the parent's id of a set whose other files may be damaged; "base" if it
- * has none, or no manifest. */
-static void parent_of(const struct environment_places *places, const char *id,
-		      char ret[SHA_HEX])
+/* Finds the parent's id of a set whose other files may be damaged; "base" if there is no
+ * such set. Return: 0, or negative errno: its manifest cannot be read. */
+static int parent_of(const struct environment_places *places, const char *id,
+		     char ret[SHA_HEX])
 {
 	auto_close int dir = set_find(places, id);
 	struct set_manifest m = { 0 };
+	int r = dir == -ENOENT ? 0 : dir < 0 ? dir : set_read(dir, id, &m, NULL);
 
 	snprintf(ret, SHA_HEX, "%s", ENVIRONMENT_BASE);
-	if (dir >= 0 && set_read(dir, id, &m, NULL) == 0)
+	if (dir >= 0 && r == 0)
 		memcpy(ret, m.parent, SHA_HEX);
 	set_done(&m);
+	return r;
 }
 
-/* Returns whether `set` is id, or is built on it. */
-static bool stands_on(const struct environment_places *places,
-		      const char *set, const char *id)
+/* Returns whether `set` is id, or is built on it; `doubt` if a manifest on the way cannot
+ * be read. */
+static bool stands_on(const struct environment_places *places, const char *set,
+		      const char *id, bool doubt)
 {
 	char at[SHA_HEX];
 
@@ -43,7 +46,10 @@ static bool stands_on(const struct environment_places *places,
 
 		if (!strcmp(at, id))
 			return true;
-		parent_of(places, at, next);
+		if (!strcmp(at, ENVIRONMENT_BASE))
+			return false;
+		if (parent_of(places, at, next) < 0)
+			return doubt;
 		memcpy(at, next, sizeof(at));
 	}
 	return false;
@@ -60,16 +66,17 @@ other_name(const struct environment_names *names,
 	return NULL;
 }
 
-/* Finds a name other than `but` whose set needs id; NULL: none. */
+/* Finds a name other than `but` whose set needs id, or with `doubt` may need it; NULL:
+ * none. */
 static const struct environment_name *
 needed_by(const struct environment_places *places,
 	  const struct environment_names *names, const char *id,
-	  const char *but)
+	  const char *but, bool doubt)
 {
 	for (size_t i = 0; i < names->count; i++)
 		if ((!but || strcmp(names->name[i].name, but) != 0) &&
 		    names->name[i].id[0] &&
-		    stands_on(places, names->name[i].id, id))
+		    stands_on(places, names->name[i].id, id, doubt))
 			return &names->name[i];
 	return NULL;
 }
@@ -94,7 +101,7 @@ static int remove_locked(const struct environment_places *places, int top,
 {
 	bool shared = n->id[0] && other_name(names, n);
 	const struct environment_name *user =
-		n->id[0] && !shared ? needed_by(places, names, n->id, n->name)
+		n->id[0] && !shared ? needed_by(places, names, n->id, n->name, false)
 				    : NULL;
 	int r = 0;
 
@@ -290,7 +297,7 @@ static void clean_sets(const struct environment_places *places,
 		fd_close(&fd);
 	while (dir && (e = readdir(dir)))
 		if (manifest_is_sum(e->d_name) &&
-		    !needed_by(places, names, e->d_name, NULL) &&
+		    !needed_by(places, names, e->d_name, NULL, true) &&
 		    remove_set(top, e->d_name, &ret->bytes) == 0)
 			ret->sets++;
 	if (dir)

@@ -157,6 +157,13 @@ static void test_remove(void)
 	is_int(environment_remove(&places, "e", &err), 0, "and so is the child's");
 	is_int(environment_remove(&places, "other", &err), -EBUSY,
 	       "the last one is not, while it is a grandparent: %s", err.text);
+	is_int(sh("mv names/stats name && cd sets/$(basename $(readlink names/x)) && "
+		  "mv manifest ../../manifest && echo spoiled >manifest"), 0,
+	       "a child's manifest is spoiled, and its parent has no name");
+	is_int(environment_clean(&places, top, &c, &err), 0, "clean");
+	is_int(c.sets, 0, "removes no set that the child may need");
+	is_int(sh("mv name names/stats && mv manifest "
+		  "sets/$(basename $(readlink names/x))/manifest"), 0, "it is mended");
 	is_int(environment_remove(&places, "x", &err), 0, "the child is");
 	is_int(environment_verify(open, NULL, &err), 0,
 	       "a job that has it open reads on");
