@@ -164,6 +164,17 @@ static bool is_digits(const char *text, size_t len)
 	return n && n == len;
 }
 
+/* Returns whether the text begins with digits where the form has a 0, and with the same
+ * characters elsewhere; ? stands for any. sscanf() would take signs and spaces. */
+static bool has_form(const char *text, const char *form)
+{
+	for (; *form; form++, text++)
+		if (!*text || (*form == '0' ? *text < '0' || *text > '9'
+					    : *form != '?' && *text != *form))
+			return false;
+	return true;
+}
+
 /* Reads the offset of an RFC 3339 time. Return: the text behind it, or NULL. */
 static const char *read_offset(const char *at, int64_t *ret_s)
 {
@@ -172,8 +183,9 @@ static const char *read_offset(const char *at, int64_t *ret_s)
 	*ret_s = 0;
 	if (*at == 'Z' || *at == 'z')
 		return at + 1;
-	if ((*at != '+' && *at != '-') ||
-	    sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &n) < 2 || n != 5)
+	if ((*at != '+' && *at != '-') || !has_form(at + 1, "00:00") ||
+	    sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &n) < 2 || hours > 23 ||
+	    minutes > 59)
 		return NULL;
 	*ret_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
 	return at + 1 + n;
@@ -187,7 +199,8 @@ static int read_time(const char *text, uint64_t *ret_ns)
 	int64_t offset, s;
 	int n = 0;
 
-	if (sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon,
+	if (!has_form(text, "0000-00-00?00:00:00") ||
+	    sscanf(text, "%4d-%2d-%2d%c%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon,
 		   &tm.tm_mday, &sep, &tm.tm_hour, &tm.tm_min, &tm.tm_sec,
 		   &n) < 7 || n != 19 || !strchr("Tt ", sep))
 		return -EINVAL;

@@ -145,7 +145,11 @@ config() {
 	fails EINVAL bash -c 'echo tomorrow >"$1"' - "$S/a/until"
 	run cat "$MNT/.fsd/last_error"
 	assert_output --partial 'until: "tomorrow" is no time'
-	fails EINVAL bash -c 'echo 2030-13-01T00:00:00Z >"$1"' - "$S/a/until"
+	local time
+	for time in 2030-13-01T00:00:00Z 2030-01-31T-1:00:00Z '2030-01-31T 1:00:00Z' \
+		2030-01-31T01:00:00+99:00 2030-01-31T01:00:00+-1:00; do
+		fails EINVAL bash -c 'echo "$2" >"$1"' - "$S/a/until" "$time"
+	done
 	fails EINVAL bash -c 'echo 99999999999 >"$1"' - "$S/a/until"
 	# Its life begins at its making; the same life again moves nothing.
 	echo '{"life": 1000}' >"$S/a/config.json"
