@@ -261,10 +261,19 @@ static bool needs_fresh(const struct request *r, const json_t *body)
 	return seed_is_wanted(r) && !text_member(body, "context_id");
 }
 
+/* Removes the request's sandbox, which no cell has begun to use. */
+static void drop_fresh(struct request *r)
+{
+	char path[128];
+
+	crew_clears_up();
+	mount_rmdir(&r->gateway->mount, sandbox_path(r->sandbox->name, "", path), NULL);
+}
+
 static bool make_fresh(struct request *r)
 {
 	struct err err = { 0 };
-	char id[32] = "debug_", path[128];
+	char id[32] = "debug_";
 	bool seeded = json_object_get(r->sandbox->meta, "uploads") != NULL;
 	int code = text_random(id + 6, SANDBOX_ID);
 
@@ -276,10 +285,8 @@ static bool make_fresh(struct request *r)
 		code = seed_give(r->gateway, r->sandbox->name, &err);
 	if (code == 0)
 		return true;
-	crew_clears_up();
 	if (r->sandbox)
-		mount_rmdir(&r->gateway->mount,
-			    sandbox_path(r->sandbox->name, "", path), NULL);
+		drop_fresh(r);
 	reply_failure(r, code, err.text);
 	return false;
 }
@@ -406,11 +413,18 @@ void post_execute(struct request *r)
 	if (request_json(r, &body) < 0 || !check_body(r, body))
 		return;
 	fresh = needs_fresh(r, body);
-	if ((fresh && !make_fresh(r)) || !choose_context(r, body, &c))
+	if (fresh && !make_fresh(r))
 		return;
+	if (!choose_context(r, body, &c)) {
+		if (fresh)
+			drop_fresh(r);
+		return;
+	}
 	config = make_config(r, body, &c);
 	x = config ? new_execution(r, &c) : NULL;
 	if (!x) {
+		if (fresh)
+			drop_fresh(r);
 		reply_failure(r, -ENOMEM, "no memory for a cell");
 		return;
 	}
