@@ -397,7 +397,7 @@ static int try_zygote(const struct jail_probe *p, struct jailer *j,
 static void look_at_zygotes(const struct jail_probe *p, struct jailer *j,
 			    struct walls *w)
 {
-	struct err err;
+	struct err err = { 0 };
 
 	w->forks = j->zygotes && try_zygote(p, j, w, &err) == 0;
 	if (w->forks || !j->zygotes)

@@ -293,13 +293,18 @@ int qmp_send(struct qmp *q, const char *command, const char *arguments,
 int qmp_send_fd(struct qmp *q, const char *command, const char *arguments,
 		int fd, uint64_t timeout_ns, qmp_reply_fn *fn, void *arg)
 {
+	int r;
+
 	if (q->fd >= 0)
 		return -ENOBUFS;
 	q->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (q->fd < 0)
 		return -errno;
 	q->fd_at = q->out.len;
-	return qmp_send(q, command, arguments, timeout_ns, fn, arg);
+	r = qmp_send(q, command, arguments, timeout_ns, fn, arg);
+	if (r < 0)
+		fd_close(&q->fd); /* the next command must not carry it */
+	return r;
 }
 
 int qmp_new(struct loop *loop, int fd, const struct qmp_events *ev, void *arg,

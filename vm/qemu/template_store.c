@@ -506,6 +506,8 @@ int template_store_accel_put(const char *cache_dir, const char *what,
 	r = template_store_write_file(parent, tmp, text);
 	if (r == 0 && renameat(parent, tmp, parent, name) < 0)
 		r = -errno;
+	if (r < 0)
+		unlinkat(parent, tmp, 0);
 	return r;
 }
 

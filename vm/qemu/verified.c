@@ -81,8 +81,10 @@ static bool was_right(const char *lines, const struct stat *st, const char *sum)
 
 	put_line(line, st, sum);
 	len = strlen(line);
-	while (*at && strncmp(at, line, len) != 0)
-		at += strcspn(at, "\n") + 1;
+	while (*at && strncmp(at, line, len) != 0) {
+		at += strcspn(at, "\n");
+		at += *at == '\n'; /* a record cut short has no last one */
+	}
 	return *at;
 }
 
