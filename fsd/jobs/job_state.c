@@ -173,8 +173,14 @@ static int write_accepted(struct job *job)
 
 int job_set_mode(struct job *job, mode_t mode)
 {
+	const mode_t before = job->meta.mode;
+	int r;
+
 	job->meta.mode = mode;
-	return write_accepted(job);
+	r = write_accepted(job);
+	if (r < 0)
+		job->meta.mode = before;
+	return r;
 }
 
 int job_set_held(struct job *job)

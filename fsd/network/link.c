@@ -297,6 +297,7 @@ static int use_door(struct network *n, struct network_door *door,
 				   .arg = n };
 	if (loop_fd_add(n->use.loop, &n->src) < 0) {
 		network_door_drop(n);
+		restart_later(n);
 		return -ENOMEM;
 	}
 	fdstore_keep(n->fdstore, FDSTORE_DOOR, 0, door->sock);
