@@ -30,15 +30,19 @@ class H(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
     do_POST = do_GET
     def log_message(self, *args): pass
-S((sys.argv[2], int(sys.argv[1])), H).serve_forever()
+server = S((sys.argv[2], int(sys.argv[1])), H)
+print("serves", flush=True)
+server.serve_forever()
 '
 
-# serve NAME CONFIG PORT [ADDRESS] — a job that serves; its directory is $J.
+# serve NAME CONFIG PORT [ADDRESS] — a job that serves; its directory is $J. A connection
+# would wait some seconds for a program that does not listen yet, which a busy machine exceeds.
 serve() {
 	J=$MNT/t$BATS_TEST_NUMBER.$1
 	mkdir "$J"
 	printf '%s' "$SERVER_PY" >"$J/code.py"
 	printf '{"args": ["%s", "%s"], %s}' "$3" "${4:-127.0.0.1}" "$2" >"$J/config.json"
+	await becomes 60 grep -q serves "$J/stdout"
 }
 
 # reach SOCKET [CURL OPTION...]
@@ -113,9 +117,9 @@ served_by_run() {
 	cd "$BATS_TEST_TMPDIR" || return
 	printf '%s' "$SERVER_PY" >server.py
 	"$FSD" run "$@" --timeout 200 --port 8080 server.py 8080 127.0.0.1 \
-		</dev/null 2>said 3>&- 4>&- &
+		</dev/null >served 2>said 3>&- 4>&- &
 	RUN=$!
-	await becomes 20 grep -q ^ said
+	await becomes 60 grep -q serves served
 	SOCKET=$(sed -n 's/^fsd run: port 8080 is the socket \(.*\) while the job runs$/\1/p' said)
 	await becomes 60 test -S "$SOCKET"
 }
