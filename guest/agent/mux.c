@@ -193,8 +193,7 @@ static void start_spare(struct agent *a, enum wire_runner kind)
 	cgroup_rest(&r->cgroup);
 }
 
-/* Hands the waiting runner over to the lane's agent, which has inherited its
- * descriptors. Starts a replacement if the kind has a spare one. */
+/* Hands the waiting runner to the lane's agent; starts a replacement if there is one. */
 static void hand_over(struct agent *a, struct lane *lane, enum wire_runner kind)
 {
 	struct runner *r = &a->runners[kind];
@@ -402,8 +401,7 @@ static bool is_blocked(const struct mux *m)
 	return false;
 }
 
-/* Handles all whole frames that have come, until a lane does not take one or there is
- * no room for answers. */
+/* Handles whole frames until a lane takes none or there is no room for answers. */
 static int from_host(struct agent *a, struct err *err)
 {
 	while (port_can_answer(&a->port) && !is_blocked(a->mux)) {
@@ -423,8 +421,7 @@ static int from_host(struct agent *a, struct err *err)
 
 /* --- to the host --------------------------------------------------------- */
 
-/* Sends FAILED for a lane whose agent has ended; all frames of the agent were sent
- * before. Kills the lane's processes. */
+/* Sends FAILED for a lane whose agent has ended, and kills the lane's processes. */
 static void lane_died(struct agent *a, unsigned number)
 {
 	static const char said[] = "what serves the job in the machine has ended";

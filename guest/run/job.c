@@ -64,8 +64,7 @@ void job_close(struct job *job)
 	wire_job_done(&job->spec);
 }
 
-/* Handles the result r of a step of the job. An error other than -EPROTO ends the job:
- * sends FAILED with the sentence of err. Return: 0 or -EPROTO. */
+/* An error r other than -EPROTO ends the job: sends FAILED with the sentence of err. */
 static int give_up(struct job *job, struct port *port, int r, struct err *err)
 {
 	if (!r || r == -EPROTO)
@@ -316,8 +315,7 @@ int job_check_due(const struct job *job)
 	return is_let_go(job) ? MIN(ms, LINGER_LOOK_MS) : ms;
 }
 
-/* Ends the job but none of its processes: its streams end with the bytes that the pipes
- * have now. */
+/* Ends the job but no process: its streams end with what the pipes have now. */
 static void leave_all(struct job *job)
 {
 	job->phase = JOB_ENDING;
@@ -590,8 +588,7 @@ int job_step(struct job *job, struct port *port)
 	if (!job->step.on || job->step.started)
 		pump(job, port);
 	linger(job);
-	/* linger() may have fixed the streams' last bytes: read them now, because
-	 * poll() reports no end of a pipe that a process keeps open */
+	/* a process may keep a pipe open: then poll() reports no end */
 	if (job->phase == JOB_ENDING)
 		pump(job, port);
 	if (job->phase == JOB_ENDING && pipes_ended(job) &&

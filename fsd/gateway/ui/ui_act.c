@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a viewer can do with one sandbox or job: see a sandbox's output, end the
- * sandbox, kill a job. A sandbox or job of another owner gets 404. Handlers run on
+ * The actions of a viewer on one sandbox or job: see a sandbox's output, end the sandbox,
+ * kill a job. A sandbox or job of another owner gets 404. Handlers run on workers; the
+ * reply with outputs is made on the loop.
+ */
+/*
+ * Viewers of the dashboard see the output of a sandbox, end a sandbox, kill a job: its
+ * handlers. A sandbox or job of another owner gets 404. They run on
  * workers; the reply with outputs is made on the loop.
  */
 #include <errno.h>

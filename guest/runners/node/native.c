@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runners on Node need and JavaScript cannot do:
+ * Calls that the runners on Node need and JavaScript does not have:
  *
  *   quit(code)  _exit(). Node has no other end than exit(), which joins
  *               threads and runs the destructors of every library; under
