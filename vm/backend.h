@@ -131,8 +131,8 @@ struct vm_backend {
 	 * Makes a zygote for the class if it has none, with at least these
 	 * runners warm (bits 1 << enum wire_runner). thorough: no job waits, so
 	 * it may take longer.
-	 * Return: when to call it again (now_ns()), 0: when the pool runs next
-	 * anyhow.
+	 * Return: the time (now_ns()) to call it again; 0: no such time, the
+	 * pool calls it again when it next runs.
 	 * NULL: the backend has no zygotes.
 	 */
 	uint64_t (*prepare)(struct backend *b, const struct vm_class *cls,
@@ -200,11 +200,12 @@ struct vm_backend {
 	void (*cost)(struct backend_machine *m);
 
 	/*
-	 * Starts the machine's relay, which gets the host's end of its second port and
-	 * its end of this account; once. It ends with the machine, or when no process
-	 * has the other end of its account: `ours`, which the next server needs. Both
-	 * are borrowed. Return: 0, or negative errno with a sentence. NULL: machines
-	 * have no second port.
+	 * Starts the machine's relay; call it once. The relay gets the host's end of the
+	 * machine's second port, and `theirs`. ours, theirs: the two ends of the account,
+	 * a socket; borrowed. The relay exits when the machine ends, or when no process
+	 * holds `ours`, which the next server needs.
+	 * Return: 0, or negative errno with a sentence. NULL: machines have no second
+	 * port.
 	 */
 	int (*relay)(struct backend_machine *m, int ours, int theirs, struct err *err);
 

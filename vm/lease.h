@@ -101,11 +101,11 @@ void vm_hear(struct vm_lease *lease, const struct vm_events *events, void *arg);
  * job, and exited() follows. */
 void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
 /*
- * Asks for a file of a machine. For a session's: from the vm_run() of its first
- * step on, also between steps. For a shared machine's: from vm_share() on. *fs
- * is copied, and vm sets its id. Return: 0, and done() comes exactly once;
- * -ESTALE: the machine has no such service or is gone; -EBUSY: too many
- * requests are waiting; -ENOMEM.
+ * Asks for a file of a machine. A session's machine can be asked from the
+ * vm_run() of its first step on, also between steps; a shared machine from
+ * vm_share() on. *fs is copied, and vm sets its id. Return: 0, and done() comes
+ * exactly once; -ESTALE: the machine has no such service or is gone; -EBUSY: too
+ * many requests are waiting; -ENOMEM.
  *
  * done() gets r: 0 with the operation's answer (wire_fs.h; its form is checked,
  * its content is the guest's), an errno of the guest, or -EIO if the machine
@@ -115,10 +115,11 @@ void vm_kill(struct vm_lease *lease, enum wire_kill_scope scope, unsigned sig);
 int vm_fs(struct vm_lease *lease, const struct wire_fs *fs, vm_fs_done *done,
 	  void *arg);
 /*
- * Sets a checkpoint in the job's replay buffer: vm_mark() notes it, and
- * vm_commit_checkpoint() makes the last one noted valid, once all that was delivered
- * before it is stored. No checkpoint is possible from the first RESULT on, nor
- * after the program's end: there the next server needs the whole buffer.
+ * Set a checkpoint in the job's replay buffer, in two steps. vm_mark() notes it.
+ * vm_commit_checkpoint() makes the last one noted valid: call it when all that was
+ * delivered before vm_mark() is stored. No checkpoint is possible from the first
+ * RESULT on, nor after the program's end: there the next server needs the whole
+ * buffer.
  */
 void vm_mark(struct vm_lease *lease, const struct vm_replay_flow *flow);
 void vm_commit_checkpoint(struct vm_lease *lease);

@@ -56,7 +56,8 @@ struct vm_options {
 	unsigned max_machines; /* most machines that may live at once, >= 1 */
 	bool permissive; /* start even if a required wall is missing */
 	bool no_fork; /* never fork a machine off a zygote */
-	bool quick_heat; /* skip the third round of heat for every runner */
+	/* Heat idle machines and zygotes less. Templates get all rounds. */
+	bool quick_heat;
 	bool no_renewal; /* use a template also if it is old */
 	/* Keep no interpreter ready in a machine. It runs only programs with
 	 * #!, and boots in a quarter of the time. */

@@ -53,8 +53,8 @@ int quota_job_begin(struct file_owner *owner, bool loaded, bool sink)
 	if (sink)
 		add(s, AREA_SINK, store_count(store, m->no, "sink", ""));
 	else
-		store_sink_drop(store, m->no); /* the file was left by an earlier server;
-					        * users do not see it any more */
+		store_sink_drop(store, m->no); /* an earlier server left sink/; users do
+					        * not see it any more */
 	add(s, AREA_FILES, store_count(store, m->no, "files", ""));
 	add(s, AREA_OUTPUT, run_bytes(owner));
 	snprintf(removed, sizeof(removed), "removed.%" PRIu64, m->queued_no);

@@ -16,7 +16,7 @@ struct node;
 
 /* The share of one job in its user's quota. struct file_owner embeds it, zeroed. */
 struct quota_share {
-	struct quota_user *user; /* borrowed; NULL: the file is not counted */
+	struct quota_user *user; /* borrowed; NULL: the job is not counted */
 	uint64_t bytes[QUOTA_AREAS];
 };
 

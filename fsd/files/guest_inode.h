@@ -13,7 +13,8 @@
 
 struct guest_inodes;
 
-/* A sandbox has a second tree, its root: its number with this bit. */
+/* The key of a tree of files (`session` below) is the number of a session or a sandbox.
+ * A sandbox has a second tree, its root: the key of that has this bit too. */
 #define GUEST_ROOT (1ull << 62)
 
 /* handover: borrowed; NULL: the numbers are not kept for another server. Return: 0 or
@@ -26,9 +27,8 @@ void guest_inodes_adopt(struct guest_inodes *all,
 			bool (*is_there)(void *arg, uint64_t session), void *arg);
 void guest_inodes_free(struct guest_inodes *all);
 
-/* Return: the path of a number below its session's files/, borrowed until the next call
- * here, and in *ret_session the session's number; NULL: the number has no path any
- * more. */
+/* Return: the path of a number below its tree, borrowed until the next call here, and
+ * in *ret_session the tree's key; NULL: the number has no path any more. */
 const char *guest_inode_path(struct guest_inodes *all, uint64_t ino,
 			     uint64_t *ret_session);
 /* Return: also false if the number is not known. */

@@ -165,7 +165,7 @@ static struct node *node_new(struct nodes *nodes, struct node *dir,
 	n->name = strdup(name);
 	node_changed(n);
 	ino = node_ino_shuffle(ino, nodes->ino_key);
-	/* The kernel knows a root as a row of its job. */
+	/* The kernel knows a root by the number of a virtual file of its job. */
 	n->ino = dir ? free_ino(nodes, dir, name, make_ino(dir, name, ino))
 		     : INO_MAKE(INO_ROOT, ++nodes->roots);
 	list_init(&n->children);

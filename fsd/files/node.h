@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes: the stored files and directories of a job, in its areas files/ (its user wrote
- * them), output/ (its program left them) and sink/ (a user copied them). Each node has a
- * real file in the state directory. A node lives while it is linked or referenced: by the
- * kernel (lookups), by an open handle, or by a run that has not sent it yet. If it is
- * unlinked while a handle or a run references it, its file keeps a name in STATE/unlinked,
- * where the next server finds it.
+ * them), output/ (its program left them), sink/ (a user copied them) and removed.N/
+ * (removed inputs). Each node has a real file in the state directory. A node lives while
+ * it is linked or referenced: by the kernel (lookups), by an open handle, or by a run that
+ * has not sent it yet. If it is unlinked while a handle or a run references it, its file
+ * keeps a name in STATE/unlinked, where the next server finds it.
  *
  * Context: the loop's thread. Functions that change a node write to the store: in a fiber
  * that holds the job, which waits.
@@ -84,8 +84,8 @@ struct node {
 	unsigned refs;         /* references by handles and runs */
 	unsigned writers;      /* handles open for writing */
 	uint64_t version;      /* never reused; new for each change of the content. Of a
-				  root: for each change below it, of contents, names
-				  and writers */
+				  root: for each change below it, of contents and
+				  names, and for each writer that begins */
 	bool cut;              /* the last write to it failed */
 	bool renamed;          /* the file was deleted while open, and has a name in
 			        * STATE/unlinked */
@@ -192,11 +192,11 @@ int node_stat(const struct node *node, struct stat *ret_stat);
 /* O_NOFOLLOW | O_CLOEXEC are added. Return: fd or negative errno. */
 int node_open(const struct node *node, int flags);
 void node_close(const struct node *node, int fd); /* calls store_close_file() */
-/* Reads a file from its start, at most limit + 1 bytes; blocks, on any thread. */
+/* Reads a file from fd's position, at most limit + 1 bytes; blocks, on any thread. */
 int node_read(int fd, uint64_t limit, struct buf *ret);
 void node_changed(struct node *node); /* call it after each change of the content */
-/* Gives the root of node's area a new version. node_changed() and each creation, removal
- * and rename call it. */
+/* Gives the root of node's area a new version. node_changed(), node_writer_begin() and
+ * each creation, removal and rename call it. */
 void node_tree_changed(struct node *node);
 /* Call them when a handle is opened for writing, and when it is closed. */
 void node_writer_begin(struct node *node);

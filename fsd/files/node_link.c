@@ -43,7 +43,8 @@ static bool goes_up(const char *path)
 }
 
 /* Follows the target's names and ".." through directories that exist, until no ".." is
- * left. Return: false: it leaves the tree, or a name does not exist. */
+ * left. A name that does not exist ends the walk. Return: false: the target leaves the
+ * tree, has a name that is too long, or goes through another link. */
 static bool stays_inside(struct node *dir, const char *target)
 {
 	char name[LIMIT_FILE_NAME + 1];

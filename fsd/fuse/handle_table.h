@@ -23,7 +23,7 @@ struct handle_record {
 	uint16_t kind;   /* enum open_kind */
 	uint16_t what;   /* enum handle_kind */
 	uint64_t ino;
-	uint64_t end;    /* the fields of struct handle of the same names */
+	uint64_t end;    /* this, and run to failed: see `kept` in ops_handle.h */
 	uint64_t poll;   /* the kernel's number of a poll, 0: none */
 	uint32_t flags;  /* O_ACCMODE | O_APPEND that it was opened with */
 	uint32_t uid;    /* the user who opened it */

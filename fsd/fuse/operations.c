@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of FUSE operations, and lookup, forget and getattr, which change
- * nothing. A lookup of a name has two exceptions for tools that copy a whole
- * job into a draft (find_copy()). All functions run on the loop, in a fiber.
+ * nothing. A lookup of a name has three exceptions, for tools that copy a whole
+ * job into a draft and for callers that remove a file: see find(). All functions
+ * run on the loop, in a fiber.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +101,7 @@ static int find(fuse_req_t req, fuse_ino_t parent, const char *name,
 		   : r != -ENOENT || (!may_be_removed(t, call) &&
 				      !find_copy(req, parent, name, &copy)))
 		return r;
-	/* the caller's system call is unknown: no exception applies */
+	/* CALL_UNKNOWN: only the exception for a removal applies */
 	if (broker_call(ops_fsd(req)->broker, fuse_req_ctx(req)->pid, call) < 0)
 		call[0] = CALL_UNKNOWN;
 	/* again: broker_call() may have waited */

@@ -129,7 +129,8 @@ static int resolve(fuse_req_t req, fuse_ino_t ino, struct target *ret)
 	return r;
 }
 
-/* Loads a job that was not loaded yet. Return: true if it waited. */
+/* Prefetches the store directory of a job that no user has asked for since the
+ * server's start. Return: true if it may have waited. */
 static bool warm_up(struct job *job)
 {
 	if (!job->leftover.cold || !fiber_self())
@@ -401,10 +402,10 @@ int ops_stat(fuse_req_t req, const struct target *t, struct stat *ret)
 }
 
 /*
- * The kernel may cache attributes of things that change only by its requests:
- * jobs (unless they may be removed by time) and users' files. Virtual files and
- * results appear without a request; each open asks for them again, so their
- * attributes may be cached once they are final.
+ * The kernel may cache what changes only by its requests: the names of jobs
+ * (unless they may be removed by time), and names and attributes of users'
+ * files. Virtual files and results appear without a request; each open asks for
+ * them again, so their attributes may be cached once they are final.
  */
 #define REMEMBER_S 3600.0
 #define REMEMBER_FINAL_S 1.0

@@ -173,7 +173,8 @@ int ops_handle_truncate(fuse_req_t req, struct fuse_file_info *fi, off_t size);
 /* ops_vfile.c: returns the size of a virtual file of a removed job, from an
  * open file on it. */
 off_t ops_handle_size(const struct job *job, unsigned vfile);
-/* ops_open.c: free the open files that are left at the server's end. */
+/* ops_handle.c, ops_list.c: free the open files and the listings that are left at
+ * the server's end. */
 void ops_handles_free(struct fsd *d);
 void ops_listings_free(struct fsd *d);
 

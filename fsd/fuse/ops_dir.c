@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mkdir, unlink and rmdir. All functions run on the loop, in a fiber that holds
- * the job's lock.
+ * mkdir, mknod, unlink and rmdir. All functions run on the loop, in a fiber that
+ * holds the job's lock.
  */
 #include "ops.h"
 
@@ -88,8 +88,8 @@ int ops_refuse_job_name(fuse_req_t req, const char *name, int r)
 			  "without control characters");
 }
 
-/* Returns whether the previous server had begun this request; then its work
- * counts. */
+/* Returns whether the previous server had begun this request. Then what is made
+ * or removed already may be this request's own work, and is no error. */
 static bool done_before(const struct fsd *d)
 {
 	uint64_t unused;

@@ -454,7 +454,7 @@ static void access_answered(struct ask *a, const uint8_t *data, size_t size)
 	ask_free(a);
 }
 
-/* Permits reading and writing: the machine checks these rights. */
+/* Permits reading and writing: may_open() checks these rights at open. */
 bool guest_access(fuse_req_t req, fuse_ino_t ino, int mask)
 {
 	if (!(mask & X_OK))

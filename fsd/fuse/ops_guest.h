@@ -6,8 +6,8 @@
  * guest_*(): false means that the inode number is not in a machine; else the
  * request was answered, or will be.
  *
- * Shared by ops_guest.c (names and attributes) and ops_guest_data.c. All
- * functions run on the loop.
+ * Shared by ops_guest.c (names and attributes), ops_guest_data.c and
+ * ops_guest_xattr.c. All functions run on the loop.
  */
 #ifndef FSD_OPS_GUEST_H
 #define FSD_OPS_GUEST_H

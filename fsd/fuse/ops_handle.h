@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open files, shared by ops_open.c (which makes them) and ops_file.c. All
- * functions run on the loop, in a fiber that may wait.
+ * Open files: ops_handle.c makes them, ops_open.c opens and ops_file.c uses
+ * them. All functions run on the loop, in a fiber that may wait.
  */
 #ifndef FSD_OPS_HANDLE_H
 #define FSD_OPS_HANDLE_H

@@ -171,9 +171,9 @@ static int open_vfile_read(struct handle *h, struct fuse_file_info *fi)
 	switch (job_vfiles[h->t.vfile].kind) {
 	case VFILE_STREAM:
 		/*
-		 * Without direct_io mmap works. But while a process truncates
-		 * it the kernel ignores sizes from us, and would read up to an
-		 * older size.
+		 * Without direct_io mmap works. But while the inotify helper
+		 * truncates the stream, the kernel ignores sizes from the
+		 * server, and would read up to an older size.
 		 */
 		fi->direct_io = m->state != JOB_DONE ||
 				inotify_grows(job, h->t.vfile);

@@ -98,8 +98,8 @@ static void count_gone(struct fsd *d)
 	}
 }
 
-/* Arms the doubt about closes again: the release of a closed duplicate never
- * comes. */
+/* Calls ops_doubt() again for each file whose close promised a start. If that close
+ * was one of a duplicate, no release follows it. */
 static void doubt_closes(struct fsd *d)
 {
 	list_for_each(pos, tmp, open_files_handles(d->open_files)) {

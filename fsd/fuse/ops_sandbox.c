@@ -398,7 +398,8 @@ void ops_staged_write(fuse_req_t req, struct handle *h, const char *data,
 		fuse_reply_write(req, size);
 }
 
-/* Returns whether this close is the last one: bash closes a duplicate before a
+/* Returns whether this close is probably the last one: the process that opened the
+ * file makes it. Another process closes a duplicate, which bash does before a
  * command's output is complete. */
 static bool is_last_close(fuse_req_t req, const struct handle *h)
 {
@@ -438,7 +439,8 @@ void ops_staged_release(struct handle *h)
 				      h->text.len, &err);
 	else if (is_own(&h->t, FIELD_UNTIL) && h->cut && !h->kept->changed)
 		r = sandbox_set_until(s, "", 0, &err);
-	if (r < 0) /* the last close of the file got the error */
+	if (r < 0) /* close(2) may have returned 0: the flush of a file that was
+		    * only truncated does not check it */
 		last_error_set(h->d->users, sandbox_uid(s), sandbox_name(s),
 			       err.text);
 }

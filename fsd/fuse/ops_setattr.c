@@ -19,10 +19,10 @@
 #include "fsd/jobs/unsynced_inputs.h"
 
 /*
- * Checks a chown. All files of a job belong to its owner; a change to the
- * present owner is permitted, as cp -a and tar make one. For root these pass on
- * the owner in an archive, and would fail for each archive of another user:
- * that is accepted without effect.
+ * Checks a chown. All files of a job belong to its owner. A chown to the
+ * present owner is permitted: cp -a and tar make one. If root runs them they set
+ * the source's owner, who may be another user. So a chown by root is accepted
+ * without effect, or they would fail.
  */
 static int check_chown(fuse_req_t req, const struct target *t,
 		       const struct stat *attr, int to_set)

@@ -68,7 +68,8 @@ enum channel_phase channel_phase(const struct channel *ch);
  * guest.
  */
 int channel_own(struct channel *ch);
-/* Sends one HEAT. Later `heated` is called, or `broken` after a timeout. */
+/* Sends one HEAT. Later `heated` is called, or `broken` after a timeout. If a job is
+ * sent before the guest answers, `heated` is not called for that answer. */
 void channel_heat(struct channel *ch, uint32_t runners, uint32_t rounds);
 /*
  * Sends NET: what the machine sets up before its programs may have connections. After

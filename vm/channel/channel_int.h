@@ -71,7 +71,8 @@ struct channel {
 	size_t in_len;
 	struct buf out; /* whole frames to send */
 	size_t out_at; /* bytes of `out` that were sent */
-	/* End of the RUN frame in the unsent part of `out`; 0: no RUN is in it. */
+	/* Unsent bytes of `out` up to and with the first byte of RUN; 0: that byte was
+	 * sent, or there is no RUN. */
 	size_t run_at;
 
 	const struct vm_job *job;       /* borrowed, NULL before a job */

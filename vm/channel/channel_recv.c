@@ -21,9 +21,10 @@
 #define IN(phase) (1u << (phase))
 
 /*
- * The phases in which the guest may send each type. is_legal() checks more for
- * HEATED, EXIT and FS_REPLY. It allows FAILED in every phase from a lane, or
- * when init ends.
+ * The phases in which the guest may send each type. The handlers check more for
+ * HEATED, EXIT and FS_REPLY. is_legal() has four exceptions. PONG comes on lane 0
+ * only. A lane never sends NETWORK_ENDED. A lane may send FAILED in any phase,
+ * once a JOB was put. Init may send FAILED in any phase but PHASE_BOOT.
  */
 static const unsigned legal[WIRE_TYPE_MAX] = {
 	[WIRE_HELLO] = IN(PHASE_BOOT),

@@ -73,7 +73,7 @@ ssize_t channel_transport_put(struct channel *ch)
 	ssize_t n;
 
 	if (wire_header_get(frame, &h) < 0) {
-		errno = EPROTO; /* this host made the frame, so it is a bug */
+		errno = EPROTO; /* a bug: this host's own channel made the frame */
 		return -1;
 	}
 	n = ch->transport->put(ch->transport_arg, frame, note_of(ch, &h));

@@ -205,8 +205,7 @@ int lanes_open(struct lanes *ls, const struct channel_events *ev, void *arg,
 	return n > WIRE_LANE_MAX ? -EMFILE : open_number(ls, n, ev, arg, ret);
 }
 
-/* --- a machine's beginning and end
- * ---------------------------------------------------- */
+/* --- a machine's beginning and end ------------------------------------------- */
 
 void lanes_drain(struct lanes *ls)
 {
@@ -308,8 +307,7 @@ int lanes_new(struct loop *loop, struct channel *ch,
 	return 0;
 }
 
-/* --- of a process that is dead
- * -------------------------------------------------------- */
+/* --- adopting the lanes of a dead process ------------------------------------ */
 
 int lanes_adopt(struct loop *loop, int wire, struct vm_mux *mux,
 		unsigned scale, const struct lanes_events *ev, void *arg,

@@ -88,7 +88,7 @@ static bool deliver(struct lane *l, const uint8_t *head, const uint8_t *payload,
 	int r = channel_feed(l->ch, head, payload, length, at, ls->draining);
 
 	if (ls->freed)
-		return true; /* lanes_free() was called inside it */
+		return true; /* channel_feed() called lanes_free() */
 	if (r == -EAGAIN && reads_on(l)) {
 		l->refused = true;
 		if (!ls->draining)
@@ -310,7 +310,7 @@ static ssize_t transport_put(void *arg, const uint8_t *frame, uint64_t *ret_at)
 		lane_wants(l, !l->of->over);
 		return -EAGAIN;
 	}
-	/* this host's own channel has made the frame, so it is a bug */
+	/* A malformed frame is a bug here: this host's own channel made it. */
 	if (wire_header_get(frame, &h) < 0) {
 		lanes_fail(l->of, "a frame of this host's own is malformed");
 		return -EAGAIN;

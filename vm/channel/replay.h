@@ -70,7 +70,8 @@ struct vm_checkpoint {
 /* Open standard input on its way from the socket that users' writes go to.
  * Bytes lie here until they are in a frame. */
 struct vm_replay_feed {
-	/* bytes here that were put into frames of the mux's `out` */
+	/* bytes of standard input, since the job began, that are in frames put into
+	 * the mux's `out` */
 	uint64_t put;
 	/* The next value of `put`, valid when that `out` has reached position
 	 * `at`; 0: none. */

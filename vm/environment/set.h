@@ -34,7 +34,8 @@ struct set_manifest {
  */
 int set_parse(const char *text, size_t len, struct set_manifest *ret,
 	      struct err *err);
-/* Appends the manifest's text. Return: 0 or -ENOMEM. */
+/* Appends the manifest's text. Return: 0, -ENOMEM, or -EFBIG: out->cap is too
+ * small for it. */
 int set_print(const struct set_manifest *m, struct buf *out);
 /* SHA-256 over format, abi, parent, each part's name and sum. */
 int set_id(const struct set_manifest *m, char ret[SHA_HEX]);
@@ -44,9 +45,11 @@ void set_done(struct set_manifest *m);
 const struct environment_layer *set_file(const struct environment *e,
 					 unsigned number);
 
-/* Opens a file of a set; a link is refused. Return: a descriptor or errno. */
+/* Opens a file of a set; a link is refused. Return: a descriptor or negative
+ * errno. */
 int set_open_file(int dir, const char *name);
-/* DIR/sets/ID of the first place that has it. Return: a descriptor or errno. */
+/* Opens DIR/sets/ID of the first place that has it. Return: a descriptor or
+ * negative errno. */
 int set_find(const struct environment_places *places, const char *id);
 /* Reads DIR/sets/ID/manifest; id NULL: any. */
 int set_read(int dir, const char *id, struct set_manifest *ret,

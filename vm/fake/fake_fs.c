@@ -359,7 +359,7 @@ static bool has_fault(const struct fake_guest *g, const char *fault)
 	return g->fs_fault && !strcmp(g->fs_fault, fault);
 }
 
-/* Answers with a listing of one empty name that never ends. */
+/* Answers with a listing that never ends. Its only name, "a/b", is not a legal one. */
 static int list_endlessly(struct call *c)
 {
 	wire_put_u64(&c->out, c->fs->offset + 1);

@@ -209,7 +209,7 @@ static void open_stream(struct fake_guest *g, const char *rest)
 	struct fake_net *n = fake_net_of(g);
 	struct net_frame f = { .type = WIRE_NET_OPEN, .id = net_ids_next(&n->ids) };
 
-	/* nothing of the frame is sent that cannot be read */
+	/* a malformed command is a mistake of the test */
 	if (sscanf(rest, "%253s %5u", f.name, &f.port) != 2)
 		abort();
 	snprintf(g->net_waits.text, sizeof(g->net_waits.text), "%s:%u", f.name, f.port);

@@ -61,7 +61,8 @@ static bool start_next(void)
 	return true;
 }
 
-/* The caller of a daemon waits for the end of what it gave the daemon as output. */
+/* Replaces the standard descriptors by /dev/null. Else a caller that reads the daemon's
+ * output to its end would wait for this process too. */
 static int place_fds(int sock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

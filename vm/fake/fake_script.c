@@ -9,6 +9,8 @@
  *   out TEXT, err TEXT   a line           outn TEXT       without the newline
  *   bytes N              N bytes          result TEXT     to the RESULT stream
  *   sleep MS             cat              standard input to standard output
+ *   closein              the guest reports standard input as closed
+ *   heated               "yes" if the job's runner was heated, else "no"
  *   await                until the signal USR1, by ctl, which then ends nothing
  *   until PATH           until the host has that file, whatever holds the job
  *   shown JSON           what a cell shows, at once
@@ -33,7 +35,7 @@
  *                        (a listing), kind (of what is made), errno N (but of
  *                        a stat), or OP HEX: the reply's bytes behind its id
  *   survive              KILL ends the step, and its interpreter lives on
- *   net COMMAND          connections, see fake_net.c
+ *   net COMMAND          connections, see fake_net_script.c
  *   witness TEXT         the line "TEXT NONCE", whose NONCE is this run's own, to
  *                        both streams, an output file "witness" and the host's
  *                        file FSD_FAKE_WITNESS: how often it ran is seen there

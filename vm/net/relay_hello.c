@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Holds a stream's first bytes back until the TLS hello in them is whole, and compares
- * its server name with the stream's (hello.h). The bytes wait where those wait that a
- * socket has not taken. A stream that fails the comparison is cut: its server has not got
- * a byte.
+ * its server name with the stream's (hello.h). The bytes wait in the stream's `in`, as
+ * bytes do that its socket has not taken. A stream that fails the comparison is cut: its
+ * server has not got a byte.
  */
 #include "hello.h"
 #include "relay_int.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Listeners for the ports of a machine's programs. The server makes a listener and hands
- * it over; the relay accepts, and compares the client's user with the owner: the path of
- * a socket in the mount has checks of its own, but the relay trusts its own only.
+ * it to the relay, which accepts clients. The relay lets in the owner and root only. The
+ * mount also checks who opens the socket's path, but the relay does not rely on that.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -290,7 +290,7 @@ static void on_wake(struct loop_fd *src, uint32_t events)
 
 	(void)events;
 	if (read(l->eventfd, &count, sizeof(count)) < 0) {
-		/* EAGAIN: take_posted() has read it already */
+		/* EAGAIN cannot happen: only this function reads the eventfd */
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temporary names. They only need not to collide, and mkdir(2) or link(2) reports a
- * collision, so a name without random digits would be no danger. */
+/*
+ * Temporary names. If getrandom(2) fails the process id is used instead: mkdir(2) or
+ * link(2) reports a collision, so that is safe.
+ */
 #include "temp.h"
 
 #include <stdint.h>

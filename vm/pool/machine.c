@@ -311,7 +311,8 @@ static void on_lives(void *arg)
 	enter(arg, MACHINE_LEASED);
 }
 
-/* A machine without a lease gets none: a job may need a network. */
+/* The guest's network helper has ended. A machine without a lease is ended too: its
+ * next job may need a network. */
 static void on_network_ended(void *arg)
 {
 	struct machine *m = arg;

@@ -36,7 +36,8 @@ extern const char *const machine_state_names[MACHINE_STATE_MAX];
 struct machine;
 
 struct machine_events {
-	/* The machine is up, or has finished one round of heat, and may be leased.
+	/* The machine may be leased: it is up, machine_heat() has woken it, or the guest
+	 * has answered one HEAT (a round has one HEAT for each runner).
 	 * Return: true if the handler leased it; then it is heated no further. */
 	bool (*idle)(void *arg, struct machine *m);
 	void (*warm)(void *arg, struct machine *m);

@@ -38,7 +38,9 @@ struct plan_row {
 	 * template share it. The zygote's fields count in that row only. */
 	unsigned lead;
 	bool forks; /* the class's template can have a zygote */
-	unsigned zygotes; /* 1: there is one; 2: it and its successor */
+	/* 1: one is ready or is being made; 2: one is ready, and its successor is being
+	 * made */
+	unsigned zygotes;
 	uint64_t zygote_bytes;
 	uint64_t used_ns; /* when a lease last needed the template (now_ns()) */
 	/* --- the target --- */

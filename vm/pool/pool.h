@@ -64,8 +64,11 @@ struct pool_class {
 	struct class_cost cost[2];
 	bool begins; /* make the template before any lease asks */
 	bool is_hasty; /* a machine was started since prepare_hastily() ran */
-	unsigned bad_row; /* machines that failed in a row */
-	/* how many of bad_row failed by their own fault */
+	/* failed attempts in a row; machines that fail before retry_ns count as one
+	 * attempt */
+	unsigned bad_row;
+	/* machines that failed by their own fault since one last answered; may exceed
+	 * bad_row */
 	unsigned bad_started;
 	unsigned bad_templates; /* templates that failed in a row */
 	/* start no machine and no template before this time */

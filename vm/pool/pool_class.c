@@ -11,9 +11,11 @@
 
 #include "layout/base/log.h"
 
-/* failures in a row after which the template is made anew */
+/* machines that failed by their own fault (bad_started), after which the template is
+ * made anew */
 #define BAD_ROW_TEMPLATE 2
-/* failures in a row after which each one fails the first lease */
+/* failed attempts in a row (bad_row): the last of these and each further one fail
+ * leases, see give_up() */
 #define BAD_ROW_GIVE_UP 6
 #define BACKOFF_MS 200 /* doubles with each failure */
 #define BACKOFF_MAX_MS 15000

@@ -64,7 +64,7 @@ uint32_t class_heat_for(const struct pool_class *c, const struct vm_lease *l);
 unsigned class_count(const struct pool_class *c, enum machine_state state);
 /* Counts machines that are or will be idle. have[r]: those that are hot for r. */
 unsigned class_hot(struct pool_class *c, unsigned have[WIRE_RUN_MAX]);
-/* Ends the idle machine of the class with the least value. */
+/* Ends the class's idle machine that was heated the fewest times. */
 void pool_end_idle(struct pool_class *c);
 /* Counts machines that use a processor now to get ready. */
 unsigned pool_preparing(const struct machines *vm);

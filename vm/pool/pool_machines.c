@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts the machines by state and by class, and ends the idle one with the
- * least value. pool_kick() schedules work(). All functions run on the
- * loop.
+ * Counts the machines by state and by class, and ends a class's idle machine
+ * that was heated the fewest times. pool_kick() schedules work(). All functions
+ * run on the loop.
  */
 #include "pool_class.h"
 

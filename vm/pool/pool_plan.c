@@ -198,8 +198,9 @@ bool pool_give_way(struct machines *vm)
 	       b->ops->unprepare(b, &vm->planned[end.row]->cls);
 }
 
-/* Prints an environment's name. If a name was built again, machines of both
- * sets may exist; then the id is added. */
+/* Prints an environment's name. The id is added if the environment has no name, or
+ * if an earlier row has another set of the same name: machines of both exist when a
+ * name was built again. */
 static void name_environment(const struct machines *vm, unsigned row, char *ret,
 			     size_t size)
 {

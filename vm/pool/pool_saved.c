@@ -2,7 +2,7 @@
 /*
  * Stores the pool's demand on the disk and reads it at the start of a server
  * (pool_saved.h). All functions run on the loop, except on_work(), which a
- * worker thread runs.
+ * worker thread runs and which calls write_text() there.
  */
 #include "pool_saved.h"
 

@@ -48,7 +48,8 @@ void qmp_free(struct qmp *q);
 int qmp_send(struct qmp *q, const char *command, const char *arguments,
 	     uint64_t timeout_ns, qmp_reply_fn *fn, void *arg);
 /* Sends a command with fd (borrowed). Only one descriptor may be under way at a
- * time. */
+ * time. Return: 0, -ENOBUFS (a descriptor is under way, or too many commands
+ * are pending), -EPIPE (closed), or the negative errno of duplicating fd. */
 int qmp_send_fd(struct qmp *q, const char *command, const char *arguments,
 		int fd, uint64_t timeout_ns, qmp_reply_fn *fn, void *arg);
 

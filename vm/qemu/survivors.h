@@ -6,9 +6,9 @@
  * until the last machine of each has ended.
  *
  * A machine's sockets are its wire, its monitor and the account of its relay, if it
- * has one. The monitor must stay open:
- * QEMU does not read what lies in a monitor's socket once its other end is
- * closed, and a "cont" may lie there. All functions run on the loop.
+ * has one. The monitor must stay open: QEMU does not read what lies in a monitor's
+ * socket once its other end is closed, and a "cont" may lie there. All functions run
+ * on the loop.
  */
 #ifndef VM_SURVIVORS_H
 #define VM_SURVIVORS_H
