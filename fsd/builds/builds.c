@@ -415,7 +415,8 @@ int builds_take(struct builds *bs, uid_t uid, const struct job_config *c,
 	return 1;
 }
 
-/* Ends the wait. The build itself continues: other jobs may ask for it. */
+/* Ends the wait. A build that has begun continues, since its environment may serve later
+ * jobs. One that has not begun is freed with the last job that waits for it. */
 void builds_leave(struct build_wait *w)
 {
 	struct build *b = take_ptr(w->build);

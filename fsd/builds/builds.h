@@ -54,7 +54,8 @@ void builds_close(struct fsd *d);
 /*
  * Begins a wait of w if the config of a job of uid needs a build. Then done()
  * follows. bs may be NULL. Return: 1: w waits; 0: no build is needed; or a
- * negative errno with a sentence: the build has failed.
+ * negative errno with a sentence: an earlier build has failed, the user's quota
+ * has no bytes left, or there is no memory.
  */
 int builds_take(struct builds *bs, uid_t uid, const struct job_config *config,
 		struct build_wait *w, struct err *err);
