@@ -39,8 +39,8 @@ static bool is_refused(const struct job *job)
 	return job->meta.state == JOB_REFUSED && submit_is_decided(job);
 }
 
-/* Returns the line that exit_code has, or why there is none. -EAGAIN: the job
- * has not ended. */
+/* Copies the line of `exit_code`, from the offset on, to room. Return: number of bytes, or
+ * negative errno; -EAGAIN: the job has not ended. */
 static int read_wait(struct job *job, const struct blocked_read *what, char *room,
 		     size_t size)
 {

@@ -157,7 +157,8 @@ static int send_to(struct broker *k, const struct broker_request *q, int flags)
 		       ? 0 : -EPIPE;
 }
 
-/* Gives the broker up: a late answer would be taken for the next question's. */
+/* Drops the broker and fails all waiting callers. A late answer would be taken for the
+ * answer to the next question. */
 static void give_up(struct broker *k)
 {
 	static const struct broker_answer none = { .code = -EPIPE };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker: a helper process that still has rights which the server has given
- * up (restrain.h). It accepts no paths: it knows one mount point and one
- * program to start. Of another process it reads only its present system call,
- * and whether it has a file open.
+ * up (restrain.h). It accepts no paths: it knows one mount point, and the programs
+ * that it starts: fsd itself, fsd-door, and fusermount3 to unmount without root. Of
+ * another process it reads only its present system call, and whether it has a file open.
  *
  *   CLONE   a descriptor of the mount's root, a clone where that is allowed
  *   INOTIFY starts the inotify helper: its socket, its pidfd
@@ -77,7 +77,7 @@ struct broker_request {
 struct broker_answer {
 	int32_t code;      /* 0 or a negative errno */
 	uint32_t is_clone; /* answer to CLONE */
-	int32_t pid;       /* answer to INOTIFY, DOOR */
+	int32_t pid;       /* answer to INOTIFY, BIND, DOOR: the process that was started */
 	uint64_t call[BROKER_CALL_WORDS];
 };
 
@@ -85,8 +85,8 @@ struct broker_answer {
 struct broker_wait {
 	struct list node; /* link in the broker's own lists */
 	struct broker_request request;
-	/* Called from the loop. fds: for CLONE one, for INOTIFY and BIND the socket
-	 * and the pidfd, owned by the callee; none if code is below 0. */
+	/* Called from the loop. fds: for CLONE one, for INOTIFY, BIND and DOOR the
+	 * socket and the pidfd, owned by the callee; none if code is below 0. */
 	void (*fn)(struct broker_wait *w, const struct broker_answer *a,
 		   const int *fds);
 	void *arg;

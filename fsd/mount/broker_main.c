@@ -301,8 +301,9 @@ static const unsigned kept[] = {
 	CAP_SYS_PTRACE, /* reads the system call of another user's process */
 	/* the helper and the door need these to give up their rights */
 	CAP_SETUID, CAP_SETGID, CAP_SYS_CHROOT,
-	CAP_SETPCAP, /* the door alone needs it, to empty its bounding set; it must be the
-		      * last one here */
+	/* the door alone needs this, to empty its bounding set. It must be the last one:
+	 * broker_main() leaves it out if there is no door. */
+	CAP_SETPCAP,
 };
 
 int broker_main(int argc, char **argv)

@@ -35,7 +35,7 @@
 /* A job with events that its watchers have not got yet, for the next server. */
 struct untold_record {
 	uint32_t live;
-	uint32_t known;  /* 1 << row: the results that they know of */
+	uint32_t known;  /* a set of 1 << virtual file: the results that watchers know of */
 	uint64_t job;
 };
 

@@ -35,8 +35,8 @@ struct inotify_step {
 
 /*
  * A message to the helper, one datagram. The first one after a release brings a
- * descriptor of the mount's root. The answer is a byte: 0, or 1 if the job does
- * not exist.
+ * descriptor of the mount's root. The answer is a byte: 0, or 1 if the helper could
+ * not enter the job's directory, or not remove it.
  */
 struct inotify_message {
 	/* number of steps; 0: close the mount's root, no answer */
@@ -105,11 +105,11 @@ int inotify_link_send(struct inotify *n);
 /* Tells the link that no note is pending at present. */
 void inotify_link_rest(struct inotify *n);
 
-/* inotify.c: the helper has answered (found: the job existed), or died. */
+/* inotify.c: the helper has answered (found: the byte was 0), or died. */
 void inotify_answered(struct inotify *n, bool found);
 void inotify_lost(struct inotify *n);
-/* Call it when a message that inotify_link_send() had accepted could not be sent. r: an
- * errno, as that function returns it. */
+/* Call it when a message that inotify_link_send() had accepted could not be sent. r: a
+ * negative errno, as that function returns it. */
 void inotify_not_sent(struct inotify *n, int r);
 void inotify_pump(struct inotify *n);
 

@@ -30,8 +30,9 @@ bool inotify_link_is_up(const struct inotify *n)
 
 /* --- the mount's root --------------------------------------------------------- */
 
-/* Returns the device of a descriptor on the mount. Other questions about it
- * would be requests to this very thread. Return: 0 or negative errno. */
+/* Returns the device of a descriptor on the mount. Other calls, such as fstat(2), would
+ * send a request to this thread, which would wait for itself. Return: 0 or negative
+ * errno. */
 static int device_of(int fd, uint32_t *ret_major, uint32_t *ret_minor)
 {
 	struct statx st;

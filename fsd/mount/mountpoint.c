@@ -34,7 +34,7 @@ static void on_gone(struct mountpoint *s, int r)
 	s->unmounted(s->d);
 }
 
-/* Handles requests for one turn. It ends early when one of them has scheduled
+/* Handles requests for one turn. The turn ends early when a request has scheduled
  * work: a job's machine shall start before its owner's next request. */
 static void on_requests(struct loop_fd *src, uint32_t events)
 {

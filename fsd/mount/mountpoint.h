@@ -37,7 +37,8 @@ int mountpoint_remove(dev_t device);
 int mountpoint_serve(struct fsd *d, const struct fuse_lowlevel_ops *ops,
 		     void (*unmounted)(struct fsd *d), int fd, struct err *err);
 void mountpoint_close(struct fsd *d);
-/* Returns when the last request was answered (now_ns()). */
+/* Returns when the last request was read and handled (now_ns()). Its answer may still be
+ * missing, for example if it is a parked read. */
 uint64_t mountpoint_asked_ns(const struct fsd *d);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One socket from the question to the broker until the process that binds it has ended.
- * bind(2) and listen(2) run in that process, because the mount answers its requests
- * meanwhile. If the process has succeeded, the socket listens; its exit status is not
- * used.
+ * bind(2) and listen(2) run in that process: bind(2) in the mount is a request that this
+ * server must answer, so the server cannot wait in it. If the process has succeeded, the
+ * socket listens; its exit status is not used.
  *
  * Owns the socket and the process's pidfd until bound() gets the socket. On the loop.
  */
@@ -30,7 +30,8 @@ struct socket_bind {
 	struct port_bind *all;
 	bool asked; /* asked of the broker; otherwise it is in `waiting` */
 	struct broker_wait asks;
-	struct loop_call refused; /* the broker has ended */
+	/* calls bound() with -EPIPE when the question could not be sent to the broker */
+	struct loop_call refused;
 	struct loop_fd end;
 	int sock, pidfd; /* owned, or -1 */
 	void (*bound)(void *owner, int fd);

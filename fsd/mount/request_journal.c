@@ -38,7 +38,7 @@ struct pending *request_find(struct requests *q, uint64_t unique)
 	return NULL;
 }
 
-/* Returns how many blocks hold what does not fit into the record. */
+/* Returns how many blocks hold the whole request; 0: the record itself holds it. */
 static uint32_t block_count(const struct request_record *k)
 {
 	return k->len <= REQUEST_SHORT
@@ -141,8 +141,8 @@ static struct request_record *keep_record(struct fsd *d, const uint8_t *data,
 	return NULL;
 }
 
-/* Stores a request whose answer will come later, or whose message is needed for
- * the next one. */
+/* Stores a request whose answer will come later, or whose message slot the next
+ * request needs. */
 struct request_record *request_keep(struct fsd *d, const uint8_t *data,
 				     uint32_t len, uint64_t seq,
 				     const struct request_progress *p)

@@ -39,10 +39,10 @@ void requests_take_over(struct fsd *d);
  * negative errno: -ENODEV when the mount is gone. */
 int requests_next(struct fsd *d);
 
-/* Returns the kernel's number of the poll that the running request is; 0: it is
- * none. */
+/* Returns the kernel's handle for notifications (fuse_poll_in.kh), if the running
+ * request is a poll. 0: it is no poll, or a poll that wants no notification. */
 uint64_t requests_poll(const struct fsd *d);
-/* Notifies the kernel of an event for such a poll. */
+/* Notifies the kernel of an event. poll: a handle from requests_poll(). */
 void requests_wake(struct fsd *d, uint64_t poll);
 
 /*

@@ -82,12 +82,12 @@ struct look {
 struct mountpoint {
 	struct fsd *d;    /* borrowed */
 	void (*unmounted)(struct fsd *d);
-	uint64_t last_ns; /* when the last request was answered */
+	uint64_t last_ns; /* when the last request was read and handled; see mountpoint.h */
 	struct loop_fd src;
 };
 
-#define REQUESTS_ROOM (128u << 10) /* most bytes of one reply to a read of a .follow
-				    * file */
+#define REQUESTS_ROOM (128u << 10) /* most bytes of one reply to a read of `wait`,
+				    * `events` or a .follow file */
 
 struct requests {
 	struct mountpoint mountpoint;
@@ -139,7 +139,7 @@ void request_tell(struct fsd *d, uint64_t unique, int32_t error,
 /* request_journal.c: requests that wait for their answer. */
 struct pending *request_find(struct requests *q, uint64_t unique);
 void request_forget(struct fsd *d, struct pending *p);
-/* Stores a request. NULL: the table is full. */
+/* Stores a request. NULL: a table is full, or there is no memory. */
 struct request_record *request_keep(struct fsd *d, const uint8_t *data,
 				     uint32_t len, uint64_t seq,
 				     const struct request_progress *p);
