@@ -10,7 +10,9 @@
  *   beside_put(&b, BESIDE_FRESH);          renames it to results
  *   beside_end(&b);                        removes the rest
  *
- * A process that is killed leaves the name as it was, or with the whole of the new.
+ * A killed process leaves the old entry or the whole new one at the name. On NFS, Lustre or
+ * sshfs a directory is replaced by two renames. A kill between them leaves no entry there
+ * until the next beside_clean().
  */
 #ifndef FSD_BESIDE_H
 #define FSD_BESIDE_H
@@ -34,8 +36,8 @@ enum beside_how {
 		       * directory replaces a directory with everything in it */
 };
 
-/* Takes parent. Return: 0, or -EINVAL: no file can have that name; then, too,
- * beside_end(). */
+/* Takes ownership of parent. Return: 0, or -EINVAL: no file can have that name. The caller
+ * must call beside_end() after an error, too. */
 int beside_begin(struct beside *b, int parent, const char *name);
 void beside_clean(struct beside *b);
 /* Return: 0 or negative errno. */

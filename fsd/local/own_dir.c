@@ -119,7 +119,8 @@ static bool has_no_lock(int error)
 	       error == EOPNOTSUPP || error == ENOLCK;
 }
 
-/* ENOENT: a process that cleans up has removed it before it was locked: try again. */
+/* Tries again after -ENOENT: own_dir_clean() in another process has removed the new
+ * directory before this process locked it. */
 int own_dir_make(int at, const char *prefix, char ret[NAME_MAX + 1])
 {
 	char maker[MAKER_TEXT] = "";

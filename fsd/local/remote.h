@@ -11,7 +11,8 @@ bool is_remote(int fd);
 /*
  * Asks the server of a network filesystem for the state that a file or directory has now.
  * Without that, fstat(2) and the list of a directory come from a cache: for a second with
- * sshfs, up to a minute with NFS. A copy then ends where the file ended at that time.
+ * sshfs, up to a minute with NFS. A copy made from the cache ends where the
+ * file ended when its state was cached.
  */
 void remote_refresh(int fd);
 

@@ -289,7 +289,7 @@ void tree_remove_all(int dir, const char *but)
 }
 
 /* Return: true if a removal may enter the directory: it is on the file system of its
- * parent. Its owner may write to it meanwhile. */
+ * parent. Also makes it writable for its owner, so that its entries can be removed. */
 static bool may_empty(int at, int dir)
 {
 	struct stat in, st;

@@ -20,8 +20,10 @@ struct tree_copy {
 	bool sync;       /* fsync(2) of each file and directory of the copy */
 	char path[4096]; /* returned after an error: the path that it is about */
 	const char *why; /* returned after an error: the reason */
-	bool writing;    /* ret: the error is of the copy */
-	bool link;       /* ret: it is a link that was not taken */
+	/* returned after an error: true: the copy cannot be written; false: the source cannot
+	 * be read, or is refused */
+	bool writing;
+	bool link;       /* returned after an error: a link could not be made in the copy */
 };
 
 /* Copies the entry `name` in `from` to `as` in `to`, with modes and times: a file, a
@@ -38,7 +40,8 @@ int tree_copy_stream(struct tree_copy *t, int from, int to);
 /* Removes as much as possible, and does not enter mounts. Return: 0, or the negative
  * errno of the last failure. */
 int tree_remove(int at, const char *name);
-/* The same with all that is in a directory, but for one name at its top, or NULL. */
+/* Removes all entries of the directory as tree_remove() does, except the entry `but` at its
+ * top. but may be NULL. */
 void tree_remove_all(int dir, const char *but);
 
 #endif
