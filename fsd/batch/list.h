@@ -44,8 +44,8 @@ enum entry_state {
 /* An entry has 32 bytes, because lists of 100,000 and more are usual. */
 struct entry {
 	uint64_t key;
-	uint64_t newest;   /* offset of the entry's newest line in the journal
-			    * (journal.h); or ENTRY_NO_LINE */
+	uint64_t newest;   /* place of the entry's newest line: its file and offset, as
+			    * JOURNAL_AT() (journal.h); or ENTRY_NO_LINE */
 	uint32_t line;     /* offset in the list's text */
 	uint16_t run;      /* number of the last run that has a line in the journal; from
 			    * 1 */
@@ -87,8 +87,8 @@ int batch_list_write(const struct batch_list *l, int fd);
 void batch_list_done(struct batch_list *l);
 
 const char *batch_list_line(const struct batch_list *l, uint32_t i);
-/* Splits a copy of the line into its fields. field: array of `most` elements. Return: the
- * number of fields. */
+/* Splits a copy of line i into its fields. line: room for the copy, to which field[] points.
+ * Return: the number of fields, at most LIST_FIELDS. */
 #define LIST_FIELDS 1024 /* most arguments that a job may have */
 #define LIST_LINE (128u << 10) /* bytes of a line, with the NUL */
 unsigned batch_list_fields(const struct batch_list *l, uint32_t i, char line[LIST_LINE],

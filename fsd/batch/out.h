@@ -19,7 +19,7 @@
 #include "fsd/local/maker.h"
 #include "layout/layout.h"
 
-#define OUT_TEMPORARY 160 /* bytes of the name of a temporary directory */
+#define OUT_TEMPORARY 160 /* bytes of the name of a temporary directory or file */
 
 struct out {
 	const char *path;   /* the path as the user typed it */
@@ -31,7 +31,7 @@ struct out {
 	bool syncs;
 	unsigned made;      /* temporary names */
 	char maker[MAKER_TEXT]; /* text of this process, for the names of temporary
-				 * directories */
+				 * directories and files */
 };
 #define OUT_NONE { .dir = -1, .results = -1, .lock = -1, .part_lock = -1 }
 

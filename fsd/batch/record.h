@@ -16,7 +16,8 @@ struct facts {
 	char id[40];
 	char status[24];         /* "exited", "timeout", ... */
 	int exit_code;
-	int64_t attempts;        /* runs of the job: more than 1 if the appliance failed */
+	/* runs of the job: more than 1 if fsd or a machine failed one; -1: not known */
+	int64_t attempts;
 	int64_t wall_ms, cpu_ms, peak_bytes, queued_ms; /* -1: not known */
 	char started[32], ended[32];
 	struct buf value;        /* owned: JSON in one line, or empty */
