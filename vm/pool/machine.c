@@ -311,8 +311,7 @@ static void on_lives(void *arg)
 	enter(arg, MACHINE_LEASED);
 }
 
-/* The guest's network helper has ended. A machine without a lease is ended too: its
- * next job may need a network. */
+/* The guest's network helper has ended. Ends a machine that has no lease yet. */
 static void on_network_ended(void *arg)
 {
 	struct machine *m = arg;
