@@ -10,7 +10,9 @@ struct parse {
 	const struct schema *schema;
 	const struct config_limits *limits;
 	struct job_config *config; /* being filled */
-	struct json_raw input; /* text of the member "input" */
+	/* JSON text of the member that is kept as text: "input", or a sandbox's
+	 * "meta" */
+	struct json_raw input;
 	bool has_call, has_command;
 	struct err *err;
 };
@@ -80,7 +82,7 @@ int config_set_cwd(struct parse *p, const struct field *f, json_t *value);
 int config_set_main(struct parse *p, const struct field *f, json_t *value);
 int config_set_code(struct parse *p, const struct field *f, json_t *value);
 int config_set_kept(struct parse *p, const struct field *f, json_t *value);
-/* Setters in config_network.c. The setter of ports also refuses valid ports. */
+/* setters in config_network.c */
 int config_set_network(struct parse *p, const struct field *f, json_t *value);
 int config_set_ports(struct parse *p, const struct field *f, json_t *value);
 int config_set_retry_network(struct parse *p, const struct field *f, json_t *value);

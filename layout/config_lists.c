@@ -215,8 +215,9 @@ static int check_variable(struct parse *p, const char *name, json_t *value,
 		       *ret ? (unsigned char)(*ret)[bad] : 0);
 }
 
-/* A step's variables are set after its interpreter has started, so some are
- * refused. */
+/* Refuses variables by which a loader, a shell or an interpreter would run
+ * other code. A job of a session may set them: guest/run/step.c starts no
+ * interpreter with them. */
 int config_check_env(struct parse *p)
 {
 	const struct config_strings *env = &p->config->env;

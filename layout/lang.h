@@ -41,7 +41,7 @@
 	  .package = "bash", .title = "bash", .aliases = "", \
 	  .comment = "#", .exit_error = "ExitStatus", \
 	  .warm_is_plain = true, .lives_as = LANG_BASH, \
-	  .fresh_env = "") /* the language's interpreter is always a fresh one */
+	  .fresh_env = "") /* a job with variables always gets a new bash */
 
 #define LANG_ID(id, runner, name, endings, ...) LANG_##id,
 #define LANG_NO_ENDING(ending)
@@ -73,14 +73,14 @@ struct lang {
 			     * the job's arguments or variables */
 	/* the language whose interpreter runs its steps and cells */
 	enum lang_id lives_as;
-	/* Variables (names or prefixes, separated by blanks) that only an
-	 * interpreter started afterwards obeys, such as PYTHON*, LC_*, LANG. */
+	/* Variables (names or prefixes, separated by blanks) that an interpreter
+	 * reads only at its start, such as PYTHON*, LC_*, LANG. */
 	const char *fresh_env;
 };
 
 extern const struct lang langs[LANG_MAX];
 
-/* Returns the language of the interpreter that runs its steps. */
+/* Returns the language whose interpreter runs the steps and cells of lang. */
 const struct lang *lang_living(const struct lang *lang);
 
 /* Finds a language by its exact name. NULL: there is none. */

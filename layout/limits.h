@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits and defaults that jobtree(5) promises, each with its reason. */
+/* The limits and defaults that jobtree(5) promises. */
 #ifndef LAYOUT_LIMITS_H
 #define LAYOUT_LIMITS_H
 

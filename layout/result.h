@@ -81,10 +81,10 @@ struct job_result {
 	const struct result_left *left; /* the first ones of output_dropped */
 	unsigned left_count;
 	/*
-	 * The bytes of RESULT: a JSON object with "value" or "error". The guest
-	 * has made it, so it is hostile. If it is not valid, too deep or too
-	 * big, both are null and message says so. A rich result is left out if
-	 * its path is no file of output.
+	 * The payload of the guest's RESULT frame: a JSON object with "value" or
+	 * "error". The guest has made it, so it is hostile. If it is not valid,
+	 * too deep or too big, both are null and message says so. A rich result
+	 * is left out if its path is no file of output.
 	 */
 	const char *guest_json;
 	size_t guest_len;

@@ -112,7 +112,7 @@ static inline bool job_name_is_draft(const char *name)
 bool utf8_valid(const char *text, size_t len);
 
 /* Verbs of ctl: "start", "interrupt", "kill", "signal NAME", "eof", "port N"; of
- * .fsd/ctl: "drain", "resume". */
+ * .fsd/ctl: "drain", "resume", "reload-network". */
 enum ctl_verb {
 	CTL_START,
 	CTL_INTERRUPT,

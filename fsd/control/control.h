@@ -3,8 +3,10 @@
  * The files below .fsd: texts made on demand from the daemon's state. An entry
  * is a number: row | language << 8 | field << 16 | session << 24. Language and
  * field count from 1 and exist below templates/; session and field below
- * sessions/. In lost+found/ the session is an entry's number. All functions run
- * on the loop; control_ctl() and texts that read the disk may wait in a fiber.
+ * sessions/. In place of the session there is an entry's number in lost+found/,
+ * and an environment's key in templates/. control_sandbox.h and control_ports.h
+ * describe the numbers of sandboxes and ports. All functions run on the loop;
+ * control_ctl() and texts that read the disk may wait in a fiber.
  */
 #ifndef FSD_CONTROL_H
 #define FSD_CONTROL_H
@@ -21,7 +23,7 @@ int control_find(struct fsd *d, uid_t uid, uint64_t dir, const char *name,
  * another user's. */
 int control_check(struct fsd *d, uid_t uid, uint64_t entry);
 bool control_is_dir(uint64_t entry);
-/* Returns whether the entry's text never changes while the mount lives. */
+/* True if the entry's times are those of the mount's start. */
 bool control_is_fixed(uint64_t entry);
 mode_t control_mode(uint64_t entry);
 /* Calls fn for each entry of a directory. */

@@ -29,8 +29,8 @@ void control_ports_list(const struct fsd *d, uint64_t dir,
 /* Return: the ports that the entry belongs to; NULL: they are gone, or the entry is
  * elsewhere. */
 const struct ports *control_ports(const struct fsd *d, uint64_t entry);
-/* Checks whether a process of uid may make the socket `name` in the directory. Return: 0
- * or -EPERM. */
+/* Allows a bind(2) of the server's own uid to make the socket `name` of a port that the
+ * server is about to bind, once. *ret_entry: the socket's entry. Return: 0 or -EPERM. */
 int control_ports_make(const struct fsd *d, uid_t uid, uint64_t dir, const char *name,
 		       uint64_t *ret_entry);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stores descriptors in the supervisor, which outlives a server: the sockets of machines,
- * of their jailer and of the door, and of a program's open standard input. A server sends a copy of
- * each when it makes it, and the next server fetches it. They end with the supervisor.
+ * of their jailer and of the door, and both ends of a program's open standard input. A
+ * server sends a copy of each descriptor when it makes it, and the next server fetches it.
+ * The copies end with the supervisor.
  *
  *   server -> FDSTORE_KEEP    stores the descriptor that comes with it
  *          -> FDSTORE_DROP    closes it
  *          -> FDSTORE_FETCH   <- the entry, with the descriptor; kind 0: there is none
- *          -> FDSTORE_SWEEP   closes those that this server has not fetched
+ *          -> FDSTORE_SWEEP   closes those that this server has neither stored nor fetched
  *
  * Context: fdstore.c on the server's loop; fdstore_table.c in the supervisor, which has
  * one thread.

@@ -54,8 +54,8 @@ struct handover;
 /* Return: a descriptor of new memory, or a negative errno. */
 int handover_make(void);
 /* Maps all tables of this program. fd: of handover_make(), borrowed; -1: private memory,
- * for tests. Return: 0, -ENOMEM, or -EPROTO: this program cannot take over, and has
- * changed nothing. */
+ * for tests. Return: 0; -EPROTO: this program cannot take over, and has changed no record;
+ * -ENOMEM or another negative errno. */
 int handover_open(int fd, struct handover **ret, struct err *err);
 void handover_close(struct handover *h); /* NULL is fine */
 /* Call it before this server answers its first request. If it dies earlier, a server that
@@ -82,8 +82,8 @@ void handover_del(struct handover *h, const struct handover_table *t, void *reco
 /* Removes all records of the table. */
 void handover_clear(struct handover *h, const struct handover_table *t);
 /* Lets handover_add() use the slots of all records that are not live. Call it once, when
- * the server has checked all records that it found; before, handover_add() uses only slots
- * behind all of them. */
+ * the server has checked all records that it found. Before, handover_add() uses only slots
+ * behind all of them, and slots whose record this server has deleted. */
 void handover_recycle(struct handover *h, const struct handover_table *t);
 
 /* Return: the record of a table with one record. It exists from the beginning, zeroed; its

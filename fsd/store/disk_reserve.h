@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reserve, and whether the disk is full. Other rooms use the functions in store.h.
- * The first four functions are for store.c: at start and end, on the loop's thread. */
+ * init, open and close are for store.c: at start and end, on the loop's thread. */
 #ifndef FSD_DISK_RESERVE_H
 #define FSD_DISK_RESERVE_H
 

@@ -26,7 +26,7 @@ struct job_record {
 	uint8_t sink;                /* 1: the job has a sink/ */
 	uint8_t tries;               /* job->leftover.tries */
 	uint32_t held;
-	uint32_t due; /* draft.c: a line of its log is due that says what it waits for */
+	uint32_t due; /* 1: draft.c must still log what the job waits for */
 	uint64_t created_ns, changed_ns, queued_no, ended_ns;
 	char name[208];
 };

@@ -28,8 +28,11 @@
  *
  * Times are nanoseconds, sizes are bytes. Context: functions that write go through
  * store_do(), so a fiber waits while a thread for the disk does the call; outside of
- * fibers the caller's thread does it. "For threads" marks functions that block: only a
- * worker thread, or a server that starts or ends, may call them.
+ * fibers the caller's thread does it. These always use the caller's thread, and block it:
+ * the mkdir(2) of store_run_make(), store_run_publish(), store_run_unpublish(),
+ * store_run_cut(), store_error_write(), store_log() and store_attempt_add(). "For threads"
+ * marks functions that only a worker thread, or a server that starts or ends, may call:
+ * they block for as long as the disk does.
  */
 #ifndef FSD_STORE_H
 #define FSD_STORE_H
@@ -181,8 +184,8 @@ uint64_t store_lost_count(struct store *s);
 void store_lost_tidy(struct store *s);
 
 /*
- * sync.c, for threads: the syncs that durability.md promises. On a relaxed mount each
- * does nothing and returns 0. Return: 0 or negative errno.
+ * sync.c, for threads: the syncs that durability.md promises. On a relaxed mount they sync
+ * nothing; functions that also write still write. Return: 0 or negative errno.
  */
 void store_set_relaxed(struct store *s, bool relaxed);
 bool store_is_relaxed(const struct store *s);
@@ -198,7 +201,7 @@ int store_sync_result(struct store *s, uint64_t no, unsigned run);
  * server reads the record from the disk and writes it again. */
 int store_meta_commit(struct store *s, const struct job_meta *meta);
 /* Syncs `attempts`, then writes meta, so that meta counts no attempt before its line is
- * durable. If that sync fails, it logs this and writes meta. */
+ * durable. If that sync fails, it logs this and writes meta. Goes through store_do(). */
 int store_meta_again(struct store *s, const struct job_meta *meta);
 /* name: `error`, `attempts` or `unstored`. Syncs that file and the job's directory; if
  * there is no such file, the directory alone, so that its absence is durable. */

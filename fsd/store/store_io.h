@@ -36,7 +36,8 @@ int call_mkdir(struct store *s, const char *path);
 int call_chmod(struct store *s, const char *path, mode_t mode);
 int call_utimens(struct store *s, const char *path,
 		 const struct timespec times[2]);
-/* O_CLOEXEC and O_NOFOLLOW are added. Return: fd. */
+/* Adds O_CLOEXEC, O_NOFOLLOW and O_NOATIME (open_quietly()). Return: an owned descriptor,
+ * or negative errno. */
 int call_open(struct store *s, const char *path, int flags);
 /* Writes all of data. Return: the bytes written; fewer than size if an error came after
  * some of them; negative errno if it came first. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Syncs inputs, runs and records, as durability.md promises. All functions block: they
- * run on threads. On a relaxed mount they do nothing.
+ * Syncs inputs, runs and records, as durability.md promises. All functions block and run
+ * on threads, except store_meta_again(), which uses store_do(). On a relaxed mount they
+ * sync nothing.
  *
  * A journal commits everything that is pending at once, and a disk takes several writes
  * at a time. So files are synced in batches: the write-back of each file starts at once,

@@ -35,7 +35,8 @@ struct quota_use {
 /* Parses "4096", "10K", "2M", "1G". Return: 0, -EINVAL or -ERANGE. */
 int quota_parse_size(const char *text, uint64_t *ret_bytes);
 
-/* *ret is NULL if there is no limit at all, which is fine for all below. */
+/* *ret is NULL if there is no limit at all and count_bytes is false. All functions below
+ * accept that NULL. Return: 0 or -ENOMEM. */
 int quota_new(const struct quota_limits *limits, struct quota **ret);
 void quota_free(struct quota *q);
 /* Finds the use and the limits of uid. Return: false if there are no quotas. */
@@ -69,7 +70,7 @@ int quota_check_bytes(const struct quota_user *u, uint64_t more,
 bool quota_may_run(const struct quota_user *u);
 void quota_count_running(struct quota_user *u, int more);
 void quota_count_waiting(struct quota_user *u, int more);
-/* Return: how many of the user's runs may have a machine at a time. */
+/* Return: how many of the user's runs may have a machine at a time; 0: no limit. */
 uint64_t quota_running(const struct quota_user *u);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define SEEN_NAME_MAX (LIMIT_JOB_NAME + sizeof("@4294967295"))
 
-/* Writes the name by which other users see a job of uid. Return: room. */
+/* Writes NAME@UID into room. Return: room. */
 char *seen_name(const char *name, uid_t uid, char room[SEEN_NAME_MAX]);
 /* Splits "NAME@UID". Return: whether text has that form. */
 bool seen_name_parse(const char *text, char ret_name[LIMIT_JOB_NAME + 1],

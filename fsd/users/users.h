@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One record for each user that has made a job or was refused something. A user sees
- * the times of these records in place of the mount's: the mount's would show the work
- * of other users. Context: the loop or a fiber; no function waits.
+ * One record for each user that has made a job, opened a file or was refused something.
+ * A user sees the times of this record in place of the mount's: the mount's would show
+ * the work of other users. Context: the loop or a fiber; no function waits.
  */
 #ifndef FSD_USERS_H
 #define FSD_USERS_H
@@ -15,14 +15,14 @@
 
 struct users; /* the table */
 
-/* CLOCK_REALTIME: a job came, went or was renamed; anything changed. */
-struct times {
+struct times { /* CLOCK_REALTIME */
+	/* listed_ns: a job came, went or was renamed; changed_ns: anything changed */
 	uint64_t listed_ns, changed_ns;
 };
 
 struct user {
 	struct list node; /* link in users->list */
-	struct hash_node by_uid;
+	struct hash_node by_uid; /* link in users->by_uid */
 	uid_t uid;
 	struct times times;
 	uint64_t jobs[JOB_STATE_MAX]; /* the user's jobs in the tree */

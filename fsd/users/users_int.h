@@ -7,7 +7,7 @@
 
 struct users {
 	struct list list;    /* owned: of struct user */
-	struct hash by_uid;  /* link in the hash by uid */
+	struct hash by_uid;  /* struct user, by uid */
 	struct quota *quota; /* owned, or NULL */
 	struct list errors;  /* owned: of struct last_error, newest first */
 	uint64_t started_ns; /* CLOCK_REALTIME: when the mount was made */

@@ -32,8 +32,8 @@ void utf8_put_plain(struct buf *out, const char *text);
 /* Makes text one line: control characters and bytes that are not UTF-8 become
  * "?". */
 void utf8_make_plain(char *text);
-/* Does the same with memory of size bytes, from 1, that an untrusted process has written:
- * first ends the text, with its last byte. */
+/* Does the same with memory of size bytes (size >= 1) that an untrusted process
+ * has written. First sets the last byte to NUL, so that the text ends. */
 void utf8_recover(char *text, size_t size);
 
 #endif

@@ -24,8 +24,8 @@
 #define IP6(a, b, c, d, e, f, bits_) \
 	{ .first = { { a, b, c, d, e, f } }, .bits = (bits_), .ip6 = true }
 
-/* 169.254.169.254 and similar addresses of metadata services; each is private
- * as well */
+/* 169.254.169.254 and similar addresses of metadata services.
+ * net_address_class() tests these first; not all of them are in not_public. */
 static const struct net_block credentials[] = {
 	IP4(169, 254, 0, 0, 16),
 	IP4(100, 100, 100, 200, 32),
