@@ -47,9 +47,11 @@ enum wire_net_type {
 	/* host to guest */
 	WIRE_NET_START, WIRE_NET_ANSWER, WIRE_NET_CONNECT, WIRE_NET_FINISH,
 	/* guest to host */
-	WIRE_NET_RESOLVE, WIRE_NET_OPEN, WIRE_NET_FINISHED, WIRE_NET_FULL,
+	WIRE_NET_RESOLVE, WIRE_NET_OPEN, WIRE_NET_FINISHED,
 	/* sent in both directions */
 	WIRE_NET_OPENED, WIRE_NET_DATA, WIRE_NET_WINDOW, WIRE_NET_END, WIRE_NET_RESET,
+	/* guest to host; the last, so that the other numbers are those of older machines */
+	WIRE_NET_FULL,
 	WIRE_NET_TYPES
 };
 
