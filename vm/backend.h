@@ -193,9 +193,9 @@ struct vm_backend {
 	void (*probe)(struct backend_machine *m, uint64_t limit_ns);
 
 	/*
-	 * Measures a paused machine: the event cost() follows, unless it ends
-	 * before.
-	 * NULL: the backend cannot measure.
+	 * Measures the memory that a paused machine shares with no other process: the
+	 * event cost() follows, unless the machine ends before. NULL: the backend cannot
+	 * measure.
 	 */
 	void (*cost)(struct backend_machine *m);
 

@@ -14,8 +14,8 @@
 
 /*
  * Opens the directory fd for reading; takes ownership of fd. fd may be -1, with
- * errno set. Return: 0 or negative errno, also of the disk: fdopendir() reads
- * it.
+ * errno set. Return: 0 or negative errno: of the caller's open(2), or of
+ * fdopendir(3).
  */
 static inline int begin_entries(int fd, DIR **ret)
 {

@@ -149,8 +149,9 @@ static int make_job(fuse_req_t req, const char *name, mode_t mode,
 	return 0;
 }
 
-/* Makes a directory with a virtual name: output/ of a copy in a draft; all
- * others are refused. */
+/* mkdir of a virtual name. A user who copies a whole job may make output/ in a draft, and
+ * fsd ignores what is copied there (the sink). The inotify helper's own mkdir succeeds.
+ * All others are refused. */
 static int make_vfile_dir(fuse_req_t req, struct job *job, unsigned vfile,
 			  struct target *t)
 {

@@ -146,8 +146,9 @@ static int open_fd(struct handle *h, int fd)
 		       : MIN(fd, 0);
 }
 
-/* Opens a result that is gone and has a name in STATE/unlinked. Its bytes count for the
- * job's quota only if the job is removed: the results of another run count otherwise. */
+/* Lists the handle of a result that was removed while it was open, and has a name in
+ * STATE/unlinked. After the job's removal its bytes count for the user's quota by this
+ * handle. */
 static void open_gone(struct handle *h, int fd)
 {
 	enlist_vfile(h, fd, fd >= 0, h->t.job->removed);

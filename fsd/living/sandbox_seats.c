@@ -115,7 +115,8 @@ static void ask_for_lane(struct seat *t, struct run *run)
 
 /* --- one run after the other ------------------------------------------------------ */
 
-/* Checks the step again: when it was accepted, the session's machine was not known. */
+/* Checks again whether the run can be a step of its session: when its job was accepted,
+ * the session had no machine yet. */
 static int check_step(const struct sandbox *s, struct run *run, struct err *err)
 {
 	int r = single_check_step(s, run->spec.config, err);

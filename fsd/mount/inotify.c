@@ -215,7 +215,8 @@ static void add_step(struct inotify_message *m, enum inotify_action action,
 static void add_steps(struct inotify_message *m, const struct note *note,
 		      unsigned vfile)
 {
-	/* One action that causes all these events; indexed by made, closed, grew. */
+	/* The action that causes the events of a note, by made, closed, grew; INOTIFY_ACTIONS:
+	 * none. */
 	static const enum inotify_action actions[2][2][2] = {
 		[0][0] = { INOTIFY_ACTIONS, INOTIFY_GROW },
 		[0][1] = { INOTIFY_CLOSE, INOTIFY_END },

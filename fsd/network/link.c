@@ -58,7 +58,8 @@ static int wrong_policy(struct err *err)
 	return err_set(err, -EPROTO, "the network's helper has sent a wrong policy");
 }
 
-/* Takes the policy out of its memory. */
+/* Reads the policy from the sealed files that the door has sent: fds[0] has the rules and
+ * the users' ids, fds[1] the certificates, if there are any. */
 static int take_rules(const struct door_policy *p, const int *fds,
 		      struct network_rules *ret, struct err *err)
 {

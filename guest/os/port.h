@@ -40,8 +40,8 @@ int port_find(const char *name);
  * ten seconds at most. */
 int port_open(struct port *port, struct err *err);
 
-/* Reads available bytes. Return: 0, -EPIPE (the host has closed it) or an
- * errno. */
+/* Reads the bytes that are available, as far as the buffer has room. Return: 0;
+ * -EPIPE: the host has closed the port; or another negative errno. */
 int port_fill(struct port *port);
 /* Takes the next frame. Return: 1; 0: no whole frame has come yet; -EPROTO. */
 int port_next(struct port *port, struct frame *ret_frame);

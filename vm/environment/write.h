@@ -13,7 +13,8 @@
 /* A set in the making. */
 struct environment_new {
 	int top;       /* descriptor of DIR */
-	int dir; /* descriptor of DIR/sets/.new-*, locked; put the four files into it */
+	int dir; /* descriptor of DIR/sets/.new-*, locked; put layer.erofs, lock.json,
+		  * warm.json and recipe.json into it */
 	char name[32]; /* name of that directory */
 };
 #define ENVIRONMENT_NEW_INIT { .top = -1, .dir = -1 }
@@ -33,7 +34,7 @@ struct environment_facts {
 	const char *const *needs;
 };
 /*
- * Turns a new set, whose directory has the four files, into sets/ID and gives
+ * Turns a new set, whose directory has these four files, into sets/ID and gives
  * it a name (NULL: none). A damaged set of the same id is replaced. The parent
  * must be in one of the places. Return: 0; -EINVAL: a text has a wrong form;
  * -ENOENT: a file or the parent is missing; or another errno. *n is abandoned

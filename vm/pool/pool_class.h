@@ -103,9 +103,9 @@ void pool_count_idle(struct machines *vm, struct vm_stats *ret);
 void pool_refill(struct machines *vm);
 
 /*
- * pool_making.c. class_progress(): notes a step of the template of every class
- * that shares cls. class_print_making(): describes for a person how far that
- * is.
+ * pool_making.c. class_progress(): notes in every class that shares the template of cls
+ * which step the making of the template has reached. class_print_making(): describes
+ * that for a person.
  */
 void class_progress(struct machines *vm, const struct vm_class *cls, const char *step,
 		    enum vm_accel accel);

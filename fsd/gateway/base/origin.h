@@ -31,9 +31,10 @@ bool host_is_ours(const struct hosts *h, const char *host);
 /* Returns whether a Host header names loopback. *port: unchanged if it has none. */
 bool host_is_loopback(const char *host, unsigned *port);
 /*
- * Checks an Origin header. It may be an allowed one, or a page of ours: http, one of our
- * hosts that is no sandbox's, and a port that we listen on; or the address in Host, if
- * that has another port, as behind a tunnel or proxy. host: the Host header; NULL: none.
+ * Returns whether an Origin header is one of --allow-origin, or a page of ours. A page of
+ * ours has a host of ours that is no sandbox's. Its port is one that we listen on, and its
+ * scheme is http; or its port is that of the Host header, as behind a tunnel or proxy.
+ * host: the Host header; NULL: none.
  */
 bool origin_is_ours(const struct hosts *h, const char *origin, const char *host);
 /* Returns whether the origin is one of --allow-origin: then it gets CORS headers. */

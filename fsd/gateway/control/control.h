@@ -10,14 +10,16 @@
 #include "fsd/gateway/jobs/sandbox.h"
 
 void post_sandboxes(struct request *r);
-void get_sandboxes(struct request *r); /* handlers in control_list.c */
 void get_sandbox(struct request *r);
 void delete_sandbox(struct request *r);
-void post_timeout(struct request *r); /* handlers in control_time.c */
+void get_all_metrics(struct request *r);
+/* in control_list.c */
+void get_sandboxes(struct request *r);
+/* in control_time.c */
+void post_timeout(struct request *r);
 void post_connect(struct request *r);
 void post_refreshes(struct request *r);
 void post_pause(struct request *r);
-void get_all_metrics(struct request *r);
 
 /* Returns the environment for a request that names none: --environment, else
  * `data` if it exists now, else `base`. On a worker. */

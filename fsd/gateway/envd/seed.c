@@ -123,7 +123,7 @@ int seed_give(struct gateway *g, const char *sandbox, struct err *err)
 	int r = sandbox_change(g, SANDBOX_DEBUG, take, &uploads, err);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* the sandbox has ended */
+		return r == -ENOENT ? 0 : r; /* the debug sandbox has ended: no uploads */
 	sandbox_hash(SANDBOX_DEBUG, name);
 	json_array_foreach(uploads, i, one) {
 		const char *path = json_string_value(one);

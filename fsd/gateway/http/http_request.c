@@ -509,7 +509,7 @@ void request_whole(struct request *r)
 
 void request_client_gone(struct request *r)
 {
-	/* a worker that has it finds out when it returns */
+	/* if a worker has the request, handler_done() sees that the client is gone */
 	if (!r->handed && r->ops)
 		answer_gone(r);
 }
