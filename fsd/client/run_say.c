@@ -5,6 +5,7 @@
  */
 #include "run_say.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -17,12 +18,13 @@ void client_speaks_as(const char *name)
 
 int client_complain(int code, const char *fmt, ...)
 {
+	static char text[3 * PATH_MAX];
 	va_list ap;
 
-	fprintf(stderr, "fsd %s: ", command);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	/* one write(2): other commands may use the same terminal */
+	fprintf(stderr, "fsd %s: %s\n", command, text);
 	return code;
 }

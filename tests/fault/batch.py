@@ -61,7 +61,9 @@ class Batch:
 
     def command(self, options):
         return [self.program, "batch", "-M", self.svc.mnt, "-o", "OUT", "-j",
-                str(AT_A_TIME), "--progress", "none", *options, "prog.sh", *self.names]
+                str(AT_A_TIME), "--progress", "none",
+                # one job may meet more kills than the usual two runs more survive
+                "--retry", "10", *options, "prog.sh", *self.names]
 
     def start(self, options=(), stopped=False):
         command = self.command(options)
