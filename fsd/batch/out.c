@@ -62,7 +62,8 @@ int out_open(struct out *o, const char *path, bool make)
 		return -ENOENT;
 	if (o->dir < 0)
 		return failed(o);
-	if (faccessat(o->dir, "batch.json", F_OK, 0) < 0 && is_foreign(o->dir))
+	/* in this order: another part may be writing batch.json, and the rest behind it */
+	if (is_foreign(o->dir) && faccessat(o->dir, "batch.json", F_OK, 0) < 0)
 		return client_complain(2, "%s has files and no batch.json; give a new "
 				       "directory, or that of the batch", path);
 	if (make && mkdirat(o->dir, "r", 0777) < 0 && errno != EEXIST)
