@@ -62,7 +62,7 @@ int out_open(struct out *o, const char *path, bool make)
 		return -ENOENT;
 	if (o->dir < 0)
 		return failed(o);
-	/* in this order: another part may be writing batch.json, and the rest behind it */
+	/* Another part may begin now. It writes batch.json first, so look for that last. */
 	if (is_foreign(o->dir) && faccessat(o->dir, "batch.json", F_OK, 0) < 0)
 		return client_complain(2, "%s has files and no batch.json; give a new "
 				       "directory, or that of the batch", path);

@@ -24,7 +24,7 @@ int client_complain(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* one write(2): other commands may use the same terminal */
+	/* One call writes the whole line: other commands may write to the same terminal. */
 	fprintf(stderr, "fsd %s: %s\n", command, text);
 	return code;
 }

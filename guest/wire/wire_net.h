@@ -50,7 +50,8 @@ enum wire_net_type {
 	WIRE_NET_RESOLVE, WIRE_NET_OPEN, WIRE_NET_FINISHED,
 	/* sent in both directions */
 	WIRE_NET_OPENED, WIRE_NET_DATA, WIRE_NET_WINDOW, WIRE_NET_END, WIRE_NET_RESET,
-	/* guest to host; the last, so that the other numbers are those of older machines */
+	/* Sent by the guest. It stands last so that the types above keep their numbers,
+	 * which machines of an older server use. */
 	WIRE_NET_FULL,
 	WIRE_NET_TYPES
 };

@@ -62,7 +62,7 @@ class Batch:
     def command(self, options):
         return [self.program, "batch", "-M", self.svc.mnt, "-o", "OUT", "-j",
                 str(AT_A_TIME), "--progress", "none",
-                # one job may meet more kills than the usual two runs more survive
+                # kills may end one job more often than the usual two retries allow
                 "--retry", "10", *options, "prog.sh", *self.names]
 
     def start(self, options=(), stopped=False):

@@ -70,8 +70,9 @@ def read_long(port):
 
 
 def read_some(port, most):
-    """One after the other: many at a time are made so slowly by a busy machine that the
-    gateway ends them. Return: the connections, and what was answered on each."""
+    """Asks for each answer after the one before has begun. A busy machine makes many at a
+    time so slowly that the gateway ends them. Return: the connections, and what was
+    answered on them."""
     held, said = [], []
     for _ in range(most):
         held.append(read_long(port))

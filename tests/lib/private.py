@@ -218,7 +218,7 @@ def kill_parts(fsd, count):
     if wrong:
         return wrong
     status = start().wait()
-    # The kernel tells the server after close(2) that a job's holder has let go.
+    # close(2) of a job's `hold` returns before the server has removed the job.
     quiet = until(2 * SLOW, lambda: not names())
     return None if quiet and not status else "it ends with %d and leaves %s" % (
         status, names())

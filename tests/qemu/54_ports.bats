@@ -35,8 +35,8 @@ print("serves", flush=True)
 server.serve_forever()
 '
 
-# serve NAME CONFIG PORT [ADDRESS] — a job that serves; its directory is $J. A connection
-# would wait some seconds for a program that does not listen yet, which a busy machine exceeds.
+# serve NAME CONFIG PORT [ADDRESS] — a job that serves; its directory is $J. Returns
+# when the program listens: a connection waits only 4 s for that, and a busy machine takes longer.
 serve() {
 	J=$MNT/t$BATS_TEST_NUMBER.$1
 	mkdir "$J"

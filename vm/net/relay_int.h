@@ -138,7 +138,7 @@ void account_say(struct relay *r, const struct relay_said *said);
 void account_count(struct relay *r);
 /* Sends FINISHED if that is allowed now. */
 void account_check_finished(struct relay *r);
-/* Sends a sentence for the log, once: *told is false before. */
+/* Sends the server a sentence for the log if *told is false, and sets *told. */
 void account_note(struct relay *r, bool *told, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Ends the relay because the guest has broken the protocol. why: a phrase. */

@@ -345,7 +345,7 @@ static void test_names(void)
 	ask("a.Example", 28);
 	f = next();
 	ok(f.type == WIRE_NET_RESOLVE && !strcmp(f.name, "a.example"), "a query is a RESOLVE");
-	ask("0.1.18.198.in-addr.arpa", 12); /* its answer: the helper has read all three */
+	ask("0.1.18.198.in-addr.arpa", 12); /* the helper answers it after the other two */
 	is_int(answered(&address), 3, "no address has a name yet");
 	allow(f.id, 80, 443);
 	is_int(answered(&address), 0, "the host's answer is the program's");
