@@ -168,17 +168,17 @@ static void send_records(struct door *d)
 		watch_jobs(d);
 }
 
+/* The relay itself reports the end of an open stream that the new rules refuse. */
 void door_tell(struct door_ask *a, enum net_told told, const struct net_address *address,
 	       const char *why)
 {
 	struct door *d = a->job->user->door;
-	struct door_unsent *u = calloc(1, sizeof(*u));
-	struct door_record *r = &u->record;
+	struct door_unsent *u = a->q.op == DOOR_CHECK ? NULL : calloc(1, sizeof(*u));
+	struct door_record *r;
 
-	if (!u || (a->q.op == DOOR_CHECK && told == NET_TOLD_OK)) {
-		free(u);
+	if (!u)
 		return;
-	}
+	r = &u->record;
 	*r = (struct door_record){
 		.version = DOOR_VERSION, .op = DOOR_RECORD, .job = a->job->no,
 		.stream = a->q.op == DOOR_RESOLVE ? 0 : a->q.id, .told = told,

@@ -142,16 +142,6 @@ void network_jobs_begin(struct network *n)
 
 /* --- records ------------------------------------------------------------- */
 
-static void audit(const struct network_job *j, const struct door_record *r)
-{
-	auto_buf struct buf text = { .cap = 0 };
-
-	network_sentence(r, &text);
-	log_info("audit: network: uid %u, %s: %s (%s)", j->uid,
-		 j->watch->who ? j->watch->who : "a job", text.data ? text.data : r->name,
-		 net_told_names[r->told]);
-}
-
 void network_job_record(struct network *n, const struct door_record *r)
 {
 	n->told[r->told]++;
@@ -160,8 +150,6 @@ void network_job_record(struct network *n, const struct door_record *r)
 
 		if (j->no != r->job && j->former != r->job)
 			continue;
-		if (n->rules.set && n->rules.policy.audit)
-			audit(j, r);
 		j->watch->record(j->arg, r);
 		return;
 	}
@@ -179,27 +167,4 @@ void network_jobs_say(struct network *n, const char *sentence)
 void network_counts(const struct network *n, uint64_t ret[NET_TOLD_MAX])
 {
 	memcpy(ret, n->told, sizeof(n->told));
-}
-
-/* The words between a name and the reason. */
-static const char *const between[NET_TOLD_MAX] = {
-	[NET_TOLD_DENIED] = " refused: ", [NET_TOLD_PRIVATE] = " refused: ",
-	[NET_TOLD_OWN] = " refused: ", [NET_TOLD_LIMIT] = " refused: ",
-	[NET_TOLD_UNRESOLVED] = " ",
-};
-
-void network_sentence(const struct door_record *r, struct buf *out)
-{
-	bool is_ip6 = strchr(r->name, ':');
-
-	buf_fmt(out, r->port && is_ip6 ? "[%s]" : "%s", r->name);
-	if (r->port && r->told != NET_TOLD_UNRESOLVED)
-		buf_fmt(out, ":%u", r->port);
-	if (r->told == NET_TOLD_OK) {
-		buf_str(out, " (");
-		net_address_print(&r->address, out);
-		buf_str(out, ") open");
-	} else {
-		buf_fmt(out, "%s%s", between[r->told] ? between[r->told] : ": ", r->why);
-	}
 }

@@ -114,7 +114,6 @@ struct network_watch {
 	void (*record)(void *arg, const struct door_record *r);
 	/* A sentence about the door itself: it has ended. */
 	void (*said)(void *arg, const char *sentence);
-	const char *who; /* for the audit, such as the job's name; borrowed */
 };
 
 /*
@@ -136,10 +135,6 @@ void network_was(struct network_job *j, uint32_t no);
 /* After the last network_was(), before the loop runs: reads the rest of what the former
  * server's door has told, and forgets the ports that no machine has any more. */
 void network_take_over(struct network *n);
-
-/* Appends the line of the log for a record, without "network: " and a line's end:
- * "api.example.org:443 (192.0.2.7) open". */
-void network_sentence(const struct door_record *r, struct buf *out);
 
 /* Appends the door's lines of .fsd/security; nothing without a policy. */
 void network_walls(const struct network *n, struct buf *out);

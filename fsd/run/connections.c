@@ -270,27 +270,48 @@ static void describe_end(const struct result_connection *c, struct buf *out)
 		buf_fmt(out, ": %s", c->reason);
 }
 
-void connection_describe(const struct result_connection *c, bool is_open, struct buf *out)
+static void describe_server(const struct result_connection *c, struct buf *out)
 {
 	bool has_port = c->port && strcmp(c->verdict, "unresolved");
 
+	buf_fmt(out, has_port && strchr(c->host, ':') ? "[%s]" : "%s", c->host);
+	if (has_port)
+		buf_fmt(out, ":%u", c->port);
+}
+
+static void describe_address(const struct result_connection *c, struct buf *out)
+{
+	if (c->address && !same(c->address, c->host))
+		buf_fmt(out, " (%s)", c->address);
+}
+
+void connection_describe(const struct result_connection *c, bool is_open, struct buf *out)
+{
 	if (!c->host) { /* the relay has refused it, and reports no name */
 		buf_str(out, c->reason ? c->reason : c->verdict);
 		return;
 	}
-	buf_fmt(out, has_port && strchr(c->host, ':') ? "[%s]" : "%s", c->host);
-	if (has_port)
-		buf_fmt(out, ":%u", c->port);
+	describe_server(c, out);
 	for (size_t i = 0; !is_open && i < ARRAY_SIZE(refusals); i++)
 		if (!strcmp(c->verdict, refusals[i].verdict)) {
 			buf_fmt(out, "%s%s", refusals[i].between,
 				c->reason ? c->reason : c->verdict);
 			return;
 		}
-	if (c->address && !same(c->address, c->host))
-		buf_fmt(out, " (%s)", c->address);
+	describe_address(c, out);
 	if (is_open)
 		buf_str(out, " open");
 	else
 		describe_end(c, out);
+}
+
+void connection_describe_count(const struct result_connection *c, struct buf *out)
+{
+	describe_server(c, out);
+	describe_address(c, out);
+	if (c->sent == RESULT_UNKNOWN)
+		buf_str(out, " ended, bytes unknown");
+	else
+		buf_fmt(out, " ended after %.1f s: %" PRIu64 " bytes out, %" PRIu64 " in",
+			(double)c->ms / 1000, c->sent, c->received);
 }

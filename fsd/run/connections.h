@@ -76,5 +76,7 @@ void connections_say_again(const struct connections *c,
 /* Appends a line about a connection that was made (is_open), has ended, or was refused. */
 void connection_describe(const struct result_connection *shown, bool is_open,
 			 struct buf *out);
+/* Appends a line about the end of a connection that was made: its time and its bytes. */
+void connection_describe_count(const struct result_connection *ended, struct buf *out);
 
 #endif

@@ -258,7 +258,7 @@ static struct machine_network *blank(struct fsd *d, struct vm_lease *lease,
 	snprintf(n->name, sizeof(n->name), "%s", owner->name);
 	n->watch = (struct network_watch){
 		.door = on_door, .renewed = on_renewed, .record = machine_streams_record,
-		.said = on_said_door, .who = n->name,
+		.said = on_said_door,
 	};
 	list_init(&n->streams);
 	return n;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "connections.h"
 #include "fsd/jobs/statistics.h"
 #include "machine_network_int.h"
 
@@ -33,8 +34,29 @@ static void told_ended(const struct machine_network *n, uint32_t stream,
 		n->listener->ended(n->arg, stream, c);
 }
 
+/* Writes a line of the operator's audit about a stream: what the door has decided; or,
+ * at its end, what the relay has counted. A relay that was taken over can make its
+ * reasons up, so no reason of a relay is written. */
+static void audit(const struct machine_network *n, const struct stream *s, bool at_end)
+{
+	const struct net_policy *policy = network_policy(n->d->network);
+	bool is_open = !strcmp(s->shown.verdict, net_told_names[NET_TOLD_OK]);
+	auto_buf struct buf text = { 0 };
+
+	if (!policy || !policy->audit)
+		return;
+	if (at_end)
+		connection_describe_count(&s->shown, &text);
+	else
+		connection_describe(&s->shown, is_open, &text);
+	if (!text.failed)
+		log_info("audit: network: uid %u, %s: %s (%s)", n->uid, n->name, text.data,
+			 s->shown.verdict);
+}
+
 static void drop_stream(struct machine_network *n, struct stream *s)
 {
+	audit(n, s, true);
 	list_del(&s->node);
 	statistics_connection_closed(n->d);
 	kept_stream_del(n->d->handover, s->record);
@@ -120,6 +142,7 @@ void machine_streams_record(void *arg, const struct door_record *r)
 	s->shown.verdict = net_told_names[r->told];
 	s->shown.reason = r->why[0] ? r->why : NULL;
 	if (r->told != NET_TOLD_OK) {
+		audit(n, s, false);
 		take_early(n, r->stream, &early);
 		told_ended(n, 0, &s->shown, (enum net_told)r->told);
 		free(s);
@@ -134,6 +157,7 @@ void machine_streams_record(void *arg, const struct door_record *r)
 	list_add_tail(&n->streams, &s->node);
 	s->record = kept_stream_add(n->d->handover, n->key, s->number, &s->shown);
 	statistics_connection_opened(n->d);
+	audit(n, s, false);
 	if (n->listener)
 		n->listener->opened(n->arg, s->number, &s->shown);
 	if (take_early(n, r->stream, &early))
@@ -220,8 +244,10 @@ void machine_streams_drop(struct machine_network *n)
 {
 	struct stream *s;
 
-	while ((s = list_first(&n->streams, struct stream, node)))
+	while ((s = list_first(&n->streams, struct stream, node))) {
+		s->shown.verdict = net_told_names[NET_TOLD_LOST];
 		drop_stream(n, s);
+	}
 }
 
 /* Their ends come from the relay, or have come and wait in its account. */

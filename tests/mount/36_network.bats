@@ -57,6 +57,12 @@ verdicts() {
 	result "$1" '[.network.connections[].verdict] | join(" ")'
 }
 
+# audited JOB COUNT — the job's lines of the audit, once there are so many.
+audited() {
+	await becomes 20 bash -c "[ \$(grep -c 'audit: .*, $1: ' '$LOG') -ge $2 ]"
+	sed -n "s/.*audit: network: uid 0, $1: //p" "$LOG"
+}
+
 # door — the process of the door.
 door() {
 	pgrep -x fsd-door -P "$(pgrep -x fsd-broker -P "$SERVER")"
@@ -473,8 +479,20 @@ alias.test 1-65535\nprivate.test:81 refused'
 	result_is b .network null
 	policy '{"allow": ["*:*"], "audit": true}'
 	echo reload-network >"$MNT/.fsd/ctl"
-	net c '{"network": ["*:*"]}' <<<'net open example.test 81'
-	await becomes 20 grep -q 'audit: network: uid 0, c: example.test:81 (93.184.216.10) open (ok)' "$LOG"
+	net c '{"network": ["*:*"]}' <<<$'net open example.test 81\nnet send x\nnet read'
+	run audited c 2
+	assert_line --index 0 'example.test:81 (93.184.216.10) open (ok)'
+	assert_line --index 1 --regexp '^example\.test:81 \(93\.184\.216\.10\) ended after [0-9.]+ s: 2 bytes out, 2 in \(ok\)$'
+}
+
+@test "the audit counts what an ended job left open, and says what a look-up refused" {
+	given '{"allow": ["*:*"], "audit": true}'
+	net a '{"network": ["example.test:81"]}' <<<$'net resolve other.test\nnet open example.test 81\nnet resolve example.test'
+	run audited a 3
+	assert_line --index 0 'other.test refused: no rule names it (denied)'
+	assert_line --index 1 'example.test:81 (93.184.216.10) open (ok)'
+	assert_line --index 2 --partial 'example.test:81 (93.184.216.10) ended'
+	assert_equal "${#lines[@]}" 3
 }
 
 @test "equal refusals are one entry and one line with a count" {
@@ -562,6 +580,10 @@ net send still\nnet read\nnet open other.test 81' '{"network": ["*:*"]}' code.py
 	goes_on a
 	job_wait a
 	stdout_is a $'example.test:81 open\nother.test:81 open\nup\nreset refused\nstill\nother.test:81 refused'
+	# each refusal is told once: that of the open connection, and that of the third
+	told a 'other.test:81 refused: the rules have changed' 'other.test:81 refused: no rule names it'
+	refute grep -q '2 times' "$MNT/a/log"
+	assert_equal "$(verdicts a | tr ' ' '\n' | sort | xargs)" 'denied denied ok'
 	# a job that would not be accepted any more keeps to what it had, within the new rules
 	wrong '{"network": ["other.test:81"]}' '"network" has "other.test:81", which the operator does not allow here; see .fsd/network'
 }
@@ -694,9 +716,10 @@ taken() {
 	# the other job is as it was
 	stdout_is b $'other.test:81 open\nup\non'
 	result_is b '.network | "\(.sent) \(.received) \(.connections | length)"' '3 3 1'
-	run grep -E 'audit: .* b: ' "$LOG"
-	assert_line --partial 'other.test:81 (93.184.216.11) open (ok)'
-	assert_equal "${#lines[@]}" 1
+	run audited b 2
+	assert_line --index 0 'other.test:81 (93.184.216.11) open (ok)'
+	assert_line --index 1 --regexp 'other\.test:81 \(93\.184\.216\.11\) ended after .*: 3 bytes out, 3 in \(ok\)'
+	assert_equal "${#lines[@]}" 2
 }
 
 @test "a relay that sends the server what is no message loses its machine's network alone" {
