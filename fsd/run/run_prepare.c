@@ -55,51 +55,54 @@ static bool is_step(const struct run *run)
 	return run->spec.config->session || run->spec.config->mode == MODE_CELL;
 }
 
-static bool has_name(const char *const *list, size_t count, const char *item)
+/* Adds a variable, or replaces the one of that name. */
+static int set_variable(struct wire_strings *env, const char *item)
 {
-	for (size_t i = 0; i < count; i++)
-		if (same_name(list[i], item))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < env->count; i++) {
+		char *copy;
+
+		if (!same_name(env->item[i], item))
+			continue;
+		copy = strdup(item);
+		if (!copy)
+			return -ENOMEM;
+		free((char *)(uintptr_t)env->item[i]);
+		env->item[i] = copy;
+		return 0;
+	}
+	return push(env, item);
 }
 
-/* Adds the sandbox's variables, except those that the job sets itself. */
-static int fill_sandbox_env(struct run *run)
+static int set_variables(struct wire_strings *env, const char *const *item, size_t count)
 {
-	const struct config_strings *own = &run->spec.config->env;
-	const struct job_config *m = run->host->shared(run);
-	const struct config_strings *all = m ? &m->env : NULL;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && all && i < all->count; i++)
-		if (!has_name((const char *const *)own->item, own->count,
-			      all->item[i]))
-			r = push(&run->envp, all->item[i]);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = set_variable(env, item[i]);
 	return r;
 }
 
-static bool is_in_sandbox(const struct run *run, const char *item)
+static int set_config(struct wire_strings *env, const struct job_config *c)
 {
-	const struct job_config *m = run->host->shared(run);
+	return c ? set_variables(env, (const char *const *)c->env.item, c->env.count) : 0;
+}
 
-	return m && has_name((const char *const *)m->env.item, m->env.count, item);
+static int set_environment(struct wire_strings *env, const struct run *run)
+{
+	const struct environment *e = run->environment.of;
+	const char *const *item = e ? (const char *const *)e->env : NULL;
+	size_t count = 0;
+
+	while (item && item[count])
+		count++;
+	return set_variables(env, item, count);
 }
 
 /* Where PID 1 has put the operator's certificates (guest/net). */
 #define CA_FILE "/run/ca.pem"
 
-static int push_unless_set(struct run *run, const char *item)
-{
-	const struct config_strings *own = &run->spec.config->env;
-
-	return has_name((const char *const *)own->item, own->count, item) ||
-			       is_in_sandbox(run, item)
-		       ? 0 : push(&run->envp, item);
-}
-
-/* Adds the operator's variables for jobs that have a network, except those that the job or
- * its sandbox sets. */
-static int fill_network_env(struct run *run)
+/* Sets the operator's variables for jobs that have a network. */
+static int set_network(struct wire_strings *env, const struct run *run)
 {
 	static const char *const certificates[] = {
 		"SSL_CERT_FILE=" CA_FILE, "REQUESTS_CA_BUNDLE=" CA_FILE,
@@ -116,46 +119,29 @@ static int fill_network_env(struct run *run)
 		auto_buf struct buf item = { 0 };
 
 		buf_fmt(&item, "%s=%s", policy->env[i].name, policy->env[i].value);
-		r = item.failed ? item.failed : push_unless_set(run, item.data);
+		r = item.failed ? item.failed : set_variable(env, item.data);
 	}
-	if (network_ca(run->d->network, &len))
-		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(certificates); i++)
-			r = push_unless_set(run, certificates[i]);
+	if (r == 0 && network_ca(run->d->network, &len))
+		r = set_variables(env, certificates, ARRAY_SIZE(certificates));
 	return r;
 }
 
-/* Fills the variables. A variable of the job replaces one of the same name from every
- * other source; one of the sandbox all but the job's; one of the environment only the base
- * set's. The operator's are added after the environment's. */
+/* Fills the variables. Each source replaces variables of the sources before it. A step of
+ * a session keeps the variables that earlier steps have set. */
 static int fill_env(struct run *run)
 {
-	const struct config_strings *env = &run->spec.config->env;
-	const char *const *own = (const char *const *)env->item;
-	const char *const *more = run->environment.of ?
-		(const char *const *)run->environment.of->env : NULL;
-	size_t count = 0;
+	struct wire_strings *env = &run->envp;
 	int r = 0;
 
-	while (more && more[count])
-		count++;
-	/* A step of a session keeps the variables that earlier steps have set. */
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(base_env) && !is_step(run);
-	     i++)
-		if (!has_name(own, env->count, base_env[i]) &&
-		    !is_in_sandbox(run, base_env[i]) &&
-		    !has_name(more, count, base_env[i]))
-			r = push(&run->envp, base_env[i]);
-	for (size_t i = 0; r == 0 && i < count && !is_step(run); i++)
-		if (!has_name(own, env->count, more[i]) &&
-		    !is_in_sandbox(run, more[i]))
-			r = push(&run->envp, more[i]);
+	if (!is_step(run))
+		r = set_variables(env, base_env, ARRAY_SIZE(base_env));
+	if (r == 0 && !is_step(run))
+		r = set_environment(env, run);
 	if (r == 0)
-		r = fill_network_env(run);
+		r = set_network(env, run);
 	if (r == 0)
-		r = fill_sandbox_env(run);
-	for (size_t i = 0; r == 0 && i < env->count; i++)
-		r = push(&run->envp, own[i]);
-	return r;
+		r = set_config(env, run->host->shared(run));
+	return r < 0 ? r : set_config(env, run->spec.config);
 }
 
 /* --- the runner and its arguments -------------------------------------------- */

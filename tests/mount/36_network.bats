@@ -6,6 +6,7 @@
 
 load ../lib/common
 load ../lib/network
+load ../lib/environment
 load ../lib/kept
 
 setup_file() { world_up; }
@@ -564,6 +565,19 @@ net open other.test 25000\nout up\nawait' '{"network": ["*:*"]}' code.py
 	assert grep -qx A=job "$MNT/a/stdout"
 	net b '{}' <<<env
 	refute grep -q PIP_INDEX_URL "$MNT/b/stdout"
+}
+
+@test "a variable of the policy replaces the environment's, and each name is sent once" {
+	local image=$BATS_TEST_TMPDIR/image
+	mkdir -p "$image" "${ENVIRONMENTS:=$BATS_TEST_TMPDIR/environments}"
+	printf 'format 1\nabi %s\n' 'debian-13-amd64 python-3.13 node-20' >"$image/manifest"
+	echo 'python3 3.13.5-1' >"$image/packages.list"
+	environment_make data '' '{"env": {"A": "set", "B": "set", "TERM": "set"}}'
+	given '{"allow": ["*:*"], "env": {"A": "policy", "HOME": "/policy"}}' \
+		--environments "$ENVIRONMENTS" --image "$image"
+	net a '{"network": [], "environment": "data", "env": {"B": "job"}}' <<<env
+	run grep -E '^(A|B|HOME|TERM)=' "$MNT/a/stdout"
+	assert_equal "$(sort <<<"$output" | xargs)" 'A=policy B=job HOME=/policy TERM=set'
 }
 
 # --- a policy, a sandbox, a door that changes ------------------------------------
