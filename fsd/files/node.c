@@ -391,27 +391,17 @@ static int check_room(const struct node *dir)
 	return dir->depth >= LIMIT_DEPTH ? -ENAMETOOLONG : 0;
 }
 
-/* Return: how many levels are loaded below the node, at most `most`. */
-static unsigned height(const struct node *node, unsigned most)
+/* Checks that a moved tree does not become too high, since functions that go through a tree
+ * recurse. Loads the tree. depth: of the node, once it is moved. Return: 0, -ENAMETOOLONG
+ * or another negative errno. */
+static int check_height(struct node *node, unsigned depth)
 {
-	unsigned h = 0;
+	int r = depth > LIMIT_DEPTH ? -ENAMETOOLONG : node->is_dir ? node_load(node) : 0;
 
-	list_for_each(pos, tmp, &node->children) {
-		const struct node *n = list_entry(pos, struct node, sibling);
-		unsigned below = most ? 1 + height(n, most - 1) : 0;
-
-		h = MAX(h, below);
-	}
-	return h;
-}
-
-/* Checks that a moved tree does not become too high: functions that go through a tree
- * recurse. */
-static int check_height(const struct node *node, const struct node *dir)
-{
-	return dir->depth + 1 + height(node, LIMIT_DEPTH) > LIMIT_DEPTH
-		       ? -ENAMETOOLONG
-		       : 0;
+	list_for_each(pos, tmp, &node->children)
+		r = r < 0 ? r : check_height(list_entry(pos, struct node, sibling),
+					     depth + 1);
+	return r;
 }
 
 int node_new_path(struct node *dir, const char *name, char *room, size_t size)
@@ -560,8 +550,8 @@ int node_rename(struct node *node, struct node *dir, const char *name)
 		r = node_child_path(dir, name, to, sizeof(to));
 	if (r >= 0)
 		r = check_room(dir);
-	if (r >= 0)
-		r = check_height(node, dir);
+	if (r >= 0 && dir->depth + 1 > node->depth)
+		r = check_height(node, dir->depth + 1);
 	if (r < 0)
 		return r;
 	if (old) {

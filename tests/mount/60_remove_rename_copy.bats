@@ -433,6 +433,17 @@ fails_at() {
 	rmdir "$MNT/a/z/y/${deep}x/$deep"
 }
 
+@test "a tree that is moved after a restart is no deeper, though the server has not read it" {
+	local deep
+	deep=$(printf 'd/%.0s' {1..30})
+	mkdir -p "$MNT/a/y/${deep}$deep" "$MNT/a/z/$deep"
+	mount_stop
+	mount_start
+	# one system call; mv(1) would look first
+	fails ENAMETOOLONG /usr/bin/python3 -I -S -c \
+		'import os, sys; os.rename(*sys.argv[1:])' "$MNT/a/y" "$MNT/a/z/${deep}y"
+}
+
 @test "a file that was moved out of a job that is gone is closed, with a full queue too" {
 	mount_stop
 	mount_start --quota-running 1 --quota-queued 1
