@@ -63,7 +63,7 @@ int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-int tree_copy_stream(struct tree_copy *t, int from, int to)
+static int copy_bytes(struct tree_copy *t, int from, int to)
 {
 	char room[BLOCK];
 	ssize_t n;
@@ -104,7 +104,7 @@ static int copy_file(struct tree_copy *t, int from, const struct stat *st,
 
 	if (to < 0)
 		return failed(t, true, NULL);
-	r = tree_copy_stream(t, from, to);
+	r = copy_bytes(t, from, to);
 	if (r)
 		return r;
 	set_times(t, to, st);

@@ -35,8 +35,6 @@ int tree_copy(struct tree_copy *t, int from, const char *name, bool follow,
 int tree_copy_all(struct tree_copy *t, int from, int to);
 /* Writes all bytes, with write(2). Return: 0 or negative errno. */
 int write_all(int fd, const void *data, size_t len);
-/* Copies from a descriptor until end of file. */
-int tree_copy_stream(struct tree_copy *t, int from, int to);
 /* Removes as much as possible, and does not enter mounts. Return: 0, or the negative
  * errno of the last failure. */
 int tree_remove(int at, const char *name);

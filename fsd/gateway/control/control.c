@@ -6,7 +6,6 @@
  */
 #include "control.h"
 #include "egress.h"
-#include "egress.h"
 
 #include <errno.h>
 #include <fcntl.h>
