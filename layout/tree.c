@@ -329,7 +329,7 @@ int ctl_parse(const char *data, size_t len, bool appliance,
 	}
 	return err_set(err, -EINVAL,
 		       "ctl: \"%.64s\" is not a verb; it must be %s", line,
-		       appliance ? "drain or resume"
+		       appliance ? "drain, resume or reload-network"
 				 : "start, interrupt, kill, signal NAME, eof or "
 				   "port N");
 }

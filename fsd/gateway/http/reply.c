@@ -66,6 +66,9 @@ void reply_header(struct request *r, const char *name, const char *value)
 {
 	struct header *h = &r->reply.header[r->reply.headers];
 
+	for (unsigned i = 0; i < r->reply.headers; i++)
+		if (!strcasecmp(r->reply.header[i].name, name))
+			return;
 	if (r->reply.headers == REPLY_HEADERS)
 		return;
 	h->name = strdup(name);

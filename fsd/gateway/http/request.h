@@ -135,7 +135,8 @@ void reply_as_end(struct request *r);
 /* Replies the mount's error, by errors.h. On a worker it adds .fsd/health if
  * that tells the cause. */
 void reply_failure(struct request *r, int code, const char *sentence);
-/* Adds a header to the reply; copies name and value. Drops it after REPLY_HEADERS. */
+/* Adds a header to the reply; copies name and value. Drops it after REPLY_HEADERS, or if the
+ * reply has one of that name. */
 void reply_header(struct request *r, const char *name, const char *value);
 /* Starts a stream: the head is sent when the handler returns, the rest comes by
  * stream_add(). */

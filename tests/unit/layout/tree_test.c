@@ -245,7 +245,8 @@ static void test_ctl(void)
 		"ctl: \"drain\" is not a verb; it must be start, interrupt, "
 		"kill, signal NAME, eof or port N");
 	ctl_bad("kill", 4, true,
-		"ctl: \"kill\" is not a verb; it must be drain or resume");
+		"ctl: \"kill\" is not a verb; it must be drain, resume or "
+		"reload-network");
 	ctl_bad("", 0, false,
 		"ctl: \"\" is not a verb; it must be start, interrupt, "
 		"kill, signal NAME, eof or port N");
