@@ -48,6 +48,7 @@ static void take_line(char *ret, size_t size, const char *text)
 
 static int read_json(int dir, const char *name, json_t **ret)
 {
+	struct json_raw raw = { .key = "value" }; /* may have any numbers; is not used */
 	auto_buf struct buf text = { 0 };
 	auto_close int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	ssize_t n = 1;
@@ -62,7 +63,7 @@ static int read_json(int dir, const char *name, json_t **ret)
 		return -errno;
 	return text.failed ? text.failed :
 			     json_read(text.data ? text.data : "", text.len,
-				       LIMIT_VALUE_DEPTH + 8, NULL, ret, NULL);
+				       LIMIT_VALUE_DEPTH + 8, &raw, ret, NULL);
 }
 
 static void take_string(const json_t *from, const char *key, char *ret,

@@ -40,6 +40,12 @@ fsd() { bounded 30 "$FSD" "$@"; }
 	assert_line --regexp '^refused +- .* b: config.json: "timeout" is -3; it must be'
 }
 
+@test "status reads a result whose value has a number beyond a double" {
+	job_run a $'result {"value": [1e999, {"\\u0000": 18446744073709551616}]}\nexit 3'
+	run fsd status --json a
+	assert_equal "$(jq -r '[.exit_code, .status, .language] | @csv' <<<"$output")" '3,"exited","bash"'
+}
+
 @test "--json of ls, status and wait is an object a line" {
 	job_run a $'exit 3'
 	local command

@@ -424,6 +424,19 @@ rag() {
 	no_jobs
 }
 
+@test "/run: a value of numbers beyond 64 bits loses no run" {
+	gateway_start
+	run rag 'result {"value": [18446744073709551616, 1]}'
+	assert_equal "$(jq -c '[.status, .result.value == [18446744073709551616, 1]]' <<<"$output")" '["success",true]'
+	# beyond a double, and a key that the JSON library does not take
+	for value in '[1e999]' '{"\u0000": 1}'; do
+		run rag "out hi
+result {\"value\": $value}"
+		assert_equal "$(jq -c '[.status, .stdout, .result.value]' <<<"$output")" '["success","hi\n",null]'
+	done
+	no_jobs
+}
+
 @test "/run and nothing else is served without a key by --run-listen" {
 	LISTENS=()
 	printf 'secret-of-16-characters one\n' >"$BATS_TEST_TMPDIR/keys"

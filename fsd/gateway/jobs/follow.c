@@ -130,7 +130,7 @@ static void read_result(struct crew_work *work)
 
 	snprintf(path, sizeof(path), "%s/result.json", f->name);
 	if (!f->result &&
-	    mount_json(&f->gateway->mount, path, &f->result, NULL) == 0)
+	    mount_result(&f->gateway->mount, path, &f->result, NULL) == 0)
 		text_result(f->result);
 	if (f->ops->result)
 		f->ops->result(f->arg, f->result);

@@ -199,6 +199,40 @@ int mount_json(const struct mount *m, const char *path, json_t **ret,
 	return r < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
+/* Reads the text of a value that the checks of json_read() have passed. The library takes
+ * no integer of more than 64 bits; as a double it is what most clients make of it. Return:
+ * NULL: a number is beyond a double too, or a key has the character U+0000. */
+static json_t *read_value(const struct json_raw *raw)
+{
+	const size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+	json_t *value = json_loadb(raw->text, raw->len, flags, NULL);
+
+	return value ? value : json_loadb(raw->text, raw->len,
+					  flags | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+int mount_result(const struct mount *m, const char *path, json_t **ret, struct err *err)
+{
+	auto_buf struct buf b = { .cap = LIMIT_RESULT_BYTES };
+	struct json_raw raw = { .key = "value" };
+	json_t *value = NULL;
+	int r = mount_read(m, path, &b, err);
+
+	if (r < 0)
+		return r;
+	r = json_read(b.data ? b.data : "", b.len, LIMIT_VALUE_DEPTH + 8, &raw, ret, err);
+	if (r < 0)
+		return err_wrap(err, "%s", path);
+	if (raw.text)
+		value = read_value(&raw);
+	if (raw.text && !value)
+		json_object_set_new(*ret, "message", json_string(
+			"the program's value has a number beyond a double, or a key "
+			"with U+0000, which the gateway cannot give"));
+	json_object_set_new(*ret, "value", value ? value : json_null());
+	return 0;
+}
+
 /* Opens the parent directory of a path; *name: its last name. */
 static int parent_of(const struct mount *m, const char *path, const char **name,
 		     struct err *err)

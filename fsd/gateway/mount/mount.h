@@ -47,6 +47,9 @@ int mount_write(const struct mount *m, const char *path, const void *data,
 		size_t len, struct err *err);
 int mount_json(const struct mount *m, const char *path, json_t **ret,
 	       struct err *err);
+/* Reads a result.json, whose "value" may have any numbers: integers beyond 64 bits become
+ * doubles. A value that the JSON library cannot give is null, and "message" says so. */
+int mount_result(const struct mount *m, const char *path, json_t **ret, struct err *err);
 int mount_mkdir(const struct mount *m, const char *path, struct err *err);
 int mount_mkdir_mode(const struct mount *m, const char *path, unsigned mode,
 		     struct err *err);
