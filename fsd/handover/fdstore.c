@@ -90,9 +90,11 @@ int fdstore_fetch(struct fdstore *s, enum fdstore_kind kind, uint64_t id)
 	unsigned count = 0;
 	int fd = -1;
 
-	if (!s || !s->fetching || tell(s, FDSTORE_FETCH, kind, id, -1) < 0 ||
-	    poll(&p, 1, -1) < 0)
+	if (!s || !s->fetching || tell(s, FDSTORE_FETCH, kind, id, -1) < 0)
 		return -1;
+	while (poll(&p, 1, -1) < 0)
+		if (errno != EINTR)
+			return -1;
 	if (fdpass_receive(s->control, &e, sizeof(e), &fd, 1, &count, 0) == sizeof(e) &&
 	    e.kind == kind && e.id == id && is_socket(fd))
 		return fd;

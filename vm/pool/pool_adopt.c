@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "layout/base/cleanup.h"
+#include "layout/base/log.h"
 #include "vm/channel/replay.h"
 #include "vm/jail/jail_wire.h"
 
@@ -118,6 +119,16 @@ static void know_jail(struct machines *vm, uint64_t key, int sock)
 		vm->backend->ops->survivors(vm->backend, key, take_fd(&owned));
 }
 
+/* Returns why a machine cannot be adopted, for the log. */
+static const char *lacking(const struct vm_sockets *s, const struct vm_replay *t)
+{
+	return !t->sent ? "the last server had sent it nothing" :
+	       s->jail < 0 ? "the socket of its jailer is lost" :
+	       s->wire < 0 ? "its wire is lost" :
+	       s->monitor < 0 ? "its monitor is lost" :
+	       "its record is damaged, or it has just ended";
+}
+
 /* Adopts a machine of its own (not a shared one) with its job. job NULL: it waits between
  * two steps of a session. */
 static struct vm_lease *adopt(struct machines *vm, const struct vm_sockets *sockets,
@@ -146,6 +157,7 @@ static struct vm_lease *adopt(struct machines *vm, const struct vm_sockets *sock
 			return l;
 		}
 	}
+	log_info("a machine of the last server cannot go on: %s", lacking(sockets, t));
 	drop_keys(vm, &t->reach.keys);
 	free(l);
 	return NULL;
