@@ -86,7 +86,7 @@ struct door_policy {
 	char text[DOOR_TEXT_MAX];
 };
 
-/* RECORD: the door's decision about one name or connection. */
+/* RECORD: the decision of the door about one name or connection; none answers a CHECK. */
 struct door_record {
 	uint32_t version, op;
 	uint32_t job;
