@@ -173,9 +173,12 @@ void door_tell(struct door_ask *a, enum net_told told, const struct net_address 
 	       const char *why)
 {
 	struct door *d = a->job->user->door;
-	struct door_unsent *u = a->q.op == DOOR_CHECK ? NULL : calloc(1, sizeof(*u));
+	struct door_unsent *u;
 	struct door_record *r;
 
+	if (a->q.op == DOOR_CHECK)
+		return;
+	u = calloc(1, sizeof(*u));
 	if (!u)
 		return;
 	r = &u->record;

@@ -186,51 +186,49 @@ int mount_write(const struct mount *m, const char *path, const void *data,
 	return 0;
 }
 
-int mount_json(const struct mount *m, const char *path, json_t **ret,
-	       struct err *err)
+#define VALUE_FLAGS (JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL)
+
+/* Reads a result that the library has refused, with its value apart: an integer beyond 64
+ * bits becomes a double, which most clients make of it anyway. */
+static int read_apart(const struct buf *text, json_t **ret, struct err *err)
 {
-	auto_buf struct buf b = { .cap = LIMIT_RESULT_BYTES };
-	int r = mount_read(m, path, &b, err);
-
-	if (r < 0)
-		return r;
-	r = json_read(b.data ? b.data : "", b.len, LIMIT_VALUE_DEPTH + 8, NULL,
-		      ret, err);
-	return r < 0 ? err_wrap(err, "%s", path) : 0;
-}
-
-/* Reads the text of a value that the checks of json_read() have passed. The library takes
- * no integer of more than 64 bits; as a double it is what most clients make of it. Return:
- * NULL: a number is beyond a double too, or a key has the character U+0000. */
-static json_t *read_value(const struct json_raw *raw)
-{
-	const size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
-	json_t *value = json_loadb(raw->text, raw->len, flags, NULL);
-
-	return value ? value : json_loadb(raw->text, raw->len,
-					  flags | JSON_DECODE_INT_AS_REAL, NULL);
-}
-
-int mount_result(const struct mount *m, const char *path, json_t **ret, struct err *err)
-{
-	auto_buf struct buf b = { .cap = LIMIT_RESULT_BYTES };
 	struct json_raw raw = { .key = "value" };
-	json_t *value = NULL;
-	int r = mount_read(m, path, &b, err);
+	int r = json_read(text->data, text->len, LIMIT_VALUE_DEPTH + 8, &raw, ret, err);
+	json_t *value;
 
-	if (r < 0)
+	if (r < 0 || !raw.text)
 		return r;
-	r = json_read(b.data ? b.data : "", b.len, LIMIT_VALUE_DEPTH + 8, &raw, ret, err);
-	if (r < 0)
-		return err_wrap(err, "%s", path);
-	if (raw.text)
-		value = read_value(&raw);
-	if (raw.text && !value)
+	value = json_loadb(raw.text, raw.len, VALUE_FLAGS, NULL);
+	if (!value && !json_is_string(json_object_get(*ret, "message")))
 		json_object_set_new(*ret, "message", json_string(
 			"the program's value has a number beyond a double, or a key "
 			"with U+0000, which the gateway cannot give"));
 	json_object_set_new(*ret, "value", value ? value : json_null());
 	return 0;
+}
+
+static int read_json(const struct mount *m, const char *path, bool is_result,
+		     json_t **ret, struct err *err)
+{
+	auto_buf struct buf b = { .cap = LIMIT_RESULT_BYTES };
+	int r = mount_read(m, path, &b, err);
+
+	if (r < 0)
+		return r;
+	r = json_read(b.data ? b.data : "", b.len, LIMIT_VALUE_DEPTH + 8, NULL, ret, err);
+	if (r == -EINVAL && is_result)
+		r = read_apart(&b, ret, err);
+	return r < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+int mount_json(const struct mount *m, const char *path, json_t **ret, struct err *err)
+{
+	return read_json(m, path, false, ret, err);
+}
+
+int mount_result(const struct mount *m, const char *path, json_t **ret, struct err *err)
+{
+	return read_json(m, path, true, ret, err);
 }
 
 /* Opens the parent directory of a path; *name: its last name. */

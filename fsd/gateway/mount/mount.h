@@ -48,7 +48,8 @@ int mount_write(const struct mount *m, const char *path, const void *data,
 int mount_json(const struct mount *m, const char *path, json_t **ret,
 	       struct err *err);
 /* Reads a result.json, whose "value" may have any numbers: integers beyond 64 bits become
- * doubles. A value that the JSON library cannot give is null, and "message" says so. */
+ * doubles. A value that the JSON library cannot give is null, and "message" says so unless
+ * it has another sentence. */
 int mount_result(const struct mount *m, const char *path, json_t **ret, struct err *err);
 int mount_mkdir(const struct mount *m, const char *path, struct err *err);
 int mount_mkdir_mode(const struct mount *m, const char *path, unsigned mode,
